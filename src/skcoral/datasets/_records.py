@@ -1,0 +1,104 @@
+"""Frozen containers: a table with its correlation matrix, or the matrix alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.results import read_only
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NamedCorrelation:
+    """A correlation matrix, the names of its variables, and where it comes from.
+
+    Attributes
+    ----------
+    correlation : ndarray of shape (p, p)
+        Read-only, symmetric, unit diagonal.
+    names : tuple of str
+        The variables, in the order of the matrix.
+    n_rows : int
+        Rows of the table that the matrix was computed from.
+    source, licence : str
+        To be quoted wherever the numbers are shown.
+    """
+
+    correlation: Array
+    names: tuple[str, ...]
+    n_rows: int
+    source: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "correlation", read_only(self.correlation))
+        object.__setattr__(self, "names", tuple(self.names))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy:
+            return np.array(self.correlation, dtype=dtype)
+        return np.asarray(self.correlation, dtype=dtype)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The matrix as a pandas table with the names on both sides."""
+        import pandas as pd
+
+        return pd.DataFrame(self.correlation, index=list(self.names), columns=list(self.names))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A complete table of numbers with its Pearson correlation matrix.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n, p)
+        Rows are observations; read-only.
+    names : tuple of str
+        The columns of ``data``.
+    rows : tuple of str
+        Labels of the observations; empty where they have none.
+    correlation : ndarray of shape (p, p)
+        Pearson correlation matrix of ``data``; read-only.
+    source, licence : str
+        To be quoted wherever the numbers are shown.
+    """
+
+    data: Array
+    names: tuple[str, ...]
+    rows: tuple[str, ...]
+    correlation: Array
+    source: str
+    licence: str
+
+    def __post_init__(self) -> None:
+        for name in ("data", "correlation"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+        for name in ("names", "rows"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a pandas DataFrame, with row labels where there are any."""
+        import pandas as pd
+
+        return pd.DataFrame(self.data, index=list(self.rows) or None, columns=list(self.names))
+
+
+def pearson(data: Array) -> Array:
+    """Pearson correlation matrix with an exactly symmetric, exactly unit diagonal result."""
+    centred = data - data.mean(axis=0)
+    # A second pass: the first mean is off by rounding where values are large against their spread.
+    centred = centred - centred.mean(axis=0)
+    scaled = centred / np.linalg.norm(centred, axis=0)
+    R = scaled.T @ scaled
+    R = (R + R.T) / 2
+    np.fill_diagonal(R, 1.0)
+    return R

@@ -1,0 +1,284 @@
+"""Simulated correlation matrices: the paper's construction and other spectra and topologies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import toeplitz
+
+from skcoral.exceptions import InvalidArgumentError
+
+Array = NDArray[np.float64]
+
+
+def make_system(p: int, seed: int = 1) -> Array:
+    """Make a moderately correlated system as the paper does: ``GGᵀ/p + I/2``, rescaled.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    seed : int, default=1
+        Seed of :func:`numpy.random.default_rng`; 1 gives the paper's own matrices.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        A positive definite correlation matrix.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_system
+    >>> R = make_system(50)
+    >>> off = abs(R[~np.eye(50, dtype=bool)])
+    >>> round(float(off.max()), 4), round(float(off.mean()), 4)
+    (0.2909, 0.0748)
+    """
+    _check_size(p)
+    G = np.random.default_rng(seed).normal(size=(p, p))
+    return _rescaled(G @ G.T / p + 0.5 * np.eye(p))
+
+
+def make_factor_system(
+    p: int, n_factors: int = 3, *, communality: float = 0.6, seed: int = 1
+) -> Array:
+    """Make a factor model: ``LLᵀ + Ψ`` with the same communality for every variable.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    n_factors : int, default=3
+        Rank of the common part.
+    communality : float in [0, 1), default=0.6
+        Share of each variable's variance that the factors explain.
+    seed : int, default=1
+        Seed of the loadings, which have random directions.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_factor_system
+    >>> eigenvalues = np.linalg.eigvalsh(make_factor_system(10, 2, communality=0.75))
+    >>> eigenvalues[:8].round(6).tolist()
+    [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]
+    """
+    _check_size(p)
+    if n_factors < 1:
+        raise InvalidArgumentError(f"n_factors must be at least 1; got {n_factors}.")
+    if not 0 <= communality < 1:
+        raise InvalidArgumentError(f"communality must be in [0, 1); got {communality}.")
+    loadings = np.random.default_rng(seed).normal(size=(p, n_factors))
+    loadings *= np.sqrt(communality) / np.linalg.norm(loadings, axis=1, keepdims=True)
+    return _exact(loadings @ loadings.T)
+
+
+def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: float = 0.0) -> Array:
+    """Make blocks of equally correlated variables.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Variables in each block.
+    within : float or sequence of float, default=0.5
+        Correlation inside the blocks, one for all or one per block.
+    between : float, default=0.0
+        Correlation of variables in different blocks.
+
+    Returns
+    -------
+    ndarray of shape (sum(sizes), sum(sizes))
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_block_system
+    >>> make_block_system([2, 1], within=0.8, between=0.1).tolist()
+    [[1.0, 0.8, 0.1], [0.8, 1.0, 0.1], [0.1, 0.1, 1.0]]
+    """
+    counts = np.asarray(sizes, dtype=np.int64)
+    if counts.ndim != 1 or counts.size == 0 or (counts < 1).any():
+        raise InvalidArgumentError(f"sizes must be positive whole numbers; got {sizes!r}.")
+    inside = np.asarray(within, dtype=np.float64)
+    if inside.ndim > 1 or inside.size not in (1, counts.size):
+        raise InvalidArgumentError(
+            f"within must be one number or one per block ({counts.size}); got {inside.size}."
+        )
+    block = np.repeat(np.arange(counts.size), counts)
+    per_block = np.broadcast_to(inside, counts.shape)
+    R = np.where(block[:, None] == block, per_block[block], float(between))
+    return _definite(_exact(R), "these correlations within and between the blocks")
+
+
+def make_ar_system(p: int, phi: float = 0.7) -> Array:
+    """Make a first-order autoregression: ``R_ij = phi ** |i - j|``.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables.
+    phi : float in (-1, 1), default=0.7
+        Correlation of neighbours.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_ar_system
+    >>> make_ar_system(3, 0.5)[0].tolist()
+    [1.0, 0.5, 0.25]
+    """
+    _check_size(p)
+    if not -1 < phi < 1:
+        raise InvalidArgumentError(f"phi must lie strictly between -1 and 1; got {phi}.")
+    return make_toeplitz_system(float(phi) ** np.arange(p))
+
+
+def make_toeplitz_system(row: ArrayLike) -> Array:
+    """Make a stationary system from the correlations at lag 0, 1, 2, and so on.
+
+    Parameters
+    ----------
+    row : sequence of float
+        First row of the matrix; it starts with 1.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_toeplitz_system
+    >>> make_toeplitz_system([1, 0.4, 0.1]).tolist()
+    [[1.0, 0.4, 0.1], [0.4, 1.0, 0.4], [0.1, 0.4, 1.0]]
+    """
+    lags = np.asarray(row, dtype=np.float64)
+    if lags.ndim != 1 or lags.size == 0 or lags[0] != 1.0:
+        raise InvalidArgumentError("row must be a list of correlations that starts with 1.")
+    return _definite(_exact(toeplitz(lags)), "this row")
+
+
+def make_spectrum_system(eigenvalues: ArrayLike, *, seed: int = 1) -> Array:
+    """Make a random correlation matrix with given eigenvalues.
+
+    A random rotation of the diagonal matrix is given a unit diagonal by at most p - 1 plane
+    rotations (Bendel and Mickey 1978; Davies and Higham 2000), which leave the spectrum alone.
+
+    Parameters
+    ----------
+    eigenvalues : sequence of float
+        Positive, with sum p.
+    seed : int, default=1
+        Seed of the rotation.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_spectrum_system
+    >>> R = make_spectrum_system([2.5, 1.2, 0.2, 0.1])
+    >>> np.linalg.eigvalsh(R).round(9).tolist()
+    [0.1, 0.2, 1.2, 2.5]
+    """
+    values = np.asarray(eigenvalues, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise InvalidArgumentError("eigenvalues must be a non-empty list of numbers.")
+    if not (values > 0).all():
+        raise InvalidArgumentError(f"eigenvalues must be positive; the least is {values.min()}.")
+    p = values.size
+    if abs(values.sum() - p) > 1e-8 * p:
+        raise InvalidArgumentError(
+            f"the eigenvalues of a correlation matrix sum to their number {p}; these sum to "
+            f"{values.sum():.12g}. Multiply them by {p / values.sum():.12g}."
+        )
+    gaussian = np.random.default_rng(seed).normal(size=(p, p))
+    Q, triangle = np.linalg.qr(gaussian)
+    # Fixing the signs makes Q uniform over the orthogonal group and independent of LAPACK's choice.
+    Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return _unit_diagonal_by_rotations((Q * values) @ Q.T)
+
+
+def make_near_singular_system(p: int, *, condition: float = 1e8, seed: int = 1) -> Array:
+    """Make a system with one near-perfect linear relation among all of its variables.
+
+    Parameters
+    ----------
+    p : int
+        Number of variables, at least 2.
+    condition : float > 1, default=1e8
+        Condition number; the other p - 1 eigenvalues are spread evenly over a factor of four.
+    seed : int, default=1
+        Seed of the eigenvectors.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_near_singular_system
+    >>> f"{np.linalg.cond(make_near_singular_system(6, condition=1e6)):.3e}"
+    '1.000e+06'
+    """
+    if p < 2:
+        raise InvalidArgumentError(f"a near-singular system needs 2 variables or more; got {p}.")
+    if not condition > 1:
+        raise InvalidArgumentError(f"condition must be above 1; got {condition}.")
+    values = np.linspace(1.0, 0.25, p)
+    values[-1] = 1.0 / condition
+    return make_spectrum_system(values * p / values.sum(), seed=seed)
+
+
+def _unit_diagonal_by_rotations(M: Array) -> Array:
+    """Rotate pairs of coordinates until every diagonal entry is one."""
+    M = (M + M.T) / 2
+    p = M.shape[0]
+    for _ in range(p - 1):
+        diagonal = np.diag(M)
+        i, j = int(diagonal.argmin()), int(diagonal.argmax())
+        low, high = diagonal[i] - 1.0, diagonal[j] - 1.0
+        if low >= 0.0 or high <= 0.0:
+            break
+        # tan of the angle solves  high·t² + 2·M_ij·t + low = 0  for the new M_ii to be 1;
+        # the root of smaller size without cancellation.
+        b = M[i, j]
+        t = -low / (b + np.copysign(np.sqrt(b * b - low * high), b))
+        c = 1.0 / np.hypot(1.0, t)
+        rotation = np.array([[c, t * c], [-t * c, c]])
+        pair = [i, j]
+        M[pair] = rotation @ M[pair]
+        M[:, pair] = M[:, pair] @ rotation.T
+        M[i, i] = 1.0
+    return _exact(M)
+
+
+def _check_size(p: int) -> None:
+    if p < 1:
+        raise InvalidArgumentError(f"the number of variables must be at least 1; got {p}.")
+
+
+def _rescaled(M: Array) -> Array:
+    scale = np.sqrt(np.diag(M))
+    return _exact(M / np.outer(scale, scale))
+
+
+def _exact(R: Array) -> Array:
+    """Make the symmetry and the unit diagonal exact where only rounding is in the way."""
+    R = (R + R.T) / 2
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+def _definite(R: Array, what: str) -> Array:
+    least = float(np.linalg.eigvalsh(R)[0])
+    if least <= 1e-14 * R.shape[0]:
+        raise InvalidArgumentError(
+            f"{what} give no positive definite matrix: its least eigenvalue is {least:.3g}."
+        )
+    return R
