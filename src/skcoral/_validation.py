@@ -1,0 +1,411 @@
+"""The only judge of input: correlation matrices, floors, budgets, supports, anchors, weights.
+
+Every function returns the checked value in the one form the solvers use, or raises an error that
+says what was wanted, what came, and which variable is concerned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from ._singular import linear_relations, linked_variables
+from .exceptions import (
+    CoralError,
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidBudgetError,
+    InvalidCorrelationError,
+    InvalidFloorError,
+    InvalidSupportError,
+    SingularCorrelationError,
+)
+
+Array = NDArray[np.float64]
+
+SYMMETRY_TOL = 1e-8
+SINGULAR_TOL = 1e-12
+# LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
+# two digits of the limit is looked at again with an eigenvalue decomposition.
+_SUSPICIOUS_RCOND = 100 * SINGULAR_TOL
+
+
+def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
+    """Return ``p`` distinct names; ``None`` gives ``x0, x1, ...``."""
+    if names is None:
+        return tuple(f"x{j}" for j in range(p))
+    out = tuple(str(name) for name in names)
+    if len(out) != p:
+        raise InvalidArgumentError(f"{p} variables need {p} names, got {len(out)}.")
+    if len(set(out)) < p:
+        repeated = sorted({name for name in out if out.count(name) > 1})
+        raise InvalidArgumentError(
+            f"Names must be distinct, but {_listing(repeated)} occur more than once; rename them."
+        )
+    return out
+
+
+def check_correlation(
+    R: Any,
+    names: Sequence[Any] | None = None,
+    *,
+    scale: Any = None,
+    min_variables: int = 1,
+) -> Array:
+    """Return ``R`` as a symmetric float64 array, or say why it is not a correlation matrix.
+
+    Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
+    input type) are averaged out and set to one; nothing else is altered.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        The candidate.
+    names : sequence of str, optional
+        The variables, used in messages.
+    scale : array-like of shape (p,), optional
+        Standard deviations; if given, linear relations are reported in the original units.
+    min_variables : int, default=1
+        The least number of variables that makes sense to the caller.
+
+    Raises
+    ------
+    InvalidCorrelationError
+        Wrong shape, not finite, not symmetric, diagonal not one, entries beyond one, indefinite.
+    SingularCorrelationError
+        The smallest eigenvalue is below 1e-12 times the largest: some variables are linear
+        combinations of others, and the message names them.
+    """
+    matrix, eps = _square_matrix(R, "R", InvalidCorrelationError)
+    p = matrix.shape[0]
+    if p < min_variables:
+        raise InvalidCorrelationError(
+            f"At least {min_variables} variables are needed, R has {p}: "
+            "with fewer there is nothing to decorrelate."
+        )
+    labels = check_names(names, p)
+    _require_finite(matrix, labels, "R", InvalidCorrelationError)
+    rounding = max(SYMMETRY_TOL, 16 * eps)
+    _require_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
+    _require_unit_diagonal(matrix, labels, rounding)
+
+    out = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(out, 1.0)
+    excess = np.abs(out)
+    if excess.max() > 1.0 + rounding:
+        i, j = _worst_pair(excess)
+        raise InvalidCorrelationError(
+            f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
+            f"{out[i, j]:.6g}."
+        )
+    _require_positive_definite(out, labels, scale, max(SINGULAR_TOL, p * eps))
+    return out
+
+
+def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
+    """Return one fidelity floor per variable, each in [0, 1].
+
+    Parameters
+    ----------
+    rho_min : float, sequence of length p, or mapping from name to float
+        One floor for all, one per variable, or some by name (the others have none, that is 0).
+    p : int
+        Number of variables.
+    names : sequence of str
+        The variables, used in messages and for a mapping.
+    """
+    if isinstance(rho_min, Mapping):
+        position = {name: j for j, name in enumerate(names)}
+        unknown = [str(name) for name in rho_min if str(name) not in position]
+        if unknown:
+            raise InvalidFloorError(
+                f"Floors were given for {_listing(unknown)}, which are not among the variables "
+                f"{_listing(names)}."
+            )
+        floors = np.zeros(p)
+        for name, value in rho_min.items():
+            floors[position[str(name)]] = _real(value, f"The floor of `{name}`", InvalidFloorError)
+    else:
+        floors = _float_array(rho_min, "rho_min", InvalidFloorError)[0]
+        if floors.ndim == 0:
+            floors = np.full(p, float(floors))
+        elif floors.shape != (p,):
+            raise InvalidFloorError(
+                f"rho_min must be one number or {p} of them, one per variable "
+                f"({_listing(names)}); got an array of shape {floors.shape}."
+            )
+        else:
+            floors = floors.copy()
+    bad = np.flatnonzero(~((floors >= 0.0) & (floors <= 1.0)))
+    if bad.size:
+        told = ", ".join(f"`{names[j]}`: {floors[j]:.12g}" for j in bad[:8])
+        more = f" and {bad.size - 8} more" if bad.size > 8 else ""
+        raise InvalidFloorError(
+            f"A fidelity floor is a correlation between 0 and 1; got {told}{more}."
+        )
+    return floors
+
+
+def check_budget(budget: Any) -> float:
+    """Return the residual budget: a finite number, not negative."""
+    value = _real(budget, "The residual budget", InvalidBudgetError)
+    if not (math.isfinite(value) and value >= 0.0):
+        raise InvalidBudgetError(
+            f"The residual budget must be a finite number of at least 0, got {value!r}."
+        )
+    return value
+
+
+def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return the mask of free coefficients of ``T``; its diagonal is always free.
+
+    Parameters
+    ----------
+    support : array-like of shape (p, p) of bool
+        ``support[i, j]`` tells whether source i may enter output j; zeros and ones will do.
+    p : int
+        Number of variables.
+    names : sequence of str
+        The variables, used in messages.
+    """
+    mask = np.asarray(support)
+    if mask.shape != (p, p):
+        raise InvalidSupportError(
+            f"The support must be a {p} by {p} mask (row: source, column: output), "
+            f"got shape {mask.shape}."
+        )
+    if mask.dtype != np.bool_:
+        known = np.isin(mask, (0, 1))
+        if not known.all():
+            i, j = np.argwhere(~known)[0]
+            raise InvalidSupportError(
+                "The support must contain only True and False (or 1 and 0); entry "
+                f"(`{names[i]}`, `{names[j]}`) is {mask[i, j]!r}. "
+                "A rule such as abs(R) > 0.15 makes a mask."
+            )
+    out = mask.astype(np.bool_)
+    np.fill_diagonal(out, True)
+    return out
+
+
+def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
+    """Return the composites that outputs are anchored to: (p, k), of full column rank.
+
+    Parameters
+    ----------
+    anchors : array-like of shape (p, k)
+        Column j holds the coefficients of composite j on the standardised variables.
+    p : int
+        Number of variables.
+    names : sequence of str
+        The variables, used in messages.
+    """
+    B = _float_array(anchors, "anchors", InvalidAnchorError)[0]
+    if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
+        raise InvalidAnchorError(
+            f"anchors must have {p} rows (one per variable) and 1 to {p} columns (one per "
+            f"output), got shape {B.shape}."
+        )
+    bad = np.argwhere(~np.isfinite(B))
+    if bad.size:
+        i, j = bad[0]
+        raise InvalidAnchorError(
+            f"anchors must be finite; the coefficient of `{names[i]}` in composite {j} "
+            f"is {B[i, j]}."
+        )
+    length = np.linalg.norm(B, axis=0)
+    if not length.all():
+        raise InvalidAnchorError(
+            f"Composite {int(np.argmin(length))} has no coefficient other than 0: there is "
+            "nothing to anchor its output to."
+        )
+    directions, size, _ = np.linalg.svd((B / length).T)
+    dependent = size < 1e-10 * size[0]
+    if dependent.any():
+        composites = [f"composite {j}" for j in range(B.shape[1])]
+        relations = linear_relations(directions[:, dependent].T, composites)
+        raise InvalidAnchorError(
+            "anchors must be linearly independent, but (columns scaled to length one) "
+            + "; ".join(relations)
+            + "."
+        )
+    return B.copy()
+
+
+def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array:
+    """Return the weights of the pairs: symmetric, finite, non-negative, with a zero diagonal.
+
+    The diagonal of the input says nothing about pairs and is ignored.
+    """
+    W, eps = _square_matrix(pair_weights, "pair_weights", InvalidArgumentError)
+    if W.shape != (p, p):
+        raise InvalidArgumentError(
+            f"pair_weights must be {p} by {p}, one weight per pair of variables, "
+            f"got shape {W.shape}."
+        )
+    W = W.copy()
+    np.fill_diagonal(W, 0.0)
+    _require_finite(W, names, "pair_weights", InvalidArgumentError)
+    tolerance = max(SYMMETRY_TOL, 16 * eps)
+    _require_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
+    if W.min(initial=0.0) < 0.0:
+        i, j = _worst_pair(-W)
+        raise InvalidArgumentError(
+            f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
+            f"is {W[i, j]:.6g}."
+        )
+    return np.asarray(0.5 * (W + W.T), dtype=np.float64)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        wanted = ", ".join(repr(choice) for choice in choices)
+        raise InvalidArgumentError(f"{name} must be one of {wanted}; got {value!r}.")
+    return value
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return ``value`` as a finite float above zero."""
+    number = _real(value, name, InvalidArgumentError)
+    if not (math.isfinite(number) and number > 0.0):
+        raise InvalidArgumentError(f"{name} must be a finite number above 0, got {value!r}.")
+    return number
+
+
+def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
+    """Return ``value`` as an int of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        raise InvalidArgumentError(
+            f"{name} must be a whole number of at least {minimum}, got {value!r}."
+        )
+    return int(value)
+
+
+def _float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    """Return ``value`` in float64, with the rounding unit of the type it came in."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise error(f"{what} must be a regular array of numbers, not ragged rows.") from None
+    if raw.dtype.kind == "c":
+        raise error(f"{what} must be real, got complex numbers.")
+    try:
+        out = raw.astype(np.float64)
+    except (TypeError, ValueError) as reason:
+        raise error(f"{what} must contain only numbers: {reason}.") from None
+    eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
+    return out, max(eps, float(np.finfo(np.float64).eps))
+
+
+def _real(value: Any, what: str, error: type[CoralError]) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise error(f"{what} must be one number, got {value!r}.")
+    return float(value)
+
+
+def _square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    matrix, eps = _float_array(value, what, error)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.")
+    return matrix, eps
+
+
+def _require_finite(
+    matrix: Array, names: Sequence[str], what: str, error: type[CoralError]
+) -> None:
+    if np.isfinite(matrix).all():
+        return
+    bad = np.argwhere(~np.isfinite(matrix))
+    i, j = bad[0]
+    whole = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
+    hint = f" Nothing at all is known about {_listing(whole)}: a constant column?" if whole else ""
+    raise error(
+        f"{what} must be finite; {len(bad)} entries are not, the first between `{names[i]}` and "
+        f"`{names[j]}` ({matrix[i, j]}).{hint}"
+    )
+
+
+def _require_symmetric(
+    matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
+) -> None:
+    difference = np.abs(matrix - matrix.T)
+    if difference.max() > tolerance * np.abs(matrix).max():
+        i, j = _worst_pair(difference)
+        raise error(
+            f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
+            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other."
+        )
+
+
+def _require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
+    diagonal = np.diag(matrix)
+    off = np.abs(diagonal - 1.0)
+    if off.max() <= tolerance:
+        return
+    j = int(np.argmax(off))
+    if diagonal.min() > 0.0:
+        raise InvalidCorrelationError(
+            f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
+            f"{diagonal[j]:.9g}. This looks like a covariance matrix C: convert it with "
+            "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
+        )
+    j = int(np.argmin(diagonal))
+    raise InvalidCorrelationError(
+        f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
+        f"{diagonal[j]:.9g}: a variable without variance has no correlation; drop it."
+    )
+
+
+def _require_positive_definite(
+    R: Array, names: tuple[str, ...], scale: Any, tolerance: float
+) -> None:
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if not failed:
+        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+        if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
+            return
+    eigenvalues, vectors = np.linalg.eigh(R)
+    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    if smallest > tolerance * largest:
+        return
+    if smallest < -tolerance * largest:
+        weights = np.abs(vectors[:, 0])
+        heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
+        raise InvalidCorrelationError(
+            f"R is not positive definite: its smallest eigenvalue is {smallest:.3g}, so it is not "
+            f"the correlation matrix of any table. The contradiction is mostly among "
+            f"{_listing(heavy)}. Correlations computed pair by pair from incomplete rows do this: "
+            "use the complete rows, or shrink R explicitly."
+        )
+    null = vectors[:, eigenvalues <= tolerance * largest].T
+    sd = None if scale is None else np.asarray(scale, dtype=np.float64)
+    relations = linear_relations(null, names, scale=sd)
+    shown = "; ".join(relations[:5])
+    if len(relations) > 5:
+        shown += f"; and {len(relations) - 5} more relations"
+    units = "in standardised units" if sd is None else "up to a constant"
+    raise SingularCorrelationError(
+        f"R is singular (smallest eigenvalue {smallest:.1e} of {largest:.3g}; rank "
+        f"{len(names) - len(null)} of {len(names)}), so no exact decorrelator exists: {shown} "
+        f"({units}). Drop one variable of each relation, or shrink R explicitly; nothing is "
+        "regularised silently. With no more rows than variables, every table is like this.",
+        relations=relations,
+        variables=linked_variables(null, names),
+    )
+
+
+def _worst_pair(size: Array) -> tuple[int, int]:
+    i, j = np.unravel_index(int(np.argmax(size)), size.shape)
+    return int(i), int(j)
+
+
+def _listing(names: Sequence[str], limit: int = 8) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

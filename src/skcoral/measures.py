@@ -1,0 +1,197 @@
+"""What a transformation keeps and what it leaves: pure functions of ``R`` and ``T``.
+
+``R`` is the p×p correlation matrix of the sources, ``T`` a p×k transformation whose columns have
+unit variance, ``t_jᵀRt_j = 1``; the outputs then have the correlation matrix ``G = TᵀRT``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from ._validation import check_correlation
+from .exceptions import InvalidArgumentError
+
+Array = NDArray[np.float64]
+
+
+def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:
+    """Correlation of each output with its own source, ``f_j = e_jᵀ R t_j``.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix of the sources.
+    T : array-like of shape (p, k)
+        Transformation with unit-variance columns.
+    anchors : array-like of shape (p, k), optional
+        Composites ``b_j`` that stand in for single sources; then
+        ``f_j = b_jᵀ R t_j / sqrt(b_jᵀ R b_j)``.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import fidelity
+    >>> fidelity([[1.0, 0.6], [0.6, 1.0]], np.eye(2))
+    array([1., 1.])
+    """
+    R, T = _pair(R, T)
+    if anchors is None:
+        k = T.shape[1]
+        if k != R.shape[0]:
+            raise InvalidArgumentError(
+                f"T has {k} columns for {R.shape[0]} variables: without anchors, output j belongs "
+                "to variable j, so T must be square."
+            )
+        return np.asarray(np.einsum("ji,ij->j", R, T), dtype=np.float64)
+    B = np.asarray(anchors, dtype=np.float64)
+    if B.shape != T.shape:
+        raise InvalidArgumentError(
+            f"anchors and T must have the same shape, got {B.shape} and {T.shape}."
+        )
+    RB = R @ B
+    return np.asarray((RB * T).sum(axis=0) / np.sqrt((RB * B).sum(axis=0)), dtype=np.float64)
+
+
+def residual(R: Any, T: Any) -> Array:
+    """Correlations left between the outputs: ``TᵀRT`` with its diagonal set to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import residual
+    >>> residual([[1.0, 0.6], [0.6, 1.0]], np.eye(2))
+    array([[0. , 0.6],
+           [0.6, 0. ]])
+    """
+    R, T = _pair(R, T)
+    E: Array = T.T @ R @ T
+    # Averaged so that a pair has one residual, whatever the order of summation in the product.
+    E = 0.5 * (E + E.T)
+    np.fill_diagonal(E, 0.0)
+    return E
+
+
+def squared_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
+    """Sum of the squared residual correlations over the pairs, the paper's D2.
+
+    With ``pair_weights`` ω it is ``Σ_{i<j} ω_ij G_ij²``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import squared_residual
+    >>> round(squared_residual([[1.0, 0.6], [0.6, 1.0]], np.eye(2)), 12)
+    0.36
+    """
+    E = residual(R, T)
+    return 0.5 * float((_weights(pair_weights, E) * E**2).sum())
+
+
+def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
+    """Largest residual correlation in absolute value, over the pairs.
+
+    With ``pair_weights`` ω it is ``max_{i<j} ω_ij |G_ij|``. A single output has none: 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import worst_residual
+    >>> worst_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
+    0.6
+    """
+    E = residual(R, T)
+    return float((_weights(pair_weights, E) * np.abs(E)).max(initial=0.0))
+
+
+def absolute_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
+    """Sum of the absolute residual correlations over the pairs.
+
+    With ``pair_weights`` ω it is ``Σ_{i<j} ω_ij |G_ij|``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import absolute_residual
+    >>> absolute_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
+    0.6
+    """
+    E = residual(R, T)
+    return 0.5 * float((_weights(pair_weights, E) * np.abs(E)).sum())
+
+
+def mean_residual(R: Any, T: Any) -> float:
+    """Mean absolute residual correlation over the pairs; a single output has none: 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import mean_residual
+    >>> mean_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
+    0.6
+    """
+    E = residual(R, T)
+    k = len(E)
+    return float(np.abs(E).sum() / (k * (k - 1))) if k > 1 else 0.0
+
+
+def vif(R: Any) -> Array:
+    """Variance inflation factor of each variable, the diagonal of ``R⁻¹``.
+
+    Raises
+    ------
+    SingularCorrelationError
+        Some variable is a linear combination of others: its factor is infinite.
+
+    Examples
+    --------
+    >>> from skcoral.measures import vif
+    >>> vif([[1.0, 0.6], [0.6, 1.0]])
+    array([1.5625, 1.5625])
+    """
+    names = [str(name) for name in R.columns] if hasattr(R, "columns") else None
+    factor, _ = lapack.dpotrf(check_correlation(R, names), lower=1)
+    inverse, _ = lapack.dtrtri(factor, lower=1)
+    return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
+
+
+def condition_number(R: Any) -> float:
+    """Largest over smallest eigenvalue of ``R``; infinite when ``R`` is not positive definite.
+
+    Examples
+    --------
+    >>> from skcoral.measures import condition_number
+    >>> round(condition_number([[1.0, 0.6], [0.6, 1.0]]), 12)
+    4.0
+    """
+    eigenvalues = np.linalg.eigvalsh(np.asarray(R, dtype=np.float64))
+    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    return largest / smallest if smallest > 0.0 else float("inf")
+
+
+def _pair(R: Any, T: Any) -> tuple[Array, Array]:
+    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    if R.ndim != 2 or R.shape[0] != R.shape[1] or T.ndim != 2 or T.shape[0] != R.shape[0]:
+        raise InvalidArgumentError(
+            f"R must be p by p and T must have p rows, got shapes {R.shape} and {T.shape}."
+        )
+    return R, T
+
+
+def _weights(pair_weights: Any, E: Array) -> Array | float:
+    if pair_weights is None:
+        return 1.0
+    W = np.asarray(pair_weights, dtype=np.float64)
+    if W.shape != E.shape:
+        raise InvalidArgumentError(
+            f"pair_weights must have one weight per pair of outputs, shape {E.shape}, "
+            f"got {W.shape}."
+        )
+    return W
