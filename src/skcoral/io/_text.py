@@ -1,0 +1,261 @@
+"""CSV and TSV: dialect, encoding, and errors that name the line and the column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from lzma import LZMAError
+from typing import Any, BinaryIO, NoReturn
+
+from skcoral.exceptions import InvalidTableError
+from skcoral.io.tables import Batch, Table
+
+_DECIMAL_COMMA = re.compile(r"(^|;)\s*[+-]?\d+,\d+\s*(;|$)")
+_DAMAGED = (EOFError, zlib.error, LZMAError, OSError)
+_SNIFF = 1 << 16
+
+
+def open_text(
+    label: str,
+    opener: Callable[[], BinaryIO],
+    size: int | None,
+    *,
+    tab: bool,
+    separator: str | None,
+    decimal: str,
+    encoding: str,
+) -> Table:
+    """Open a text table: look at its start, settle the dialect, check the header."""
+    head = _head(label, opener)
+    _refuse_binary(label, head, encoding)
+    try:
+        start = head.decode(_codec(encoding), errors="replace")
+    except LookupError as error:
+        raise InvalidTableError(
+            f"{label}: {encoding!r} is not a known encoding.\nUse utf-8, latin-1, cp1252, utf-16 …"
+        ) from error
+    lines = start.lstrip("\ufeff").splitlines()
+    if not any(line.strip() for line in lines):
+        raise InvalidTableError(
+            f"{label}: there are only blank lines.\nGive a table with a header."
+        )
+    if separator is None:
+        separator = "\t" if tab else _separator(label, lines)
+    reader = _Reader(label, opener, size, separator, encoding)
+    names = reader.header()
+    _check_header(label, names, separator)
+    return Table(
+        label,
+        tuple(names),
+        "line",
+        "tsv" if separator == "\t" else "csv",
+        reader.batches,
+        separator=separator,
+        decimal=decimal,
+    )
+
+
+class _Reader:
+    """Reads one text file from the start, as often as wanted."""
+
+    def __init__(
+        self,
+        label: str,
+        opener: Callable[[], BinaryIO],
+        size: int | None,
+        separator: str,
+        encoding: str,
+    ) -> None:
+        self.label = label
+        self.opener = opener
+        self.size = size
+        self.separator = separator
+        self.encoding = encoding
+        self.names: list[str] = []
+
+    def header(self) -> list[str]:
+        with self.opener() as binary:
+            for _, cells in self._rows(binary):
+                self.names = [cell.strip() for cell in cells]
+                return self.names
+        return []
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        width = len(self.names)
+        with self.opener() as binary:
+            rows: list[list[str]] = []
+            lines: list[int] = []
+            source = self._rows(binary)
+            next(source)
+            for line, cells in source:
+                if len(cells) != width:
+                    self._ragged(line, cells)
+                rows.append(cells)
+                lines.append(line)
+                if len(rows) == size:
+                    yield Batch(lines, list(zip(*rows, strict=True)), self._fraction(binary))
+                    rows, lines = [], []
+            if rows:
+                yield Batch(lines, list(zip(*rows, strict=True)))
+
+    def _rows(self, binary: BinaryIO) -> Iterator[tuple[int, list[str]]]:
+        """Line number and cells of every line that is not blank."""
+        text = io.TextIOWrapper(binary, encoding=_codec(self.encoding), newline="")
+        csv.field_size_limit(sys.maxsize)
+        reader = csv.reader(text, delimiter=self.separator, strict=True)
+        try:
+            for cells in reader:
+                if cells:
+                    yield reader.line_num, cells
+        except UnicodeError as error:
+            self._undecodable(error)
+        except csv.Error as error:
+            raise InvalidTableError(
+                f"{self.label}: line {reader.line_num}: the quoting is broken ({error}).\n"
+                'Close the quotes, and write a quote inside quotes twice ("").'
+            ) from error
+        except _DAMAGED as error:
+            raise InvalidTableError(
+                f"{self.label}: after line {reader.line_num} the file cannot be read ({error}).\n"
+                "It is damaged or was cut short: copy or download it again."
+            ) from error
+
+    def _fraction(self, binary: Any) -> float:
+        """How far the compressed bytes have been read, where that can be told."""
+        if not self.size:
+            return 0.0
+        inner = getattr(binary, "fileobj", None) or getattr(binary, "_fp", None) or binary
+        try:
+            return min(1.0, float(inner.tell()) / self.size)
+        except (OSError, ValueError):
+            return 0.0
+
+    def _ragged(self, line: int, cells: list[str]) -> NoReturn:
+        at = (
+            f"the last column with a cell is {self.names[len(cells) - 1]!r}"
+            if len(cells) < len(self.names)
+            else f"after column {self.names[-1]!r} comes {cells[len(self.names)][:40]!r}"
+        )
+        raise InvalidTableError(
+            f"{self.label}: line {line} has {len(cells)} cells and the header has "
+            f"{len(self.names)}; {at}.\nGive every line one cell per column "
+            "(quote cells that contain the separator)."
+        )
+
+    def _undecodable(self, error: UnicodeError) -> NoReturn:
+        """Find the line and the column of the first byte that cannot be decoded."""
+        where, byte = "the text", "a byte"
+        names = self.names
+        with self.opener() as binary:
+            for number, raw in enumerate(binary, start=1):
+                if not names:
+                    header = raw.decode(self.encoding, errors="replace").strip("\ufeff\r\n")
+                    names = next(csv.reader([header], delimiter=self.separator), [])
+                try:
+                    raw.decode(self.encoding)
+                except UnicodeDecodeError as bad:
+                    cells = next(
+                        csv.reader(
+                            [raw[: bad.start].decode(self.encoding)], delimiter=self.separator
+                        ),
+                        [""],
+                    )
+                    column = max(len(cells), 1) - 1
+                    where = f"line {number}"
+                    if column < len(names):
+                        where += f", column {names[column]!r}"
+                    byte = f"byte 0x{raw[bad.start]:02x}"
+                    break
+                except UnicodeError:
+                    break
+        raise InvalidTableError(
+            f"{self.label}: {where}: {byte} is not {self.encoding}.\n"
+            "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "
+            "or save it as UTF-8."
+        ) from error
+
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+def _head(label: str, opener: Callable[[], BinaryIO]) -> bytes:
+    try:
+        with opener() as stream:
+            return stream.read(_SNIFF)
+    except _DAMAGED as error:
+        raise InvalidTableError(
+            f"{label}: the file cannot be decompressed ({error}).\n"
+            "It is damaged or was cut short: copy or download it again."
+        ) from error
+
+
+def _refuse_binary(label: str, head: bytes, encoding: str) -> None:
+    if not head:
+        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
+    wide = encoding.lower().startswith(("utf-16", "utf16", "utf-32", "utf32"))
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
+        raise InvalidTableError(
+            f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16)."
+        )
+    if b"\x00" in head and not wide:
+        raise InvalidTableError(
+            f"{label}: this is not a text table: byte {head.index(0)} is zero.\n"
+            "Give a CSV, TSV, Parquet or Excel (.xlsx) file."
+        )
+
+
+def _separator(label: str, lines: list[str]) -> str:
+    filled = [line for line in lines if line.strip()]
+    header, body = filled[0], filled[1:20]
+    if "," in header:
+        return ","
+    if "\t" in header:
+        return "\t"
+    if ";" in header:
+        decimal = any(_DECIMAL_COMMA.search(line) for line in body)
+        what = "semicolons and decimal commas" if decimal else "semicolons"
+        option = "--separator ';' --decimal ','" if decimal else "--separator ';'"
+        raise InvalidTableError(
+            f"{label}: line 1: the cells seem to be separated by {what}, not by commas.\n"
+            f"Say so: add {option}."
+        )
+    if "|" in header:
+        raise InvalidTableError(
+            f"{label}: line 1: the cells seem to be separated by '|', not by commas.\n"
+            "Say so: add --separator '|'."
+        )
+    return ","
+
+
+def _check_header(label: str, names: list[str], separator: str) -> None:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names, start=1):
+        if name in seen:
+            what = f"the name {name!r}" if name else "no name"
+            raise InvalidTableError(
+                f"{label}: line 1: columns {seen[name]} and {place} both have {what}.\n"
+                "Give every column a name of its own."
+            )
+        seen[name] = place
+    if "" in seen and seen[""] != 1:
+        raise InvalidTableError(
+            f"{label}: line 1: column {seen['']} has no name.\nGive every column a name."
+        )
+    if len(names) > 1 and all(_is_number(name) for name in names):
+        raise InvalidTableError(
+            f"{label}: line 1: the header holds numbers ({separator.join(names[:3])} …), not "
+            "names.\nPut a line with the columns' names on top."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
