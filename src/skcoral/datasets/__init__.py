@@ -11,10 +11,14 @@ from skcoral.datasets.simulate import (
     make_system,
     make_toeplitz_system,
 )
+from skcoral.datasets.wdi import WDI_SERIES, fetch_wdi, load_wdi
 
 __all__ = [
+    "WDI_SERIES",
     "Dataset",
     "NamedCorrelation",
+    "fetch_wdi",
+    "load_wdi",
     "load_wine",
     "make_ar_system",
     "make_block_system",

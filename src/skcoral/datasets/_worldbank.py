@@ -1,0 +1,213 @@
+"""A small client of the World Bank's API, version 2: paging, retries, a cache folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+from skcoral._version import __version__
+from skcoral.exceptions import DownloadError, InvalidArgumentError
+
+_PER_PAGE = 1000
+_LONGEST_WAIT = 60.0
+
+
+class _MalformedPageError(ValueError):
+    """The server's answer is not what the API promises; the message says in which way."""
+
+
+@dataclass(frozen=True)
+class WorldBankClient:
+    """Read lists from the API, page by page, and keep them in a folder.
+
+    Attributes
+    ----------
+    base_url : str
+        Such as ``"https://api.worldbank.org/v2"``.
+    cache_dir : Path
+        Where answers are kept; made when needed.
+    timeout : float
+        Seconds to wait for one answer.
+    retries : int
+        Further attempts after a failure that may pass (no answer, 429, 5xx, a broken page).
+    wait : float
+        Seconds before the first further attempt, doubled each time; a ``Retry-After`` header
+        counts if it is longer (up to a minute).
+    refresh : bool
+        Ask the server even where the cache has an answer.
+    """
+
+    base_url: str
+    cache_dir: Path
+    timeout: float
+    retries: int
+    wait: float
+    refresh: bool
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.base_url).scheme not in ("http", "https"):
+            raise InvalidArgumentError(
+                f"base_url must start with http:// or https://; got {self.base_url!r}."
+            )
+
+    def countries(self) -> dict[str, str]:
+        """Return code → name of every country; regions and income groups are left out."""
+        return self._cached("countries.json", "country", {}, _read_country)
+
+    def series(self, code: str, year: int) -> dict[str, float]:
+        """Return country code → value of one series in one year; missing values are left out."""
+
+        def read(entry: dict[str, Any]) -> tuple[str, Any] | None:
+            return _read_value(entry, code, year)
+
+        return self._cached(
+            f"{code}-{year}.json", f"country/all/indicator/{code}", {"date": str(year)}, read
+        )
+
+    def _cached(
+        self,
+        name: str,
+        path: str,
+        query: dict[str, str],
+        read: Callable[[dict[str, Any]], tuple[str, Any] | None],
+    ) -> dict[str, Any]:
+        url = f"{self.base_url.rstrip('/')}/{path}"
+        file = self.cache_dir / name
+        if not self.refresh:
+            stored = _read_cache(file, url)
+            if stored is not None:
+                return stored
+        found: dict[str, Any] = {}
+        page, pages = 1, 1
+        while page <= pages:
+            paging = {"format": "json", "per_page": str(_PER_PAGE), "page": str(page)}
+            pages, entries = self._page(f"{url}?{urlencode(query | paging)}", page)
+            for entry in entries:
+                pair = read(entry)
+                if pair is not None:
+                    found[pair[0]] = pair[1]
+            page += 1
+        _write_cache(file, url, found)
+        return found
+
+    def _page(self, url: str, page: int) -> tuple[int, list[dict[str, Any]]]:
+        pause = self.wait
+        for attempt in range(self.retries + 1):
+            advised = 0.0
+            try:
+                request = Request(url, headers={"User-Agent": f"scikit-coral/{__version__}"})
+                with urlopen(request, timeout=self.timeout) as response:
+                    return _parse_page(response.read(), page)
+            except HTTPError as error:
+                with error:
+                    if error.code != 429 and error.code < 500:
+                        raise DownloadError(
+                            f"{url} was refused with status {error.code} ({error.reason})."
+                        ) from error
+                    problem = f"status {error.code} ({error.reason})"
+                    advised = _seconds(error.headers.get("Retry-After"))
+            except _MalformedPageError as error:
+                problem = str(error)
+            except (URLError, TimeoutError, HTTPException, ConnectionError) as error:
+                reason = getattr(error, "reason", error)
+                problem = (
+                    f"no answer within {self.timeout:g} s"
+                    if _is_timeout(reason)
+                    else str(reason) or type(reason).__name__
+                )
+            if attempt < self.retries:
+                time.sleep(min(max(pause, advised), _LONGEST_WAIT))
+                pause *= 2
+        raise DownloadError(
+            f"could not read {url}: {problem}, after {self.retries + 1} attempts. Without network, "
+            "wdi_correlation() has the matrix of 2019 and load_wdi(path) reads a table from a file."
+        )
+
+
+def _parse_page(body: bytes, page: int) -> tuple[int, list[dict[str, Any]]]:
+    try:
+        answer = json.loads(body.decode("utf-8"))
+    except ValueError as error:
+        raise _MalformedPageError(f"page {page} is not JSON ({error})") from error
+    if not isinstance(answer, list) or not answer or not isinstance(answer[0], dict):
+        raise _MalformedPageError(f"page {page} is not a list of paging details and entries")
+    if "message" in answer[0]:
+        raise DownloadError(f"the World Bank's API refused the request: {answer[0]['message']}")
+    try:
+        pages = int(answer[0]["pages"])
+        number = int(answer[0]["page"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _MalformedPageError(f"page {page} has no page numbers") from error
+    entries = answer[1] if len(answer) > 1 else None
+    if number != page or not isinstance(entries, list):
+        raise _MalformedPageError(f"page {page} came back as page {number} or without entries")
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise _MalformedPageError(f"page {page} has entries that are not objects")
+    return pages, entries
+
+
+def _read_country(entry: dict[str, Any]) -> tuple[str, str] | None:
+    try:
+        if entry["region"]["value"].strip() == "Aggregates":
+            return None
+        return str(entry["id"]), str(entry["name"]).strip()
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DownloadError(f"an entry of the country list makes no sense: {entry!r}") from error
+
+
+def _read_value(entry: dict[str, Any], code: str, year: int) -> tuple[str, float] | None:
+    try:
+        if entry["indicator"]["id"] != code or str(entry["date"]) != str(year):
+            raise DownloadError(
+                f"asked for {code} in {year}; got {entry['indicator']['id']} in {entry['date']}."
+            )
+        if entry["value"] is None or not entry["countryiso3code"]:
+            return None
+        value = float(entry["value"])
+        if not math.isfinite(value):
+            raise ValueError(value)
+        return str(entry["countryiso3code"]), value
+    except (KeyError, TypeError, ValueError) as error:
+        raise DownloadError(f"an entry of series {code} makes no sense: {entry!r}") from error
+
+
+def _read_cache(file: Path, url: str) -> dict[str, Any] | None:
+    """Return what the cache has for this address; None where it has nothing readable."""
+    try:
+        stored = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(stored, dict) or stored.get("url") != url:
+        return None
+    entries = stored.get("entries")
+    return entries if isinstance(entries, dict) else None
+
+
+def _write_cache(file: Path, url: str, entries: dict[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and moved, so that an interrupted run leaves no half of a file.
+    part = file.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps({"url": url, "entries": entries}), "utf-8")
+    part.replace(file)
+
+
+def _seconds(header: str | None) -> float:
+    """Read a Retry-After header in seconds; a date there counts as no advice."""
+    try:
+        return max(0.0, float(header)) if header else 0.0
+    except ValueError:
+        return 0.0
+
+
+def _is_timeout(reason: object) -> bool:
+    return isinstance(reason, TimeoutError)

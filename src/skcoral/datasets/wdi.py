@@ -1,0 +1,191 @@
+"""The development indicators of the paper as a table: from the World Bank, or from a file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+
+from skcoral.datasets._records import Dataset, pearson
+from skcoral.datasets._worldbank import WorldBankClient
+from skcoral.exceptions import InvalidTableError
+
+#: Column → series of the World Development Indicators.
+WDI_SERIES = {
+    "fertility": "SP.DYN.TFRT.IN",
+    "gdp_per_capita": "NY.GDP.PCAP.CD",
+    "education_expenditure": "SE.XPD.TOTL.GD.ZS",
+    "capital_formation": "NE.GDI.TOTL.ZS",
+    "internet_use": "IT.NET.USER.ZS",
+    "life_expectancy": "SP.DYN.LE00.IN",
+    "under5_mortality": "SH.DYN.MORT",
+    "urban_population": "SP.URB.TOTL.IN.ZS",
+}
+
+_SOURCE = "World Bank, World Development Indicators, {year}"
+_LICENCE = "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)"
+
+
+def fetch_wdi(
+    year: int = 2019,
+    *,
+    base_url: str = "https://api.worldbank.org/v2",
+    cache_dir: str | Path | None = None,
+    timeout: float = 30.0,
+    retries: int = 4,
+    wait: float = 1.0,
+    refresh: bool = False,
+) -> Dataset:
+    """Fetch the paper's eight indicators for all countries that are complete on them.
+
+    One request per series and page to the World Bank's API (version 2); regions and income groups
+    are left out with the help of its country list. The Bank revises its figures: a table fetched
+    today need not give the published correlations, which :func:`wdi_correlation` carries.
+
+    Parameters
+    ----------
+    year : int, default=2019
+        Year of the observations.
+    base_url : str, default="https://api.worldbank.org/v2"
+        Address of the API.
+    cache_dir : path, optional
+        Folder that keeps the answers; by default ``scikit-coral`` in the user's cache folder.
+    timeout : float, default=30.0
+        Seconds to wait for one answer.
+    retries : int, default=4
+        Further attempts after a failure that may pass.
+    wait : float, default=1.0
+        Seconds before the first further attempt, doubled each time.
+    refresh : bool, default=False
+        Fetch again what the cache folder already has.
+
+    Returns
+    -------
+    Dataset
+        Countries by name, in alphabetical order.
+
+    Raises
+    ------
+    DownloadError
+        If the network or the server does not answer, or answers with something else.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import fetch_wdi
+    >>> wdi = fetch_wdi(year=2019)  # doctest: +SKIP
+    """
+    client = WorldBankClient(
+        base_url=base_url,
+        cache_dir=Path(cache_dir) if cache_dir is not None else _default_cache(),
+        timeout=timeout,
+        retries=retries,
+        wait=wait,
+        refresh=refresh,
+    )
+    countries = client.countries()
+    columns = {name: client.series(code, year) for name, code in WDI_SERIES.items()}
+    complete = [iso for iso in countries if all(iso in values for values in columns.values())]
+    complete.sort(key=lambda iso: countries[iso])
+    if len(complete) <= len(columns):
+        raise InvalidTableError(
+            f"only {len(complete)} countries have all {len(columns)} indicators in {year}; values "
+            "per series: "
+            + ", ".join(f"{name} {len(values)}" for name, values in columns.items())
+            + ". Choose another year."
+        )
+    data = np.array([[values[iso] for values in columns.values()] for iso in complete])
+    return _dataset(data, [countries[iso] for iso in complete], year)
+
+
+def load_wdi(path: str | Path, *, year: int = 2019) -> Dataset:
+    """Load the paper's eight indicators from a CSV file; incomplete rows are left out.
+
+    Parameters
+    ----------
+    path : path
+        CSV file with a column ``country`` and one column per indicator, named as in
+        ``WDI_SERIES`` or by its series code; other columns are ignored.
+    year : int, default=2019
+        Year of the observations, for the attribution.
+
+    Returns
+    -------
+    Dataset
+        Rows in the order of the file.
+
+    Raises
+    ------
+    InvalidTableError
+        If a column is missing or a cell is not a number.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import load_wdi
+    >>> wdi = load_wdi("wdi_2019.csv")  # doctest: +SKIP
+    """
+    # A leading byte-order mark, as spreadsheets write it, must not become part of a name.
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        header = list(reader.fieldnames or [])
+        found = {
+            name: name if name in header else code
+            for name, code in WDI_SERIES.items()
+            if name in header or code in header
+        }
+        missing = [name for name in ("country", *WDI_SERIES) if name not in {*found, *header}]
+        if missing:
+            raise InvalidTableError(
+                f"{path} has no column {', '.join(missing)}; its columns are {', '.join(header)}."
+            )
+        data: list[list[float]] = []
+        countries: list[str] = []
+        for row in reader:
+            cells = [(row[column] or "").strip() for column in found.values()]
+            if "" in cells:
+                continue
+            data.append(
+                [
+                    _number(cell, column, path, reader.line_num)
+                    for cell, column in zip(cells, found, strict=True)
+                ]
+            )
+            countries.append(str(row["country"]))
+    if len(data) <= len(found):
+        raise InvalidTableError(
+            f"{path} has {len(data)} complete rows; more than {len(found)} are needed."
+        )
+    repeated = sorted({name for name in countries if countries.count(name) > 1})
+    if repeated:
+        raise InvalidTableError(f"{path} has more than one row for {', '.join(repeated)}.")
+    return _dataset(np.array(data), countries, year)
+
+
+def _number(cell: str, column: str, path: str | Path, line: int) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise InvalidTableError(
+            f"{path}, line {line}, column {column}: wanted a number, found {cell!r}. Leave the "
+            "cell empty to leave the row out."
+        )
+    return value
+
+
+def _dataset(data: np.ndarray, countries: list[str], year: int) -> Dataset:
+    return Dataset(
+        data=data,
+        names=tuple(WDI_SERIES),
+        rows=tuple(countries),
+        correlation=pearson(data),
+        source=_SOURCE.format(year=year),
+        licence=_LICENCE,
+    )
+
+
+def _default_cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "scikit-coral"

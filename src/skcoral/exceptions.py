@@ -1,0 +1,72 @@
+"""What can go wrong, one class per failure; every message names the variables concerned."""
+
+
+class CoralError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class InvalidCorrelationError(CoralError, ValueError):
+    """The matrix is not a usable correlation matrix: its shape, symmetry, diagonal or entries."""
+
+
+class SingularCorrelationError(InvalidCorrelationError):
+    """Some variables are linear combinations of others, so no exact decorrelator exists.
+
+    Attributes
+    ----------
+    relations : list of str
+        One readable linear relation per null direction, such as ``"total = a + b"``.
+    variables : list of str
+        The variables that take part in them.
+    """
+
+    def __init__(
+        self, message: str, relations: list[str] | None = None, variables: list[str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.relations = relations or []
+        self.variables = variables or []
+
+
+class InvalidFloorError(CoralError, ValueError):
+    """A fidelity floor is outside [0, 1], is not a number, or there are not as many as variables."""
+
+
+class InvalidBudgetError(CoralError, ValueError):
+    """The residual budget is negative or not a finite number."""
+
+
+class InvalidSupportError(CoralError, ValueError):
+    """The support mask (or a bound on coefficients) does not fit the variables."""
+
+
+class InvalidAnchorError(CoralError, ValueError):
+    """The anchors do not define a full-rank set of composites."""
+
+
+class InvalidArgumentError(CoralError, ValueError):
+    """An argument has a value that is not among the accepted ones."""
+
+
+class InfeasibleError(CoralError, ValueError):
+    """No transformation satisfies what was asked; the message carries the proof."""
+
+
+class CertificateError(CoralError, ValueError):
+    """A certificate does not fit the matrix or the result it is meant to prove."""
+
+
+class InvalidTableError(CoralError, ValueError):
+    """A data table cannot be used: constant columns, missing values, text, too few rows."""
+
+
+class ModelFileError(CoralError, ValueError):
+    """A model or moments file is truncated, altered or of an unknown version."""
+
+
+class DownloadError(CoralError, OSError):
+    """Data could not be fetched: no network, a refusal, or an answer that makes no sense."""
+
+
+class NotCertifiedWarning(UserWarning):
+    """The answer is feasible but its optimality is not proved; the message quotes the open gap."""
