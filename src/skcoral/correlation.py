@@ -1,0 +1,264 @@
+"""From a table to the correlation matrix that everything else is about.
+
+Pearson correlations come from :class:`~skcoral.moments.Moments` alone; ranks (Spearman) and the
+Ledoit–Wolf intensity need the rows themselves. What makes a matrix singular is told here in terms
+of the table: which columns are constant, copies or combinations of others, how many rows it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._validation import _listing, check_correlation
+from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from .moments import Moments
+from .results import Array, read_only
+
+
+@dataclass(frozen=True)
+class CorrelationEstimate:
+    """A correlation matrix with what is needed to standardise the rows it came from.
+
+    Attributes
+    ----------
+    R : ndarray of shape (p, p)
+        The correlation matrix, shrunk if asked.
+    mean, scale : ndarray of shape (p,)
+        Mean and sample standard deviation of each column.
+    names : tuple of str
+        The columns.
+    n_rows : int
+        Rows with a positive weight.
+    shrinkage : float
+        The intensity that was used; 0 means that ``R`` is the sample's own matrix.
+    method : {"pearson", "spearman"}
+        How the association of two columns was measured.
+    """
+
+    R: Array
+    mean: Array
+    scale: Array
+    names: tuple[str, ...]
+    n_rows: int
+    shrinkage: float = 0.0
+    method: str = "pearson"
+
+    def __post_init__(self) -> None:
+        for name in ("R", "mean", "scale"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def guarantee(self) -> str:
+        """One sentence saying which matrix the fidelities and residuals are about."""
+        ranks = " of the ranks" if self.method == "spearman" else ""
+        if self.shrinkage:
+            return (
+                f"Fidelities and residuals are about the correlation matrix{ranks} shrunk towards "
+                f"the identity by {self.shrinkage:.6g}, not about the sample's own matrix."
+            )
+        return (
+            f"Fidelities and residuals are about the sample correlation matrix{ranks} of the "
+            f"{self.n_rows} rows fitted; on new rows they fluctuate."
+        )
+
+
+def estimate(
+    moments: Moments,
+    *,
+    shrinkage: float = 0.0,
+    association: Moments | None = None,
+) -> CorrelationEstimate:
+    """Turn moments into a positive definite correlation matrix, or say why there is none.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of the columns as they are.
+    shrinkage : float in [0, 1], default=0
+        ``R`` becomes ``(1 - shrinkage) R + shrinkage I``.
+    association : Moments, optional
+        Of the columns' ranks; if given, ``R`` is taken from these (Spearman).
+
+    Raises
+    ------
+    InvalidTableError
+        Constant columns, or too few rows for the number of columns.
+    SingularCorrelationError
+        Copies or linear combinations of columns; the message spells them out.
+
+    Examples
+    --------
+    >>> from skcoral.correlation import estimate
+    >>> from skcoral.moments import Moments
+    >>> table = Moments.from_rows([[1.0, 2.0], [2.0, 1.0], [3.0, 6.0], [5.0, 4.0]])
+    >>> estimate(table).R.round(6)
+    array([[1.      , 0.550149],
+           [0.550149, 1.      ]])
+    """
+    _refuse_unusable(moments, shrinkage)
+    source = moments if association is None else association
+    scale = moments.scale
+    R = sample_correlation(source)
+    if shrinkage:
+        R *= 1.0 - shrinkage
+        np.fill_diagonal(R, 1.0)
+    try:
+        R = check_correlation(R, moments.names, scale=scale if association is None else None)
+    except SingularCorrelationError as error:
+        raise _told_by_table(error, moments, is_spearman=association is not None) from None
+    return CorrelationEstimate(
+        R=R,
+        mean=moments.mean,
+        scale=scale,
+        names=moments.names,
+        n_rows=moments.n_rows,
+        shrinkage=shrinkage,
+        method="pearson" if association is None else "spearman",
+    )
+
+
+def sample_correlation(moments: Moments) -> Array:
+    """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
+    _refuse_constant(moments)
+    deviation = np.sqrt(np.diag(moments.comoment))
+    R = moments.comoment / deviation[:, None] / deviation
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+def ranks(X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Array:
+    """Rank each column; equal values share the mean of their ranks.
+
+    A row of weight w counts as w equal rows, so integer weights rank as repeated rows do.
+
+    Examples
+    --------
+    >>> from skcoral.correlation import ranks
+    >>> ranks([[10.0], [30.0], [10.0], [20.0]]).ravel()
+    array([1.5, 4. , 1.5, 3. ])
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    n = len(rows)
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    out = np.empty_like(rows)
+    for j, column in enumerate(rows.T):
+        _, group = np.unique(column, return_inverse=True)
+        size = np.bincount(group, weights=weights)
+        below = np.cumsum(size) - size
+        out[:, j] = (below + 0.5 * (size + 1.0))[group]
+    return out
+
+
+def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None) -> float:
+    """Ledoit–Wolf intensity for shrinking the correlation matrix of ``X`` towards the identity.
+
+    It minimises the expected squared distance to the true matrix, as estimated from the rows:
+    ``min(1, Σ_k w_k ‖z_k z_kᵀ − R‖² / (n² ‖R − I‖²))`` for the standardised rows ``z_k`` and
+    ``n = Σ w_k`` (Ledoit and Wolf, 2004).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The rows.
+    moments : Moments
+        Of these rows, with the same weights.
+    sample_weight : array-like of shape (n,), optional
+        How many times each row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.correlation import ledoit_wolf
+    >>> from skcoral.moments import Moments
+    >>> X = np.random.default_rng(0).normal(size=(8, 20))
+    >>> 0 < ledoit_wolf(X, Moments.from_rows(X)) <= 1
+    True
+    """
+    R = sample_correlation(moments)
+    total = moments.weight
+    spread = np.sqrt(np.diag(moments.comoment) / total)
+    lengths = (((np.asarray(X, dtype=np.float64) - moments.mean) / spread) ** 2).sum(axis=1)
+    weights = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    noise = float((weights * lengths**2).sum()) / total - float((R**2).sum())
+    distance = float((R**2).sum()) - len(R)
+    # nothing to shrink: R is the identity already (a single column always is)
+    return 0.0 if distance <= 0.0 else min(1.0, max(0.0, noise / (total * distance)))
+
+
+def check_shrinkage(shrinkage: object) -> float:
+    """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
+    if shrinkage is None:
+        return 0.0
+    if isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
+        raise InvalidArgumentError(
+            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shrinkage!r}."
+        )
+    value = float(shrinkage)
+    if not 0.0 < value <= 1.0:
+        raise InvalidArgumentError(
+            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {value!r}."
+        )
+    return value
+
+
+def _refuse_constant(moments: Moments) -> None:
+    constant = moments.constant_columns()
+    if constant:
+        few = "column is" if len(constant) == 1 else "columns are"
+        raise InvalidTableError(
+            f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
+            f"correlation: {_listing(constant)}. Drop them; shrinkage cannot help here."
+        )
+
+
+def _refuse_unusable(moments: Moments, shrinkage: float) -> None:
+    n, p = moments.n_rows, moments.n_features
+    if moments.weight <= 0.0:
+        raise InvalidTableError(
+            "There are no rows to fit: none came, or every sample weight is zero."
+        )
+    if n < 2:
+        raise InvalidTableError(
+            f"Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
+            f"{n}) of {p} columns ({_listing(moments.names)})."
+        )
+    _refuse_constant(moments)
+    if n <= p and not shrinkage:
+        raise InvalidTableError(
+            f"{n} rows cannot determine the correlations of {p} columns "
+            f"({_listing(moments.names)}): the matrix has rank {n - 1} at most, and no exact "
+            f"decorrelator exists. Give at least {p + 1} rows, use fewer columns, or shrink "
+            "explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in (0, 1]; the guarantee "
+            "is then about the shrunk matrix."
+        )
+
+
+def _told_by_table(
+    error: SingularCorrelationError, moments: Moments, *, is_spearman: bool
+) -> SingularCorrelationError:
+    """Say the same in the words of the table: columns, copies, units, remedies."""
+    R = np.abs(sample_correlation(moments))
+    copies = []
+    for j in range(len(R)):
+        twin = np.flatnonzero(R[:j, j] > 1.0 - 1e-12)
+        if twin.size:
+            copies.append(f"`{moments.names[j]}` duplicates `{moments.names[twin[0]]}`")
+    relations = "; ".join(error.relations[:8])
+    if len(error.relations) > 8:
+        relations += f"; and {len(error.relations) - 8} more"
+    told = f"Duplicated columns (up to units): {'; '.join(copies[:8])}. " if copies else ""
+    what = "ranks" if is_spearman else "columns"
+    return SingularCorrelationError(
+        f"The columns {_listing(error.variables)} are linearly dependent in these "
+        f"{moments.n_rows} rows, so no exact decorrelator exists. {told}"
+        f"Relations between the {what}, up to constants: {relations}. Drop one column of each "
+        "relation, or shrink explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in "
+        "(0, 1]; the guarantee is then about the shrunk matrix.",
+        relations=error.relations,
+        variables=error.variables,
+    )

@@ -1,0 +1,295 @@
+"""Counts, means and co-moments of a table: updated by batch, merged across machines.
+
+This is the one place that touches rows. Everything a correlation matrix needs from a table of any
+length fits in one vector and one matrix per table, and two such summaries merge into the summary
+of both tables together (Chan, Golub and LeVeque, 1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._validation import _listing
+from .exceptions import InvalidTableError
+from .results import Array, read_only
+
+_SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
+
+
+class Moments:
+    """Number of rows, weight, mean and co-moment of a table, one batch at a time.
+
+    The columns are measured from their first row (``origin``), and the mean is kept as a distance
+    from it, so that columns whose mean is 1e8 standard deviations away from zero lose nothing. The
+    running sums are compensated: one batch of a million rows and a million batches of one row
+    agree.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns, in order.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows seen with a positive weight.
+    weight : float
+        Sum of the weights; equal to ``n_rows`` when no weights were given. A row of weight 2
+        counts as two equal rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.moments import Moments
+    >>> X = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [5.0, 40.0]])
+    >>> whole = Moments.from_rows(X)
+    >>> parts = Moments.from_rows(X[:1]).merge(Moments.from_rows(X[1:]))
+    >>> parts.mean
+    array([ 3., 25.])
+    >>> bool(np.allclose(parts.covariance, np.cov(X.T)))
+    True
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        p = len(names)
+        self.names = tuple(str(name) for name in names)
+        self.n_rows = 0
+        self.weight = 0.0
+        self._origin: Array = np.zeros(p)
+        self._offset = _Sum(np.zeros(p))  # mean − origin
+        self._comoment = _Sum(np.zeros((p, p)))
+
+    @classmethod
+    def from_rows(
+        cls,
+        X: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Moments:
+        """Summarise one table; the columns are called x0, x1, … unless ``names`` says otherwise."""
+        rows = np.asarray(X)
+        if rows.ndim != 2:
+            raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
+        if names is None:
+            names = [f"x{j}" for j in range(rows.shape[1])]
+        return cls(names).update(rows, sample_weight=sample_weight)
+
+    def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
+        """Add the rows of ``X``, with non-negative weights if given; return this object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Any number of rows, one included.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+        """
+        rows = self._checked_rows(X)
+        weights = _checked_weights(sample_weight, len(rows))
+        if weights is not None:
+            seen = weights > 0
+            if not seen.all():
+                rows, weights = rows[seen], weights[seen]
+        if len(rows) == 0:
+            return self
+        batch = Moments(self.names)
+        batch._origin = self._origin if self.n_rows else rows[0].copy()
+        batch.n_rows = len(rows)
+        batch.weight = float(len(rows) if weights is None else weights.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            centred = rows - batch._origin
+            offset = _weighted_sum(centred, weights) / batch.weight
+            centred -= offset
+            # the rounding of the offset leaves a remainder that is known: take it out as well
+            remainder = _weighted_sum(centred, weights) / batch.weight
+            scaled = centred if weights is None else centred * weights[:, None]
+            comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
+        batch._offset = _Sum(offset).plus(remainder)
+        batch._comoment = _Sum(comoment)
+        self._absorb(batch)
+        return self
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both tables together; neither is changed.
+
+        The columns must be the same, in the same order.
+        """
+        if self.names != other.names:
+            raise InvalidTableError(_different_columns(self.names, other.names))
+        both = self.copy()
+        both._absorb(other)
+        return both
+
+    def copy(self) -> Moments:
+        """Return an independent copy."""
+        return Moments.from_state(self.state())
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def mean(self) -> Array:
+        """Weighted mean of each column."""
+        return self._origin + self._offset.value
+
+    @property
+    def comoment(self) -> Array:
+        """Sum over the rows of weight times the product of the deviations from the mean."""
+        return self._comoment.value
+
+    @property
+    def covariance(self) -> Array:
+        """Sample covariance, ``comoment / (weight - 1)``."""
+        if self.weight <= 1:
+            raise InvalidTableError(
+                "A covariance needs a total weight above 1: sample weights count rows (weight 2 is "
+                f"a row that occurs twice), and they sum to {self.weight:g} over {self.n_rows} "
+                f"{'sample' if self.n_rows == 1 else 'rows'}. Give more rows, or multiply the "
+                "weights so that they sum to the number of rows."
+            )
+        return self.comoment / (self.weight - 1.0)
+
+    @property
+    def scale(self) -> Array:
+        """Sample standard deviation of each column."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def constant_columns(self) -> tuple[str, ...]:
+        """Names of the columns without spread, up to the rounding of their values."""
+        variance = np.diag(self.comoment) / max(self.weight, 1.0)
+        # values that differ in the last bits only, as a computed constant does
+        rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
+        flat = np.sqrt(variance) <= np.maximum(rounding, _SMALLEST_SPREAD)
+        return tuple(name for name, is_flat in zip(self.names, flat, strict=True) if is_flat)
+
+    def state(self) -> dict[str, Any]:
+        """Everything there is to know, as plain values and arrays, for writing to a file."""
+        return {
+            "names": list(self.names),
+            "n_rows": self.n_rows,
+            "weight": self.weight,
+            "origin": self._origin.copy(),
+            "offset": self._offset.parts(),
+            "comoment": self._comoment.parts(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Moments:
+        """Rebuild moments, to the last bit, from what :meth:`state` returned."""
+        moments = cls(state["names"])
+        p = moments.n_features
+        moments.n_rows = int(state["n_rows"])
+        moments.weight = float(state["weight"])
+        moments._origin = np.array(state["origin"], dtype=np.float64).reshape(p)
+        moments._offset = _Sum(*np.array(state["offset"], dtype=np.float64).reshape(2, p))
+        moments._comoment = _Sum(*np.array(state["comoment"], dtype=np.float64).reshape(2, p, p))
+        return moments
+
+    def __repr__(self) -> str:
+        return f"Moments(n_rows={self.n_rows}, weight={self.weight:g}, p={self.n_features})"
+
+    def _absorb(self, other: Moments) -> None:
+        """Chan's formulas, with the difference of the two means taken from both origins."""
+        if other.n_rows == 0:
+            return
+        origin = self._origin if self.n_rows else other._origin.copy()
+        total = self.weight + other.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = (other._origin - origin) + (other._offset.value - self._offset.value)
+            between = np.outer(gap, gap) * (self.weight * other.weight / total)
+            comoment = self._comoment.plus(other._comoment.value).plus(between)
+        # judged before anything is stored, so that a bad batch leaves no trace
+        self._refuse_non_finite(np.diag(comoment.value))
+        self._origin = origin
+        self._offset = self._offset.plus(gap * (other.weight / total))
+        self._comoment = comoment
+        self.n_rows += other.n_rows
+        self.weight = total
+
+    def _checked_rows(self, X: ArrayLike) -> Array:
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InvalidTableError(
+                f"Expected rows of {self.n_features} columns ({_listing(self.names)}); got an "
+                f"array of shape {rows.shape}."
+            )
+        return rows
+
+    def _refuse_non_finite(self, squares: Array) -> None:
+        finite = np.isfinite(squares)
+        if not finite.all():
+            bad = [name for name, ok in zip(self.names, finite, strict=True) if not ok]
+            raise InvalidTableError(
+                f"No moments of {_listing(bad)}: the values are missing, infinite, or so large "
+                "that their squares overflow. Remove or fill such rows, or rescale these columns."
+            )
+
+
+def merge_all(parts: Iterable[Moments]) -> Moments:
+    """Merge any number of moments, pairwise in a tree, into those of all rows together."""
+    level = list(parts)
+    if not level:
+        raise InvalidTableError("There are no moments to merge.")
+    while len(level) > 1:
+        paired = [a.merge(b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = paired + level[len(paired) * 2 :]
+    return level[0]
+
+
+class _Sum:
+    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
+
+    def __init__(self, total: Array, carry: Array | None = None) -> None:
+        self.total = total
+        self.carry = np.zeros_like(total) if carry is None else carry
+
+    def plus(self, term: Array) -> _Sum:
+        total = self.total + term
+        seen = total - self.total
+        return _Sum(total, self.carry + ((self.total - (total - seen)) + (term - seen)))
+
+    @property
+    def value(self) -> Array:
+        return self.total + self.carry
+
+    def parts(self) -> Array:
+        return np.stack([self.total, self.carry])
+
+
+def _weighted_sum(rows: Array, weights: Array | None) -> Array:
+    return rows.sum(axis=0) if weights is None else weights @ rows
+
+
+def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
+    if sample_weight is None:
+        return None
+    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise InvalidTableError(
+            f"sample_weight must hold one number per row, shape ({n},); got shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InvalidTableError(
+            "sample_weight must be non-negative and finite; row "
+            f"{int(np.argmax(~(np.isfinite(weights) & (weights >= 0))))} is not."
+        )
+    return read_only(weights)
+
+
+def _different_columns(left: Sequence[str], right: Sequence[str]) -> str:
+    only_left = [name for name in left if name not in set(right)]
+    only_right = [name for name in right if name not in set(left)]
+    if not only_left and not only_right:
+        return f"The same columns in another order: {_listing(left)} against {_listing(right)}."
+    return (
+        "Only moments of the same columns can be merged; "
+        f"only on the left: {_listing(only_left) or 'none'}; "
+        f"only on the right: {_listing(only_right) or 'none'}."
+    )

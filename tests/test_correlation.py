@@ -1,0 +1,172 @@
+"""Correlation matrices of tables against NumPy, SciPy and scikit-learn, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.covariance import ledoit_wolf as sklearn_ledoit_wolf
+
+from skcoral.correlation import (
+    check_shrinkage,
+    estimate,
+    ledoit_wolf,
+    ranks,
+    sample_correlation,
+)
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from skcoral.moments import Moments
+
+
+def table(n=80, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p))
+
+
+def test_pearson_is_numpys():
+    X = table() * [1e-9, 1.0, 1e9, 1.0] + [0.0, 1e6, -1e12, 3.0]
+    got = estimate(Moments.from_rows(X, names=list("abcd")))
+    np.testing.assert_allclose(got.R, np.corrcoef(X.T), atol=1e-13)
+    np.testing.assert_allclose(got.scale, X.std(axis=0, ddof=1), rtol=1e-13)
+    assert got.names == ("a", "b", "c", "d")
+    assert got.shrinkage == 0.0
+    assert "80 rows" in got.guarantee
+
+
+def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
+    X = table()
+    far = X + 1e8 * X.std(axis=0)
+    stored = far.astype(np.longdouble)
+    stored = stored - stored.mean(axis=0)
+    exact = stored.T @ stored
+    size = np.sqrt(np.diag(exact))
+    expected = (exact / size[:, None] / size).astype(np.float64)
+    np.testing.assert_allclose(estimate(Moments.from_rows(far)).R, expected, atol=1e-9, rtol=0)
+
+
+def test_spearman_is_scipys_with_ties():
+    X = np.round(table(), 1)
+    got = estimate(Moments.from_rows(X), association=Moments.from_rows(ranks(X)))
+    np.testing.assert_allclose(got.R, spearmanr(X).statistic, atol=1e-13)
+    np.testing.assert_allclose(got.mean, X.mean(axis=0), atol=1e-13)
+    assert "of the ranks" in got.guarantee
+
+
+def test_weighted_ranks_are_those_of_repeated_rows():
+    X = np.round(table(25, 3), 0)
+    counts = np.random.default_rng(1).integers(0, 4, size=25)
+    weighted = ranks(X, sample_weight=counts)
+    repeated = ranks(np.repeat(X, counts, axis=0))
+    np.testing.assert_allclose(np.repeat(weighted, counts, axis=0), repeated, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "p"), [(200, 3), (40, 10), (10, 30)])
+def test_ledoit_wolf_is_scikit_learns_on_the_standardised_table(n, p):
+    X = table(n, p)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    _, expected = sklearn_ledoit_wolf(Z, assume_centered=True)
+    assert ledoit_wolf(X, Moments.from_rows(X)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_weighted_ledoit_wolf_is_that_of_repeated_rows():
+    X = table(30, 6)
+    counts = np.random.default_rng(1).integers(0, 4, size=30)
+    repeated = np.repeat(X, counts, axis=0)
+    weighted = ledoit_wolf(X, Moments.from_rows(X, sample_weight=counts), sample_weight=counts)
+    assert weighted == pytest.approx(ledoit_wolf(repeated, Moments.from_rows(repeated)), rel=1e-12)
+
+
+def test_ledoit_wolf_of_one_column_is_zero():
+    X = table(10, 1)
+    assert ledoit_wolf(X, Moments.from_rows(X)) == 0.0
+
+
+def test_shrinkage_moves_towards_the_identity_and_says_so():
+    X = table(5, 8)
+    got = estimate(Moments.from_rows(X), shrinkage=0.3)
+    np.testing.assert_allclose(got.R, 0.7 * np.corrcoef(X.T) + 0.3 * np.eye(8), atol=1e-14)
+    assert np.linalg.eigvalsh(got.R)[0] > 0.29
+    assert "shrunk" in got.guarantee
+    assert "0.3" in got.guarantee
+
+
+def test_constant_columns_are_named_even_with_shrinkage():
+    X = table()
+    X[:, [1, 3]] = [0.1, 7.0]
+    for shrinkage in (0.0, 0.5):
+        with pytest.raises(InvalidTableError, match=r"2 columns are constant.*`b`, `d`.*Drop"):
+            estimate(Moments.from_rows(X, names=list("abcd")), shrinkage=shrinkage)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_too_few_rows(n):
+    X = table(n, 4)
+    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*`x0`.*5 rows.*shrinkage"):
+        estimate(Moments.from_rows(X))
+
+
+def test_one_row_more_than_columns_is_enough():
+    X = table(5, 4)
+    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
+
+
+def test_no_rows_and_one_row():
+    with pytest.raises(InvalidTableError, match="no rows"):
+        estimate(Moments(["a", "b"]))
+    with pytest.raises(InvalidTableError, match=r"1 sample.*`a`, `b`"):
+        estimate(Moments(["a", "b"]).update([[1.0, 2.0]]))
+
+
+def test_repeated_rows_do_not_hide_too_small_a_rank():
+    X = np.repeat(table(4, 4), 5, axis=0)
+    with pytest.raises(SingularCorrelationError, match="shrinkage"):
+        estimate(Moments.from_rows(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_linear_relations_are_told_in_the_tables_units(dtype):
+    X = table(p=3).astype(dtype)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    with pytest.raises(SingularCorrelationError) as caught:
+        estimate(Moments.from_rows(X, names=["a", "b", "c", "total"]))
+    assert caught.value.variables == ["a", "b", "total"]
+    same = ["`total` = `a` + `b`", "`a` = -`b` + `total`", "`b` = -`a` + `total`"]
+    assert any(relation in str(caught.value) for relation in same)
+    assert "`c`" not in str(caught.value)
+
+
+def test_duplicates_are_called_duplicates():
+    X = table(p=3)
+    X = np.column_stack([X, 1000 * X[:, 1] + 5])
+    with pytest.raises(SingularCorrelationError, match="`metres` duplicates `km`") as caught:
+        estimate(Moments.from_rows(X, names=["a", "km", "c", "metres"]))
+    assert "`metres` = 1000 `km`" in str(caught.value)
+
+
+def test_a_table_of_nearly_equal_columns_is_not_singular():
+    X = table(500, 2)
+    X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])
+    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
+
+
+def test_equal_ranks_of_different_columns():
+    X = table(p=2)
+    X = np.column_stack([X, np.exp(X[:, 0])])
+    estimate(Moments.from_rows(X))
+    with pytest.raises(SingularCorrelationError, match=r"ranks.*`x2` = `x0`"):
+        estimate(Moments.from_rows(X), association=Moments.from_rows(ranks(X)))
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, float("nan"), "some", True, [0.1]])
+def test_bad_shrinkage(bad):
+    with pytest.raises(InvalidArgumentError, match=r"number in \(0, 1\]"):
+        check_shrinkage(bad)
+
+
+def test_good_shrinkage():
+    assert check_shrinkage(None) == 0.0
+    assert check_shrinkage(1) == 1.0
+    assert check_shrinkage(np.float32(0.5)) == 0.5
+
+
+def test_sample_correlation_of_dependent_columns_is_still_defined():
+    X = table(3, 5)
+    np.testing.assert_allclose(sample_correlation(Moments.from_rows(X)), np.corrcoef(X.T))
