@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ._singular import linear_relations, linked_variables
-from .exceptions import (
+from skcoral._singular import linear_relations, linked_variables
+from skcoral.exceptions import (
     CoralError,
     InvalidAnchorError,
     InvalidArgumentError,

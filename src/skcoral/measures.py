@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ._validation import check_correlation
-from .exceptions import InvalidArgumentError
+from skcoral._validation import check_correlation
+from skcoral.exceptions import InvalidArgumentError
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,252 @@
+"""Classical decorrelators, matched to the variables they resemble, for comparison.
+
+Each baseline is an exact decorrelator ``T`` (``TᵀRT = I``) whose columns were reordered and signed
+so that column j belongs to variable j, as for every transformation of this package.
+
+With ``R = L Lᵀ`` every exact decorrelator is ``T = L⁻ᵀQ`` for some orthogonal ``Q``, and its
+correlations with the variables are ``R T = L Q``; the baselines differ in ``Q`` alone. Computed in
+this way ``T`` is exact to rounding even where ``R`` is nearly singular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from skcoral._validation import check_choice, check_correlation
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.results import read_only
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A decorrelator of the literature and how well it keeps each variable.
+
+    Attributes
+    ----------
+    name : str
+        Which one.
+    T : ndarray of shape (p, p)
+        Column j belongs to variable j.
+    fidelity : ndarray of shape (p,)
+        Correlation of each output with its own variable; not negative where signs are free.
+    source : ndarray of shape (p,)
+        ``source[k]`` is the variable matched to output k in the method's own order (component k
+        of a PCA, say); column ``source[k]`` of ``T`` is that output.
+    """
+
+    name: str
+    T: Array
+    fidelity: Array
+    source: Indices
+
+    def __post_init__(self) -> None:
+        for field in ("T", "fidelity"):
+            object.__setattr__(self, field, read_only(getattr(self, field)))
+        source = np.array(self.source, dtype=np.intp)
+        source.flags.writeable = False
+        object.__setattr__(self, "source", source)
+
+    @property
+    def min_fidelity(self) -> float:
+        """The weakest correlation of an output with its variable."""
+        return float(self.fidelity.min())
+
+    @property
+    def mean_fidelity(self) -> float:
+        """The mean correlation of the outputs with their variables."""
+        return float(self.fidelity.mean())
+
+    def __repr__(self) -> str:
+        return (
+            f"Baseline({self.name!r}, min_fidelity={self.min_fidelity:.6f}, "
+            f"mean_fidelity={self.mean_fidelity:.6f}, p={len(self.fidelity)})"
+        )
+
+
+def pca(R: Any, *, assignment: str = "bottleneck") -> Baseline:
+    """Principal components at unit variance, each matched to one variable.
+
+    Signs and order of components are arbitrary, so components are matched to variables by absolute
+    correlation, in the way that flatters PCA most.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix.
+    assignment : {"bottleneck", "sum"}, default="bottleneck"
+        Maximise the least matched correlation (and, among those, the sum), or the sum.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import pca
+    >>> pca([[1.0, 0.6], [0.6, 1.0]])
+    Baseline('PCA (bottleneck)', min_fidelity=0.447214, mean_fidelity=0.670820, p=2)
+    """
+    R = check_correlation(R)
+    check_choice("assignment", assignment, _ASSIGNMENTS)
+    L = _factor(R)
+    components = _decorrelator(L, np.linalg.svd(L.T)[0])
+    return match_to_sources(R, components, name=f"PCA ({assignment})", assignment=assignment)
+
+
+def zca_cor(R: Any) -> Baseline:
+    """ZCA on standardised variables, ``T = R^{-1/2}``: the largest mean fidelity there is.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import zca_cor
+    >>> zca_cor([[1.0, 0.6], [0.6, 1.0]])
+    Baseline('ZCA-cor', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
+    """
+    L = _factor(check_correlation(R))
+    return _in_place(L, _polar(L.T), "ZCA-cor")
+
+
+def zca(R: Any, *, scale: Any) -> Baseline:
+    """ZCA on the variables in their own units, expressed on standardised variables.
+
+    With ``D`` the diagonal matrix of standard deviations and ``C = D R D`` the covariance matrix,
+    ZCA maps centred rows by ``C^{-1/2}``; on standardised rows that is ``T = D C^{-1/2}``. A
+    variable with large units keeps its identity at the expense of the others.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix.
+    scale : array-like of shape (p,)
+        Standard deviations.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import zca
+    >>> zca([[1.0, 0.6], [0.6, 1.0]], scale=[1.0, 10.0]).fidelity.round(6)
+    array([0.83205, 0.99846])
+    """
+    R = check_correlation(R)
+    sd = np.asarray(scale, dtype=np.float64)
+    if sd.shape != (len(R),) or not (np.isfinite(sd) & (sd > 0.0)).all():
+        raise InvalidArgumentError(
+            f"scale must hold {len(R)} standard deviations, finite and above 0; got {scale!r}."
+        )
+    # Only ratios matter; units near the ends of the floating-point range must not overflow.
+    sd = sd / sd.max()
+    L = _factor(R)
+    return _in_place(L, _polar(L.T * sd), "ZCA")
+
+
+def cholesky(R: Any) -> Baseline:
+    """Gram-Schmidt in input order: variable j minus its regression on the earlier ones.
+
+    The first variable is kept whole, and the last one pays for all; the order matters.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import cholesky
+    >>> cholesky([[1.0, 0.6], [0.6, 1.0]]).fidelity
+    array([1. , 0.8])
+    """
+    L = _factor(check_correlation(R))
+    return _in_place(L, np.eye(len(L)), "Cholesky")
+
+
+def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:
+    """Reorder and sign the columns of ``T`` so that column j belongs to variable j.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix.
+    T : ndarray of shape (p, p)
+        Outputs of unit variance, in any order and of either sign.
+    name : str
+        Name of the baseline.
+    assignment : {"bottleneck", "sum"}, default="bottleneck"
+        As in :func:`pca`.
+    """
+    correlations = R @ T
+    output = _ASSIGNMENTS[assignment](np.abs(correlations))
+    matched = correlations[np.arange(len(R)), output]
+    # A zero correlation has no sign to fix, and its column must not vanish.
+    signs = np.where(matched < 0.0, -1.0, 1.0)
+    source = np.empty_like(output)
+    source[output] = np.arange(len(R))
+    return Baseline(name=name, T=T[:, output] * signs, fidelity=matched * signs, source=source)
+
+
+def sum_assignment(similarity: Array) -> Indices:
+    """Column matched to each row, one to one, with the largest sum of entries."""
+    return np.asarray(linear_sum_assignment(similarity, maximize=True)[1], dtype=np.intp)
+
+
+def bottleneck_assignment(similarity: Array) -> Indices:
+    """Column matched to each row, one to one, with the largest least entry.
+
+    The value is found by bisection over the entries, with one maximum matching per step; among the
+    assignments that reach it, the one with the largest sum is returned, so that the answer does
+    not hang on the matching algorithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.baselines import bottleneck_assignment
+    >>> bottleneck_assignment(np.array([[0.9, 0.5], [0.6, 0.1]]))
+    array([1, 0])
+    """
+    p = len(similarity)
+    values = np.unique(similarity)
+    feasible, infeasible = 0, len(values)
+    while infeasible - feasible > 1:
+        middle = (feasible + infeasible) // 2
+        match = maximum_bipartite_matching(csr_array(similarity >= values[middle]))
+        if (match >= 0).all():
+            feasible = middle
+        else:
+            infeasible = middle
+    allowed = similarity >= values[feasible]
+    # A forbidden entry costs more than any whole assignment of allowed ones can gain.
+    penalty = (p + 1) * (1.0 + np.abs(similarity).max())
+    return sum_assignment(np.where(allowed, similarity, -penalty))
+
+
+_ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {
+    "bottleneck": bottleneck_assignment,
+    "sum": sum_assignment,
+}
+
+
+def _in_place(L: Array, Q: Array, name: str) -> Baseline:
+    """Baseline whose output j is made for variable j by construction."""
+    fidelity = np.einsum("ji,ij->j", L, Q)
+    return Baseline(name=name, T=_decorrelator(L, Q), fidelity=fidelity, source=np.arange(len(L)))
+
+
+def _factor(R: Array) -> Array:
+    """``L``, lower triangular, with ``R = L Lᵀ``."""
+    return np.asarray(np.linalg.cholesky(R), dtype=np.float64)
+
+
+def _decorrelator(L: Array, Q: Array) -> Array:
+    """``L⁻ᵀQ``."""
+    return np.asarray(solve_triangular(L, Q, lower=True, trans="T"), dtype=np.float64)
+
+
+def _polar(M: Array) -> Array:
+    """Orthogonal matrix nearest to ``M``."""
+    # Columns from large to small: the decomposition then keeps the digits of the small ones.
+    order = np.argsort(-np.linalg.norm(M, axis=0), kind="stable")
+    U, _, Vt = np.linalg.svd(M[:, order])
+    Q = np.empty_like(M)
+    Q[:, order] = U @ Vt
+    return Q
