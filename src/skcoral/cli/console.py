@@ -1,0 +1,139 @@
+"""What people and machines get to see."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from skcoral.cli.running import clean
+
+#: Work that is done before this many seconds needs no progress bar.
+PATIENCE = 1.0
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that is plain when piped and obeys NO_COLOR."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def say(*parts: str | Text, stderr: bool = False) -> None:
+    """Print one paragraph, wrapped at words."""
+    text = Text()
+    for part in parts:
+        text.append(clean(part) if isinstance(part, str) else part)
+    console(stderr=stderr).print(text)
+
+
+def bold(text: str, colour: str = "") -> Text:
+    """A word to look at first."""
+    return Text(clean(text), style=f"bold {colour}".strip())
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", stderr: bool = False
+) -> None:
+    """Print a table: the first column is a name, the others are numbers."""
+    out = console(stderr=stderr)
+    grid = RichTable(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        header_style="bold" if out.is_terminal else "",
+        pad_edge=False,
+        padding=(0, 1 if out.width < 60 else 2, 0, 0),
+    )
+    for k, name in enumerate(header):
+        # Numbers are never cut: where room is short, the names give way.
+        grid.add_column(
+            name,
+            justify="left" if k == 0 else "right",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)]),
+        )
+    for row in rows:
+        grid.add_row(*(Text(clean(cell)) for cell in row))
+    out.print(grid)
+
+
+def machine(answer: Mapping[str, Any]) -> None:
+    """Print an answer as JSON; numbers that JSON does not know become null."""
+    sys.stdout.write(json.dumps(_plain(answer), ensure_ascii=False, indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Callable[[float | None], None]]:
+    """Show a bar on a terminal's standard error once the work has taken a second.
+
+    The block gets a function to tell the fraction done; None (or never calling it) means unknown.
+    """
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda fraction: None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=out,
+        transient=True,
+    )
+    task = bar.add_task(label, total=None)
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda fraction: bar.update(
+            task, total=None if fraction is None else 1.0, completed=fraction or 0.0
+        )
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number for a table cell."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "–"
+    text = f"{value:.{digits}f}"
+    return text[1:] if float(text) == 0 and text.startswith("-") else text
+
+
+def short(value: float) -> str:
+    """A number with four significant digits."""
+    return f"{value:.4g}"
+
+
+def listing(names: Sequence[Any], limit: int = 8) -> str:
+    """A list that does not fill the screen."""
+    shown = ", ".join(str(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,210 @@
+"""``coral inspect`` and ``coral threshold``: what is in a table, and what is possible with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcoral import api, baselines, measures
+from skcoral.cli import console
+from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load
+from skcoral.cli.running import NOT_CERTIFIED, OK
+from skcoral.correlation import estimate, sample_correlation
+from skcoral.exceptions import InvalidTableError, SingularCorrelationError
+from skcoral.moments import Moments
+from skcoral.results import Array, Threshold
+
+_CERTIFIED_GAP = 1e-7
+_SHOWN = 8
+
+
+def inspect(options: TableOptions, *, as_json: bool) -> int:
+    """Tell what a table holds and what decorrelation can do for it."""
+    loaded = load(options)
+    moments, dropped = gather(loaded)
+    answer = _overview(loaded, moments, dropped)
+    constant = moments.constant_columns
+    varying = tuple(name for name in loaded.names if name not in set(constant))
+    answer["constant"] = list(constant)
+    if constant and len(varying) >= 2:
+        loaded = Loaded(loaded.table, loaded.content, varying, loaded.weights)
+        moments, dropped = gather(loaded)
+    if len(varying) < 2:
+        raise InvalidTableError(
+            f"{loaded.table.label}: fewer than two columns vary; constant: "
+            f"{console.listing(constant)}.\nChoose columns that differ from row to row."
+        )
+    R = sample_correlation(moments)
+    answer["strongest_pairs"] = _strongest(R, varying)
+    try:
+        solved = estimate(moments)
+    except (SingularCorrelationError, InvalidTableError) as error:
+        answer["dependent"] = list(getattr(error, "relations", [])) or [str(error)]
+        answer["threshold"] = None
+    else:
+        R = solved.R
+        th = api.threshold(R)
+        answer["dependent"] = []
+        answer["condition_number"] = measures.condition_number(R)
+        answer["vif"] = dict(zip(varying, measures.vif(R).tolist(), strict=True))
+        answer["threshold"] = describe_threshold(th, varying)
+        answer["methods"] = _methods(R, th, moments.scale)
+    if as_json:
+        console.machine(answer)
+    else:
+        _show(answer, loaded, dropped)
+    certified = answer["threshold"] is None or answer["threshold"]["certified"]
+    return OK if certified else NOT_CERTIFIED
+
+
+def threshold(options: TableOptions, *, as_json: bool) -> int:
+    """Compute ρ★, the largest fidelity that exact decorrelation allows."""
+    loaded = load(options)
+    moments, dropped = gather(loaded)
+    R = estimate(moments).R
+    with console.progress("Solving") as tell:
+        th = api.threshold(R, callback=lambda *_: tell(None))
+    answer = describe_threshold(th, loaded.names)
+    if as_json:
+        fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
+        console.machine(
+            {"file": loaded.table.label, "rows": moments.n_rows, "dropped_rows": dropped}
+            | answer
+            | {"fidelity": fidelity}
+        )
+    else:
+        _say_threshold(answer)
+        rows = [
+            (name, console.number(f, 6), console.number(w, 4) if w > 0 else "")
+            for name, f, w in zip(loaded.names, th.fidelity, th.weights, strict=True)
+        ]
+        console.table(("variable", "fidelity", "weight"), rows)
+        if dropped:
+            console.say(dropped_sentence(loaded.table, dropped))
+    return OK if answer["certified"] else NOT_CERTIFIED
+
+
+def describe_threshold(th: Threshold, names: tuple[str, ...]) -> dict[str, Any]:
+    """The threshold with its certificate, for machines."""
+    order = np.argsort(-th.weights, kind="stable")
+    return {
+        "value": th.value,
+        "lower": th.lower,
+        "upper": th.upper,
+        "gap": th.gap,
+        "certified": bool(th.gap <= _CERTIFIED_GAP),
+        "binding": [names[j] for j in order if th.weights[j] > 0],
+        "weights": dict(zip(names, th.weights.tolist(), strict=True)),
+    }
+
+
+def _overview(loaded: Loaded, moments: Moments, dropped: list[int]) -> dict[str, Any]:
+    content = loaded.content
+    return {
+        "file": loaded.table.label,
+        "rows": content.n_rows,
+        "complete_rows": moments.n_rows,
+        "dropped_rows": dropped,
+        "columns": [
+            {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in loaded.names}
+            for c in content.columns
+        ],
+    }
+
+
+def _strongest(R: Array, names: tuple[str, ...], limit: int = 5) -> list[dict[str, Any]]:
+    i, j = np.triu_indices(len(R), 1)
+    order = np.argsort(-np.abs(R[i, j]), kind="stable")[:limit]
+    return [
+        {"pair": [names[i[k]], names[j[k]]], "correlation": float(R[i[k], j[k]])} for k in order
+    ]
+
+
+def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float]]:
+    others = {
+        "CORAL at ρ★": th.fidelity,
+        "ZCA-cor": baselines.zca_cor(R).fidelity,
+        "ZCA": baselines.zca(R, scale=scale).fidelity,
+        "PCA": baselines.pca(R).fidelity,
+        "Cholesky": baselines.cholesky(R).fidelity,
+    }
+    return {
+        name: {"min_fidelity": float(f.min()), "mean_fidelity": float(f.mean())}
+        for name, f in others.items()
+    }
+
+
+def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
+    used = len(loaded.names)
+    console.say(
+        console.bold(answer["file"]),
+        f": {answer['rows']} rows, {len(answer['columns'])} columns, {used} of them variables.",
+    )
+    for sentence in _remarks(answer, loaded, dropped):
+        console.say(sentence)
+    pairs = "; ".join(
+        f"{item['pair'][0]} – {item['pair'][1]} {item['correlation']:+.3f}"
+        for item in answer["strongest_pairs"][:3]
+    )
+    console.say(f"Strongest pairs: {pairs}.")
+    if answer["threshold"] is None:
+        console.say(console.bold("No exact decorrelation: ", "red"), *answer["dependent"][:3])
+        console.say(
+            "Leave out one column of each relation (--exclude NAME), or fit with --shrinkage auto."
+        )
+        return
+    console.say(f"Condition number {console.short(answer['condition_number'])}.")
+    _say_threshold(answer["threshold"])
+    console.say("")
+    console.table(
+        ("method, residual zero", "weakest", "mean fidelity"),
+        [
+            (name, console.number(f["min_fidelity"]), console.number(f["mean_fidelity"]))
+            for name, f in answer["methods"].items()
+        ],
+    )
+    vif = sorted(answer["vif"].items(), key=lambda item: -item[1])
+    console.say("")
+    console.table(
+        ("highest VIF", "VIF", "weight in ρ★"),
+        [
+            (name, f"{v:.2f}", _weight(answer["threshold"]["weights"][name]))
+            for name, v in vif[:_SHOWN]
+        ],
+    )
+    if len(vif) > _SHOWN:
+        console.say(f"and {len(vif) - _SHOWN} more (--json lists all).")
+
+
+def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list[str]:
+    kinds = {
+        "text": "text",
+        "mixed": "not only numbers",
+        "empty": "no values",
+        "number": "left out",
+    }
+    unused = [
+        f"{column['name'] or '(no name)'} ({kinds[column['kind']]})"
+        for column in answer["columns"]
+        if not column["used"]
+    ]
+    remarks = [f"Not used: {console.listing(unused)}."] if unused else []
+    if dropped:
+        remarks.append(dropped_sentence(loaded.table, dropped))
+    if answer["constant"]:
+        remarks.append(f"Constant, so left out: {console.listing(answer['constant'])}.")
+    return remarks
+
+
+def _say_threshold(answer: dict[str, Any]) -> None:
+    state = "certified" if answer["certified"] else "NOT certified"
+    console.say(
+        console.bold(f"ρ★ = {answer['value']:.6f}", "green" if answer["certified"] else "red"),
+        f" ({state}: {answer['lower']:.9f} ≤ ρ★ ≤ {answer['upper']:.9f}, gap {answer['gap']:.1e}); "
+        f"bound by {console.listing(answer['binding'], 5)}.",
+    )
+
+
+def _weight(value: float) -> str:
+    return console.number(value, 4) if value > 0 else ""

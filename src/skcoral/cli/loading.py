@@ -1,0 +1,125 @@
+"""From a file and the table options to complete rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from skcoral.cli import console
+from skcoral.cli.running import UsageError
+from skcoral.io.tables import (
+    Batch,
+    Complete,
+    Table,
+    TableProfile,
+    choose_columns,
+    complete_rows,
+    open_table,
+    profile,
+)
+from skcoral.moments import Moments
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Which table, and how to read it."""
+
+    file: str
+    columns: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    weights: str | None = None
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    sheet: str | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An opened table whose columns have been looked at."""
+
+    table: Table
+    content: TableProfile
+    names: tuple[str, ...]
+    weights: str | None
+
+    @property
+    def passed_through(self) -> tuple[str, ...]:
+        """The columns that are not variables."""
+        return tuple(name for name in self.table.names if name not in set(self.names))
+
+    def rows(self, on_batch: Callable[[Batch], None] | None = None):  # type: ignore[no-untyped-def]
+        """Complete rows of the variables, batch by batch."""
+        return complete_rows(self.table, self.names, weights=self.weights, on_batch=on_batch)
+
+
+def open_file(options: TableOptions) -> Table:
+    """Open the table without reading its rows."""
+    separator = options.separator
+    if separator is not None:
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        if len(separator) != 1:
+            raise UsageError(
+                f"--separator must be one character, not {separator!r}.\n"
+                "Examples: --separator ';'   --separator tab"
+            )
+    if options.decimal not in (".", ","):
+        raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
+    return open_table(
+        options.file,
+        separator=separator,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        sheet=options.sheet,
+    )
+
+
+def load(options: TableOptions, *, keep_constant: bool = True) -> Loaded:
+    """Open a table, look at its columns and choose the variables."""
+    table = open_file(options)
+    with console.progress(f"Looking at {table.label}") as tell:
+        content = profile(table, on_batch=lambda batch: tell(batch.fraction))
+    weights = options.weights
+    exclude = split_names(options.exclude, table)
+    if weights is not None:
+        table.index(weights)
+        exclude = (*exclude, weights)
+    columns = split_names(options.columns, table) or None
+    names = choose_columns(table, content, columns, exclude=exclude)
+    return Loaded(table, content, names, weights)
+
+
+def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:
+    """Names given one per option or separated by commas; a name that has a comma wins."""
+    names: list[str] = []
+    for value in values:
+        if value in table.names:
+            names.append(value)
+        else:
+            names.extend(part.strip() for part in value.split(",") if part.strip())
+    return tuple(names)
+
+
+def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
+    """Moments of the complete rows, and where the incomplete ones stand."""
+    moments = Moments(loaded.names)
+    dropped: list[int] = []
+    with console.progress(f"Reading {loaded.table.label}") as tell:
+        part: Complete
+        for part in loaded.rows(lambda batch: tell(batch.fraction)):
+            if len(part.values):
+                moments.update(part.values, sample_weight=part.weights)
+            dropped.extend(part.dropped)
+    return moments, dropped
+
+
+def dropped_sentence(table: Table, dropped: Sequence[int]) -> str:
+    """Which rows were left out, in words."""
+    if not dropped:
+        return ""
+    what = f"{table.unit}s" if len(dropped) > 1 else table.unit
+    rows = "rows" if len(dropped) > 1 else "row"
+    return (
+        f"{len(dropped)} {rows} with missing values left out: "
+        f"{what} {console.listing(dropped, 10)}."
+    )

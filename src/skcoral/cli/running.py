@@ -1,0 +1,168 @@
+"""From arguments to an exit status: every failure becomes two lines and a number."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from types import TracebackType
+from typing import Any, NoReturn
+
+import typer
+
+from skcoral.exceptions import (
+    CertificateError,
+    CoralError,
+    InfeasibleError,
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidBudgetError,
+    InvalidFloorError,
+    InvalidSupportError,
+    SingularCorrelationError,
+)
+
+OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
+
+_WRONG_USE = (
+    InvalidFloorError,
+    InvalidBudgetError,
+    InvalidSupportError,
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InfeasibleError,
+)
+#: Base class of the errors that the argument parser raises, whichever one is installed.
+_ParseError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+class UsageError(Exception):
+    """The command was called in a way that makes no sense; two lines say so."""
+
+
+class NotCertifiedError(Exception):
+    """The answer cannot be vouched for, and nothing was written."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command and turn every expected failure into two lines on standard error."""
+    _prepare_streams()
+    sys.excepthook = _unexpected
+    signal.signal(signal.SIGTERM, _terminate)
+    as_json = "--json" in arguments
+    from skcoral.cli.commands import app
+
+    try:
+        # A command only reads its arguments and returns the work to do, so that failures of the
+        # work do not pass through the parser, which has its own ideas about some of them.
+        work = app(arguments, prog_name="coral", standalone_mode=False)
+        status = work() if callable(work) else work
+        sys.stdout.flush()
+    except _ParseError as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "coral"
+        return _fail(f"{error.format_message()}\nTry '{path} --help'.", USAGE, as_json)
+    except UsageError as error:
+        return _fail(str(error), USAGE, as_json)
+    except NotCertifiedError as error:
+        return _fail(str(error), NOT_CERTIFIED, as_json)
+    except typer.Abort:
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return _fail("interrupted.\nNo output file was written or changed.", INTERRUPTED, as_json)
+    except CoralError as error:
+        status = USAGE if isinstance(error, _WRONG_USE) else DATA
+        status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
+        return _fail(_two_lines(error), status, as_json)
+    except BrokenPipeError:
+        # The reader has gone: nothing more can be said to it, not even by Python's last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("skcoral"):
+            raise
+        return _fail(
+            f"this needs the package {error.name!r}, which is not installed.\n"
+            'Install it with: pip install "scikit-coral[all]"',
+            USAGE,
+            as_json,
+        )
+    except OSError as error:
+        return _fail(_file_trouble(error), USAGE, as_json)
+    except MemoryError:
+        return _fail(
+            "the table does not fit in memory.\nUse fewer columns, or a file that is read in "
+            "parts (.csv, .parquet).",
+            DATA,
+            as_json,
+        )
+    return status if isinstance(status, int) else OK
+
+
+def clean(text: str) -> str:
+    """Text from a data file without the control characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _fail(message: str, status: int, as_json: bool) -> int:
+    lines = [clean(line) for line in message.splitlines() if line.strip()]
+    sys.stdout.flush()
+    sys.stderr.write("\n".join([f"coral: {lines[0]}", *lines[1:]]) + "\n")
+    if as_json:
+        answer = {"error": lines[0], "hint": " ".join(lines[1:]), "exit_status": status}
+        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return status
+
+
+def _two_lines(error: CoralError) -> str:
+    """The message in two lines: what is wrong, and what to do."""
+    message = str(error).strip()
+    if "\n" in message:
+        first, _, rest = message.partition("\n")
+        return f"{first}\n{' '.join(rest.split())}"
+    if isinstance(error, SingularCorrelationError):
+        return (
+            f"{message}\nLeave out one column of each relation (--exclude NAME), "
+            "or ask for shrinkage (--shrinkage auto)."
+        )
+    if isinstance(error, _WRONG_USE):
+        return f"{message}\nSee 'coral --help' and the help of the command."
+    return f"{message}\nCorrect the table or choose other columns (--columns, --exclude)."
+
+
+def _file_trouble(error: OSError) -> str:
+    name = error.filename if error.filename is not None else "a file"
+    reason = (error.strerror or str(error)).lower()
+    if isinstance(error, FileExistsError):
+        return f"{name}: {reason}.\nAdd --force to replace it, or choose another name."
+    if isinstance(error, FileNotFoundError):
+        return f"{name}: {reason}.\nCheck the name; folders are not made for you."
+    if isinstance(error, PermissionError):
+        return f"{name}: {reason}.\nChoose a file or folder that you may use."
+    return f"{name}: {reason}.\nChoose another place for the output."
+
+
+def _prepare_streams() -> None:
+    """A terminal that cannot show a letter gets a question mark, not a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    """Leave through the clean-up code, so that no temporary file stays behind."""
+    sys.exit(128 + number)
+
+
+def _unexpected(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if os.environ.get("CORAL_DEBUG"):
+        sys.__excepthook__(kind, error, trace)
+        return
+    detail = clean(" ".join(str(error).split()))[:200]
+    sys.stderr.write(
+        f"coral: unexpected error: {kind.__name__}: {detail}\n"
+        "This is a fault of coral: please report it with the output of CORAL_DEBUG=1 coral …\n"
+    )

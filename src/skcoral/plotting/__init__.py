@@ -1,0 +1,19 @@
+"""Pictures of results: each display holds numbers first and puts ink on paper second.
+
+Every display has ``from_result`` and ``from_estimator`` to gather its numbers, keeps them as
+attributes, and draws them with ``plot(ax=None)``, which returns the display. Matplotlib is imported
+when something is drawn; no global setting of it is changed.
+"""
+
+from skcoral.plotting.fidelity import FidelityDisplay
+from skcoral.plotting.frontier import FrontierDisplay
+from skcoral.plotting.geometry import GeometryDisplay
+from skcoral.plotting.matrices import CorrelationDisplay, TransformDisplay
+
+__all__ = [
+    "CorrelationDisplay",
+    "FidelityDisplay",
+    "FrontierDisplay",
+    "GeometryDisplay",
+    "TransformDisplay",
+]

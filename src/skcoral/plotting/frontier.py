@@ -1,0 +1,177 @@
+"""The trade-off curve: what a higher floor costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral import api, measures
+from skcoral.plotting import _ink
+from skcoral.plotting.fidelity import baseline_fidelities
+from skcoral.results import Decorrelation, read_only
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from skcoral.results import Frontier
+
+#: What each criterion adds up, for axis labels.
+CRITERION_WORDS = {
+    "squared": "sum of squared residual correlations",
+    "worst": "largest residual correlation",
+    "absolute": "sum of absolute residual correlations",
+}
+
+
+class FrontierDisplay:
+    """The least residual correlation for every floor, with the landmarks on it.
+
+    Parameters
+    ----------
+    rho_min, objective, slope : array-like of shape (n,)
+        Floors, least residual at each, and the slope there: the price of one more unit of floor.
+    threshold : float
+        ρ★, up to which the residual is zero.
+    criterion : {"squared", "worst", "absolute"}
+        What ``objective`` measures.
+    points : mapping of str to (float, float), optional
+        Other methods as (weakest fidelity, residual).
+    chosen : (float, float), optional
+        The floor and the residual that were settled on.
+
+    Examples
+    --------
+    >>> from skcoral import frontier
+    >>> from skcoral.plotting import FrontierDisplay
+    >>> R = [[1.0, 0.6], [0.6, 1.0]]
+    >>> display = FrontierDisplay.from_result(frontier(R, n_points=5), R)
+    >>> sorted(display.points)
+    ['PCA', 'ZCA-cor', 'identity']
+    """
+
+    def __init__(
+        self,
+        rho_min: Any,
+        objective: Any,
+        slope: Any,
+        *,
+        threshold: float,
+        criterion: str = "squared",
+        points: Mapping[str, tuple[float, float]] | None = None,
+        chosen: tuple[float, float] | None = None,
+    ) -> None:
+        self.rho_min = read_only(rho_min)
+        self.objective = read_only(objective)
+        self.slope = read_only(slope)
+        self.threshold = float(threshold)
+        self.criterion = criterion
+        self.points = dict(points or {})
+        self.chosen = chosen
+
+    @classmethod
+    def from_result(
+        cls, frontier: Frontier, R: Any = None, *, chosen: Decorrelation | None = None
+    ) -> FrontierDisplay:
+        """Gather the numbers from a frontier; with ``R``, the classical methods as points.
+
+        ``chosen`` marks a solution on the curve; it must have one common floor.
+        """
+        mark = None
+        if chosen is not None:
+            mark = (chosen.min_fidelity, chosen.objective)
+        return cls(
+            frontier.rho_min,
+            frontier.objective,
+            frontier.slope,
+            threshold=frontier.threshold,
+            criterion=frontier.criterion,
+            points={} if R is None else landmark_points(R, frontier.criterion),
+            chosen=mark,
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n_points: int = 25) -> FrontierDisplay:
+        """Compute the curve for a fitted :class:`skcoral.CORAL` and mark its solution."""
+        R = estimator.correlation_
+        result = estimator.result_
+        curve = api.frontier(
+            R, criterion=result.criterion, pair_weights=result.pair_weights, n_points=n_points
+        )
+        return cls.from_result(curve, R, chosen=result)
+
+    def plot(self, ax: Axes | None = None) -> FrontierDisplay:
+        """Draw the curve with ρ★, the classical methods, and the price at the chosen point."""
+        ax = _ink.axes_or_new(ax, (6.4, 4.2))
+        order = np.argsort(self.rho_min)
+        rho, objective = self.rho_min[order], self.objective[order]
+        start = min(self.threshold, rho[0], *(x for x, _ in self.points.values()), 1.0)
+        start = max(0.0, start - 0.04)
+        ax.plot(
+            np.r_[start, self.threshold, rho[rho >= self.threshold]],
+            np.r_[0.0, 0.0, objective[rho >= self.threshold]],
+            color=_ink.BLUE, linewidth=2, label="least possible", zorder=3,
+        )  # fmt: skip
+        ax.axvline(self.threshold, color=_ink.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
+        ax.text(
+            self.threshold, 1.02 * top, f"ρ★ = {self.threshold:.4f}", fontsize=9, ha="center",
+            va="bottom", color=_ink.INK,
+        )  # fmt: skip
+        styles = {
+            "ZCA-cor": ("D", _ink.ORANGE), "PCA": ("s", _ink.GREY), "identity": ("^", _ink.GREEN),
+        }  # fmt: skip
+        for name, (x, y) in self.points.items():
+            marker, colour = styles.get(name, ("o", _ink.PURPLE))
+            ax.scatter(
+                [x], [y], s=46, marker=marker, facecolors="white", edgecolors=colour,
+                linewidths=1.5, label=name, zorder=4, clip_on=False,
+            )  # fmt: skip
+        if self.chosen is not None:
+            self._draw_chosen(ax, top)
+        ax.set_xlim(start, 1.005)
+        ax.set_ylim(-0.03 * top, 1.1 * top)
+        ax.set_xlabel("floor: fidelity that every output keeps at least")
+        ax.set_ylabel(CRITERION_WORDS.get(self.criterion, self.criterion))
+        ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
+        _ink.finish(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def price_at(self, rho: float) -> float:
+        """Slope of the curve at a floor, between the computed points by interpolation."""
+        if rho <= self.threshold:
+            return 0.0
+        order = np.argsort(self.rho_min)
+        return float(np.interp(rho, self.rho_min[order], self.slope[order]))
+
+    def _draw_chosen(self, ax: Axes, top: float) -> None:
+        assert self.chosen is not None
+        x, y = self.chosen
+        price = self.price_at(x)
+        if price > 0:
+            reach = min(0.06, 0.25 * top / price, 1.0 - x) if x < 1 else 0.0
+            ax.plot(
+                [x - reach, x + reach], [y - price * reach, y + price * reach],
+                color=_ink.YELLOW, linewidth=1.5, zorder=3.5,
+            )  # fmt: skip
+        ax.scatter([x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5)
+        ax.annotate(
+            f"floor {x:.3f}, residual {y:.4g}\nprice {price:.3g} per unit of floor",
+            (x, y), textcoords="offset points", xytext=(-10, 14), ha="right", fontsize=9,
+            color=_ink.INK,
+        )  # fmt: skip
+
+
+def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
+    """ZCA-cor, PCA and doing nothing as (weakest fidelity, residual)."""
+    measure = {
+        "squared": measures.squared_residual,
+        "worst": measures.worst_residual,
+        "absolute": measures.absolute_residual,
+    }[criterion]
+    p = len(np.asarray(R))
+    points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
+    points["identity"] = (1.0, measure(R, np.eye(p)))
+    return points

@@ -1,0 +1,199 @@
+"""The geometry of the problem, on three real variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skcoral import api
+from skcoral.plotting import _ink
+from skcoral.plotting.matrices import source_names
+from skcoral.results import Array, Decorrelation, read_only
+
+_COLOURS = (_ink.BLUE, _ink.ORANGE, _ink.GREEN)
+_TITLES = (
+    "regions on the unit-variance ellipsoid",
+    "the same as caps on the sphere",
+    "one output chosen in each cap",
+    "back in the source basis",
+)
+
+
+class GeometryDisplay:
+    """Three variables in four pictures: where each output may lie, and where it was put.
+
+    (a) every output ``t_j`` lies on the ellipsoid ``tᵀRt = 1``, in the region where its fidelity
+    reaches its floor; (b) with ``w = R^{1/2} t`` the ellipsoid becomes the unit sphere and the
+    regions become caps around the sources; (c) one vector is chosen in each cap, as orthogonal as
+    the caps allow; (d) ``c_j = R t_j`` are the correlations of the outputs with the sources, and
+    output j lies beyond the plane ``c_jj = ρ_j``.
+
+    Parameters
+    ----------
+    R, T : array-like of shape (3, 3)
+        Correlation matrix and transformation.
+    rho_min : array-like of shape (3,)
+        The floors.
+    names : sequence of str
+        The three variables.
+
+    Attributes
+    ----------
+    sources : ndarray of shape (3, 3)
+        The sources on the sphere, one column each: ``R^{1/2}``.
+    outputs : ndarray of shape (3, 3)
+        The outputs on the sphere, one column each: ``R^{1/2} T``.
+    loadings : ndarray of shape (3, 3)
+        Correlations of sources (rows) with outputs (columns): ``R T``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral import decorrelate
+    >>> from skcoral.plotting import GeometryDisplay
+    >>> R = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.4], [0.3, 0.4, 1.0]])
+    >>> display = GeometryDisplay.from_result(decorrelate(R, 0.5), R)
+    >>> bool(np.allclose(display.outputs.T @ display.outputs, np.eye(3)))
+    True
+    """
+
+    def __init__(self, R: Any, T: Any, rho_min: Any, *, names: Sequence[str]) -> None:
+        self.R = read_only(R)
+        self.T = read_only(T)
+        if self.R.shape != (3, 3) or self.T.shape != (3, 3):
+            raise ValueError(
+                f"the geometry is drawn for three variables, got matrices of shape {self.R.shape} "
+                f"and {self.T.shape}; choose three with variables=."
+            )
+        self.rho_min = read_only(np.broadcast_to(np.asarray(rho_min, dtype=np.float64), (3,)))
+        self.names = tuple(names)
+        values, vectors = np.linalg.eigh(self.R)
+        self.sources = read_only((vectors * np.sqrt(values)) @ vectors.T)
+        self.inverse_root = read_only((vectors / np.sqrt(values)) @ vectors.T)
+        self.outputs = read_only(self.sources @ self.T)
+        self.loadings = read_only(self.R @ self.T)
+
+    @classmethod
+    def from_result(
+        cls, result: Decorrelation, R: Any, *, variables: Sequence[str] | None = None
+    ) -> GeometryDisplay:
+        """Gather the numbers from a result.
+
+        With more than three variables, ``variables`` names three (by default the three that are
+        correlated most), and their own three-variable problem is solved with their floors.
+        """
+        matrix = np.asarray(R, dtype=np.float64)
+        if len(matrix) == 3 and variables is None:
+            return cls(matrix, result.T, result.rho_min, names=result.names)
+        chosen = _most_correlated(matrix) if variables is None else _places(variables, result.names)
+        part = matrix[np.ix_(chosen, chosen)]
+        floors = result.rho_min[chosen]
+        return cls(
+            part, api.decorrelate(part, floors).T, floors, names=[result.names[j] for j in chosen]
+        )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, variables: Sequence[str] | None = None
+    ) -> GeometryDisplay:
+        """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
+        if variables is not None:
+            _places(variables, source_names(estimator))
+        return cls.from_result(estimator.result_, estimator.correlation_, variables=variables)
+
+    def cap(self, j: int, *, n_rings: int = 12, n_steps: int = 72) -> Array:
+        """Points of cap j on the sphere, from its centre to its rim: (n_rings, n_steps, 3)."""
+        centre = self.sources[:, j]
+        rim = float(np.arccos(np.clip(self.rho_min[j], -1.0, 1.0)))
+        across = np.linalg.svd(centre[None, :])[2][1:]
+        turn = np.linspace(0.0, 2.0 * np.pi, n_steps)
+        ring = np.cos(turn)[:, None] * across[0] + np.sin(turn)[:, None] * across[1]
+        angle = np.linspace(0.0, rim, n_rings)
+        return np.cos(angle)[:, None, None] * centre + np.sin(angle)[:, None, None] * ring
+
+    def plot(self, ax: Any = None) -> GeometryDisplay:
+        """Draw the four panels; ``ax`` is None or four three-dimensional axes."""
+        panels = self._panels(ax)
+        sphere = _sphere()
+        maps = (self.inverse_root, np.eye(3), np.eye(3), self.sources)
+        symbols = ("t", "w", "w", "c")
+        for k, (panel, M, symbol) in enumerate(zip(panels, maps, symbols, strict=True)):
+            surface = sphere @ M.T
+            panel.plot_wireframe(
+                *np.moveaxis(surface, -1, 0), color=_ink.LIGHT, linewidth=0.4, rstride=3, cstride=3
+            )
+            for j, colour in enumerate(_COLOURS):
+                cap = self.cap(j) @ M.T
+                panel.plot_surface(
+                    *np.moveaxis(cap, -1, 0), color=colour, alpha=0.22, linewidth=0, shade=False
+                )
+                panel.plot(*cap[-1].T, color=colour, linewidth=1.6)
+                if k == 1:
+                    _arrow(panel, self.sources[:, j], colour, dashed=True)
+                if k in (2, 3):
+                    _arrow(panel, M @ self.outputs[:, j], colour)
+            _frame(panel, surface, symbol)
+            panel.set_title(f"({'abcd'[k]}) {_TITLES[k]}", fontsize=9)
+        handles = [
+            panels[0].plot([], [], color=colour, linewidth=2, label=_ink.label(name))[0]
+            for name, colour in zip(self.names, _COLOURS, strict=True)
+        ]
+        panels[0].figure.legend(
+            handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9
+        )
+        self.axes_, self.figure_ = tuple(panels), panels[0].figure
+        return self
+
+    def _panels(self, ax: Any) -> list[Any]:
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(figsize=(9.0, 8.0), layout="constrained")
+            return [figure.add_subplot(2, 2, k + 1, projection="3d") for k in range(4)]
+        panels = _ink.split_axes(ax, 4, (12.0, 3.4), projection="3d")
+        if not all(hasattr(panel, "plot_wireframe") for panel in panels):
+            raise ValueError("the geometry needs axes made with projection='3d'.")
+        return panels
+
+
+def _sphere(n: int = 37) -> Array:
+    turn, tilt = np.meshgrid(np.linspace(0, 2 * np.pi, n), np.linspace(0, np.pi, n))
+    return np.stack([np.cos(turn) * np.sin(tilt), np.sin(turn) * np.sin(tilt), np.cos(tilt)], -1)
+
+
+def _arrow(panel: Any, end: Array, colour: str, *, dashed: bool = False) -> None:
+    style = "--" if dashed else "-"
+    panel.plot(*zip(np.zeros(3), end, strict=True), color=colour, linewidth=1.8, linestyle=style)
+    panel.scatter(*end[:, None], color=colour, s=22, depthshade=False)
+
+
+def _frame(panel: Any, surface: Array, symbol: str) -> None:
+    """Same scale on all axes, three arrows instead of boxes and ticks."""
+    reach = 1.02 * float(np.abs(surface).max())
+    panel.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
+    panel.set_box_aspect((1, 1, 1))
+    panel.set_axis_off()
+    for j, end in enumerate(1.15 * reach * np.eye(3)):
+        panel.plot(*zip(np.zeros(3), end, strict=True), color=_ink.GREY, linewidth=0.8)
+        panel.text(*(1.06 * end), f"${symbol}_{j + 1}$", fontsize=9, color=_ink.GREY)
+    panel.view_init(elev=22, azim=35)
+
+
+def _most_correlated(R: Array) -> list[int]:
+    """The three variables with the largest sum of squared correlations among them, greedily."""
+    strength = R**2 - np.diag(np.diag(R) ** 2)
+    i, j = divmod(int(np.argmax(strength)), len(R))
+    rest = strength[i] + strength[j]
+    rest[[i, j]] = -1.0
+    return sorted((i, j, int(np.argmax(rest))))
+
+
+def _places(variables: Sequence[str], names: Sequence[str]) -> list[int]:
+    if len(variables) != 3 or len(set(variables)) != 3:
+        raise ValueError(f"variables must name three different variables, got {list(variables)}.")
+    unknown = [name for name in variables if name not in names]
+    if unknown:
+        raise ValueError(f"there is no variable {unknown[0]!r}; there are: {', '.join(names)}.")
+    return [names.index(name) for name in variables]

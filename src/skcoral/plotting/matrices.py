@@ -1,0 +1,182 @@
+"""Matrices as heat maps: correlations before and after, and the transformation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral.plotting import _ink
+from skcoral.results import Array, Decorrelation, Threshold, read_only
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+_NUMBERS_UP_TO = 10
+
+
+class CorrelationDisplay:
+    """Correlations before and after, on one scale from -1 to 1 and in input order.
+
+    Parameters
+    ----------
+    before, after : array-like of shape (p, p) and (k, k)
+        Correlation matrices of the sources and of the outputs.
+    names : sequence of str
+        The sources.
+    output_names : sequence of str, optional
+        The outputs, where they are not one-to-one with the sources.
+
+    Attributes
+    ----------
+    axes_, figure_ : matplotlib objects
+        After :meth:`plot`.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> from skcoral.plotting import CorrelationDisplay
+    >>> R = [[1.0, 0.6], [0.6, 1.0]]
+    >>> display = CorrelationDisplay.from_result(decorrelate(R), R)
+    >>> float(display.before[0, 1]), round(abs(float(display.after[0, 1])), 9)
+    (0.6, 0.0)
+    """
+
+    def __init__(
+        self,
+        before: Any,
+        after: Any,
+        *,
+        names: Sequence[str],
+        output_names: Sequence[str] | None = None,
+    ) -> None:
+        self.before = read_only(before)
+        self.after = read_only(after)
+        self.names = tuple(names)
+        self.output_names = self.names if output_names is None else tuple(output_names)
+
+    @classmethod
+    def from_result(
+        cls, result: Decorrelation | Threshold, R: Any, *, names: Sequence[str] | None = None
+    ) -> CorrelationDisplay:
+        """Gather the numbers from a result and the matrix it was computed from."""
+        before = np.asarray(R, dtype=np.float64)
+        sources = names or getattr(R, "columns", None)
+        if sources is None:
+            sources = result.names if len(result.names) == len(before) else _numbered(len(before))
+        return cls(
+            before, result.T.T @ before @ result.T, names=tuple(sources), output_names=result.names
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> CorrelationDisplay:
+        """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
+        return cls.from_result(
+            estimator.result_, estimator.correlation_, names=source_names(estimator)
+        )
+
+    def plot(self, ax: Any = None) -> CorrelationDisplay:
+        """Draw both matrices; ``ax`` is one axes to share, two axes, or None for a new figure."""
+        side = float(np.clip(0.17 * len(self.names) + 1.6, 3.4, 12.0))
+        left, right = _ink.split_axes(ax, 2, (2 * side + 1.4, side + 0.4))
+        draw_matrix(left, self.before, self.names, self.names, 1.0, "before")
+        image = draw_matrix(right, self.after, self.output_names, self.output_names, 1.0, "after")
+        right.tick_params(labelleft=left.get_subplotspec() is None)
+        right.figure.colorbar(image, ax=[left, right], label="correlation", shrink=0.8, pad=0.02)
+        self.axes_, self.figure_ = (left, right), left.figure
+        return self
+
+
+class TransformDisplay:
+    """The transformation: what each output (column) is made of (rows are sources).
+
+    Parameters
+    ----------
+    T : array-like of shape (p, k)
+        The transformation, acting on standardised sources.
+    names, output_names : sequence of str
+        Sources and outputs.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> from skcoral.plotting import TransformDisplay
+    >>> TransformDisplay.from_result(decorrelate([[1.0, 0.6], [0.6, 1.0]])).T.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self, T: Any, *, names: Sequence[str], output_names: Sequence[str] | None = None
+    ) -> None:
+        self.T = read_only(T)
+        self.names = tuple(names)
+        self.output_names = self.names if output_names is None else tuple(output_names)
+
+    @classmethod
+    def from_result(
+        cls, result: Decorrelation | Threshold, *, names: Sequence[str] | None = None
+    ) -> TransformDisplay:
+        """Gather the numbers from a result."""
+        p = len(result.T)
+        sources = names or (result.names if len(result.names) == p else _numbered(p))
+        return cls(result.T, names=sources, output_names=result.names)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> TransformDisplay:
+        """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
+        return cls.from_result(estimator.result_, names=source_names(estimator))
+
+    def plot(self, ax: Axes | None = None) -> TransformDisplay:
+        """Draw the heat map."""
+        side = float(np.clip(0.17 * len(self.names) + 1.8, 4.0, 13.0))
+        ax = _ink.axes_or_new(ax, (side + 1.2, side))
+        top = float(np.abs(self.T).max()) or 1.0
+        image = draw_matrix(ax, self.T, self.names, self.output_names, top, "")
+        ax.set_xlabel("output")
+        ax.set_ylabel("source (standardised)")
+        ax.figure.colorbar(image, ax=ax, label="coefficient in T", shrink=0.8)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def draw_matrix(
+    ax: Axes, M: Array, rows: Sequence[str], columns: Sequence[str], top: float, title: str
+) -> AxesImage:
+    """One heat map on a scale from ``-top`` to ``top``; figures in the cells while they fit."""
+    size = _ink.label_size(max(M.shape))
+    image = ax.imshow(M, cmap=_ink.DIVERGING, vmin=-top, vmax=top, interpolation="nearest")
+    ax.set_xticks(range(M.shape[1]), _ink.labels(columns, 22), rotation=90, fontsize=size)
+    ax.set_yticks(range(M.shape[0]), _ink.labels(rows, 22), fontsize=size)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if title:
+        ax.set_title(title, fontsize=10)
+    if max(M.shape) <= _NUMBERS_UP_TO:
+        for i, j in np.ndindex(*M.shape):
+            dark = abs(M[i, j]) > 0.65 * top
+            text = f"{M[i, j]:.2f}".replace("-0.00", "0.00")
+            ax.text(
+                j,
+                i,
+                text,
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if dark else _ink.INK,
+            )
+    return image
+
+
+def source_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the columns that an estimator was fitted on."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return _numbered(int(estimator.n_features_in_))
+    return tuple(str(name) for name in names)
+
+
+def _numbered(p: int) -> tuple[str, ...]:
+    return tuple(f"x{j}" for j in range(p))

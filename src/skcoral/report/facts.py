@@ -1,0 +1,230 @@
+"""The numbers of a report, gathered before anything is drawn."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral import api, baselines, certificates, measures
+from skcoral.report import words
+from skcoral.results import Array, Decorrelation, Threshold
+
+if TYPE_CHECKING:
+    from skcoral.results import Frontier
+
+_REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """Everything that a report says.
+
+    Attributes
+    ----------
+    title : str
+        What the report is about, usually a file name.
+    result, threshold : Decorrelation, Threshold
+        The answer and what exact decorrelation could do.
+    R : ndarray of shape (p, p)
+        The correlation matrix that was solved for.
+    names : tuple of str
+        The sources.
+    asked : list of (str, str)
+        What was asked, as label and value.
+    checks : list of (str, str)
+        Outcome of the independent check of the certificate.
+    vif_before, vif_after : ndarray
+        Variance inflation factors of sources and outputs (NaN where outputs are dependent).
+    baselines : dict of str to ndarray
+        Fidelities of the classical methods; empty when composites are anchored.
+    frontier : Frontier or None
+        The curve, where it was computed.
+    holdout : list of (str, float, float) or None
+        Per output: fidelity in the sample and on rows held out.
+    warnings, versions : list
+        Things to know, and the versions that made the numbers.
+    command : str
+        What repeats it.
+    """
+
+    title: str
+    result: Decorrelation
+    threshold: Threshold
+    R: Array
+    names: tuple[str, ...]
+    asked: list[tuple[str, str]]
+    checks: list[tuple[str, str]]
+    vif_before: Array
+    vif_after: Array
+    baselines: dict[str, Array]
+    frontier: Frontier | None = None
+    holdout: HoldoutFacts | None = None
+    warnings: list[str] = field(default_factory=list)
+    versions: list[tuple[str, str]] = field(default_factory=list)
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class HoldoutFacts:
+    """Fidelity and residual on rows that were not used for fitting."""
+
+    folds: int
+    in_sample: Array
+    held_out: Array
+    residual_in_sample: float
+    residual_held_out: float
+
+
+def gather(
+    estimator: Any,
+    *,
+    X: Any = None,
+    title: str = "A decorrelated table",
+    command: str = "",
+    notes: Sequence[str] = (),
+    n_points: int = 25,
+    folds: int = 5,
+) -> ReportFacts:
+    """Collect the numbers of a report from a fitted :class:`skcoral.CORAL`.
+
+    Parameters
+    ----------
+    estimator : CORAL
+        Fitted.
+    X : array-like of shape (n, p), optional
+        The rows, for the hold-out table; left out without them.
+    title, command : str
+        Heading, and the command or call that repeats the work.
+    notes : sequence of str
+        Things to know about the data (rows left out, say); listed under warnings.
+    n_points : int, default 25
+        Points on the frontier; 0 leaves the curve out.
+    folds : int, default 5
+        Parts for the hold-out table.
+
+    Returns
+    -------
+    ReportFacts
+    """
+    result: Decorrelation = estimator.result_
+    R: Array = estimator.correlation_
+    names = _source_names(estimator)
+    check = certificates.check(result, R)
+    verdict = "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
+    others = {}
+    if result.anchors is None:
+        others = {"ZCA-cor": baselines.zca_cor(R).fidelity, "PCA": baselines.pca(R).fidelity}
+    curve = None
+    if n_points:
+        curve = api.frontier(
+            R,
+            criterion=result.criterion,
+            pair_weights=result.pair_weights,
+            anchors=result.anchors,
+            n_points=n_points,
+        )
+    return ReportFacts(
+        title=title,
+        result=result,
+        threshold=estimator.threshold_,
+        R=R,
+        names=names,
+        asked=_asked(estimator, result),
+        checks=[("independent check", verdict)],
+        vif_before=measures.vif(R),
+        vif_after=_vif(result.correlation),
+        baselines=others,
+        frontier=curve,
+        holdout=None if X is None else _holdout(estimator, X, folds),
+        warnings=_warnings(estimator, result, notes),
+        versions=_versions(),
+        command=command,
+    )
+
+
+def top_sources(T: Array, j: int, limit: int = 4) -> list[tuple[int, float]]:
+    """The sources with the largest coefficients in output j, largest first."""
+    column = T[:, j]
+    order = np.argsort(-np.abs(column), kind="stable")[:limit]
+    return [(int(i), float(column[i])) for i in order if column[i] != 0.0]
+
+
+def _source_names(estimator: Any) -> tuple[str, ...]:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return tuple(f"x{j}" for j in range(estimator.n_features_in_))
+    return tuple(str(name) for name in names)
+
+
+def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
+    floors = result.rho_min
+    if estimator.budget is not None:
+        goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
+    elif estimator.rho_min is None:
+        goal = "exact decorrelation with the highest common fidelity (no floor given)"
+    elif np.ptp(floors) < 1e-12:
+        goal = f"the least residual with fidelity at least {floors[0]:g} for every variable"
+    else:
+        goal = (
+            f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
+        )
+    asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
+    asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
+    asked.append(("variables", str(len(estimator.correlation_))))
+    if estimator.support is not None:
+        zeros = int((result.T == 0.0).sum())
+        asked.append(("support", f"{zeros} coefficients fixed at zero"))
+    if estimator.shrinkage_:
+        asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
+    if estimator.correlation != "pearson":
+        asked.append(("correlation", str(estimator.correlation)))
+    asked.append(("outputs", f"{estimator.output_scale} scale"))
+    return asked
+
+
+def _warnings(estimator: Any, result: Decorrelation, notes: Sequence[str]) -> list[str]:
+    out = list(notes)
+    if not words.is_certified(result):
+        out.append(
+            f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
+            f"bound is {result.lower_bound:.6g}."
+        )
+    said = result.details.get("guarantee")
+    if said:
+        out.append(str(said))
+    n, p = estimator.n_samples_seen_, len(estimator.correlation_)
+    if n < 10 * p:
+        out.append(
+            f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
+            "fidelities on new rows."
+        )
+    return out
+
+
+def _vif(G: Array) -> Array:
+    """VIF of the outputs; a support restriction may leave them dependent, then there is none."""
+    from skcoral.exceptions import InvalidCorrelationError
+
+    symmetric = 0.5 * (G + G.T)
+    np.fill_diagonal(symmetric, 1.0)
+    try:
+        return measures.vif(symmetric)
+    except InvalidCorrelationError:
+        return np.full(len(G), np.nan)
+
+
+def _holdout(estimator: Any, X: Any, folds: int) -> HoldoutFacts | None:
+    raise NotImplementedError
+
+
+def _versions() -> list[tuple[str, str]]:
+    found = [("Python", platform.python_version())]
+    for package in _REPORTED_VERSIONS:
+        found.append((package, metadata.version(package)))
+    return [*found, ("system", f"{platform.system()} {platform.machine()}, {sys.byteorder} endian")]

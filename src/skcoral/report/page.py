@@ -1,0 +1,220 @@
+"""The page: sections of HTML in which every word from the data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+import numpy as np
+
+from skcoral.plotting import FrontierDisplay
+from skcoral.report import drawing, words
+from skcoral.report.drawing import clean
+from skcoral.report.facts import ReportFacts, top_sources
+
+# The page may use its own styles and pictures, and nothing else: no script, no request.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_SHAPES = {"ZCA-cor": "diamond", "PCA": "square"}
+
+
+def render(facts: ReportFacts) -> str:
+    """Turn the numbers into one self-contained HTML page."""
+    style = files("skcoral.report").joinpath("page.css").read_text("utf-8")
+    sections = [
+        _section("What was asked", _pairs(facts.asked)),
+        _section("Certificate", _certificate(facts)),
+        _section("Fidelity and prices", _fidelity(facts)),
+    ]
+    if facts.frontier is not None:
+        sections.append(_section("The trade-off", _frontier(facts)))
+    sections += [
+        _section("Correlations before and after", _correlations(facts)),
+        _section("Variance inflation", _vif(facts)),
+        _section("What each output is made of", _made_of(facts)),
+    ]
+    if facts.holdout is not None:
+        sections.append(_section("On rows not used for fitting", _holdout(facts)))
+    if facts.warnings:
+        items = "".join(f"<li>{clean(warning)}</li>" for warning in facts.warnings)
+        sections.append(_section("Good to know", f'<ul class="warnings">{items}</ul>'))
+    if facts.command:
+        sections.append(_section("To repeat it", f"<pre>{clean(facts.command)}</pre>"))
+    versions = " · ".join(f"{clean(name)} {clean(version)}" for name, version in facts.versions)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{clean(facts.title)} – decorrelation report</title>\n"
+        f"<style>\n{style}</style>\n</head>\n<body>\n<header>"
+        '<p class="kind">Decorrelation report: Constrained Oblique Rotation with Anchored '
+        f"Loadings</p>\n<h1>{clean(facts.title)}</h1>\n{_promise(facts)}</header>\n<main>\n"
+        + "\n".join(sections)
+        + f"\n</main>\n<footer>{versions}</footer>\n</body>\n</html>\n"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section>\n<h2>{clean(title)}</h2>\n{body}\n</section>"
+
+
+def _promise(facts: ReportFacts) -> str:
+    state = "" if words.is_certified(facts.result) else " open"
+    return (
+        f'<p class="promise{state}">{clean(words.guarantee(facts.result))}'
+        f"<small>{clean(words.certificate(facts.result))}</small></p>\n"
+    )
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    items = "".join(f"<dt>{clean(name)}</dt><dd>{clean(value)}</dd>" for name, value in pairs)
+    return f"<dl>{items}</dl>"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are already safe."""
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _certificate(facts: ReportFacts) -> str:
+    result, th = facts.result, facts.threshold
+    binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
+    return _pairs(
+        [
+            ("residual", f"{result.objective:.9g}"),
+            ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
+            ("gap", f"{max(result.gap, 0.0):.1e}"),
+            ("status", {"best_found": "best found"}.get(result.status, result.status)),
+            ("threshold ρ★", f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}, bound by {binding}"),
+            *facts.checks,
+        ]
+    )
+
+
+def _fidelity(facts: ReportFacts) -> str:
+    result = facts.result
+    residual = np.abs(result.correlation - np.diag(np.diag(result.correlation))).max(axis=1)
+    legend = '<span><b style="color:var(--blue)">▬</b>CORAL</span><span>┃ floor</span>' + "".join(
+        f"<span>{drawing.key(_SHAPES[name])}{clean(name)}</span>" for name in facts.baselines
+    )
+    rows = []
+    for j, name in enumerate(result.names):
+        others = [(_SHAPES[key], float(f[j])) for key, f in facts.baselines.items()]
+        rows.append(
+            [
+                _name(name),
+                f"{result.fidelity[j]:.4f}",
+                drawing.fidelity_bar(float(result.fidelity[j]), float(result.rho_min[j]), others),
+                f"{result.rho_min[j]:.4f}",
+                f"{result.prices[j]:.4g}",
+                f"{residual[j]:.4f}",
+            ]
+        )
+    weakest = (
+        f"The weakest output keeps {result.min_fidelity:.4f}, the mean is "
+        f"{result.mean_fidelity:.4f}. A price is what one more unit of that variable's floor would "
+        "add to the residual."
+    )
+    return (
+        f"<p>{weakest}</p>"
+        + _table(["variable", "fidelity", "", "floor", "price", "largest residual"], rows)
+        + f'<p class="legend">{legend}</p>'
+    )
+
+
+def _frontier(facts: ReportFacts) -> str:
+    if facts.frontier is None:
+        return ""
+    R = facts.R if facts.result.anchors is None else None
+    display = FrontierDisplay.from_result(facts.frontier, R, chosen=facts.result)
+    measure = words.CRITERIA[display.criterion]
+    legend = f"<span>{drawing.key('chosen')}chosen</span>" + "".join(
+        f"<span>{drawing.key(shape)}{name}</span>"
+        for name, shape in (*_SHAPES.items(), ("identity", "triangle"))
+        if name in display.points
+    )
+    return (
+        f"<figure><figcaption>Least possible {clean(measure)} for every floor; zero up to ρ★."
+        f'</figcaption>{drawing.frontier(display, measure)}<div class="legend">{legend}</div>'
+        "</figure>"
+    )
+
+
+def _correlations(facts: ReportFacts) -> str:
+    outputs = facts.result.names
+    before = drawing.heat_map(
+        facts.R, facts.names, facts.names, top=1.0, title="Correlations of the sources"
+    )
+    after = drawing.heat_map(
+        facts.result.correlation, outputs, outputs, top=1.0, title="Correlations of the outputs"
+    )
+    return (
+        '<div class="pair">'
+        f'<figure><figcaption>before</figcaption><div class="scroll">{before}</div></figure>'
+        f'<figure><figcaption>after</figcaption><div class="scroll">{after}</div></figure>'
+        f"</div>{drawing.scale_bar(1.0, 'correlation')}"
+    )
+
+
+def _vif(facts: ReportFacts) -> str:
+    one_to_one = len(facts.vif_before) == len(facts.vif_after)
+    rows = []
+    for j, name in enumerate(facts.names):
+        after = f"{facts.vif_after[j]:.3f}" if one_to_one else "–"
+        rows.append([_name(name), f"{facts.vif_before[j]:.2f}", after.replace("nan", "∞")])
+    return (
+        "<p>How many times correlation with the others inflates the variance of a regression "
+        "coefficient; 1 is none.</p>" + _table(["variable", "before", "after"], rows)
+    )
+
+
+def _made_of(facts: ReportFacts) -> str:
+    T = facts.result.T
+    rows = []
+    for j, name in enumerate(facts.result.names):
+        terms = []
+        for k, (i, weight) in enumerate(top_sources(T, j)):
+            sign = "−" if weight < 0 else ("+" if k else "")
+            terms.append(f"{sign} {abs(weight):.3f}&nbsp;{_name(facts.names[i])}".strip())
+        more = int(np.count_nonzero(T[:, j])) - len(terms)
+        tail = f" and {more} smaller" if more > 0 else ""
+        rows.append(
+            f'<tr><td>{_name(name)}</td><td class="prose">{" ".join(terms)}{tail}</td></tr>'
+        )
+    return (
+        "<p>Coefficients act on standardised sources, the largest first.</p>"
+        '<div class="scroll"><table><thead><tr><th>output</th><th class="left">made of</th></tr>'
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _holdout(facts: ReportFacts) -> str:
+    held = facts.holdout
+    if held is None:
+        return ""
+    rows = []
+    for j, name in enumerate(facts.result.names):
+        low = held.held_out[j] < facts.result.rho_min[j]
+        shown = f"{held.held_out[j]:.4f}"
+        rows.append(
+            [
+                _name(name),
+                f"{held.in_sample[j]:.4f}",
+                f'<span class="below">{shown} ▾</span>' if low else shown,
+            ]
+        )
+    return (
+        f"<p>{held.folds} times, the transformation was fitted without one part of the rows and "
+        f"measured on it. Residual: {held.residual_in_sample:.4g} where fitted, "
+        f"{held.residual_held_out:.4g} on the rows held out. ▾ marks a fidelity below its floor: "
+        "the guarantee is about the rows fitted.</p>"
+        + _table(["variable", "where fitted", "held out"], rows)
+    )
+
+
+def _name(name: str) -> str:
+    return f'<bdi title="{clean(name)}">{clean(name) or "·"}</bdi>'
