@@ -38,6 +38,7 @@ def reduced_null_basis(null: Array) -> tuple[Array, NDArray[np.intp]]:
     pivots = np.sort(order[:k])
     rows = np.asarray(solve(null[:, pivots], null), dtype=np.float64)
     rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
+    rows[:, pivots] = np.eye(k)
     return rows, pivots
 
 

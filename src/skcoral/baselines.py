@@ -4,8 +4,7 @@ Each baseline is an exact decorrelator ``T`` (``TᵀRT = I``) whose columns were
 so that column j belongs to variable j, as for every transformation of this package.
 
 With ``R = L Lᵀ`` every exact decorrelator is ``T = L⁻ᵀQ`` for some orthogonal ``Q``, and its
-correlations with the variables are ``R T = L Q``; the baselines differ in ``Q`` alone. Computed in
-this way ``T`` is exact to rounding even where ``R`` is nearly singular.
+correlations with the variables are ``R T = L Q``; the baselines differ in ``Q`` alone.
 """
 
 from __future__ import annotations
@@ -21,8 +20,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from skcoral._linalg import make_exact
 from skcoral._validation import check_choice, check_correlation
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.measures import fidelity
 from skcoral.results import read_only
 
 Array = NDArray[np.float64]
@@ -96,8 +97,8 @@ def pca(R: Any, *, assignment: str = "bottleneck") -> Baseline:
     """
     R = check_correlation(R)
     check_choice("assignment", assignment, _ASSIGNMENTS)
-    L = _factor(R)
-    components = _decorrelator(L, np.linalg.svd(L.T)[0])
+    L = np.linalg.cholesky(R)
+    components = _decorrelator(R, L, np.linalg.svd(L.T)[0])
     return match_to_sources(R, components, name=f"PCA ({assignment})", assignment=assignment)
 
 
@@ -110,8 +111,9 @@ def zca_cor(R: Any) -> Baseline:
     >>> zca_cor([[1.0, 0.6], [0.6, 1.0]])
     Baseline('ZCA-cor', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
     """
-    L = _factor(check_correlation(R))
-    return _in_place(L, _polar(L.T), "ZCA-cor")
+    R = check_correlation(R)
+    L = np.linalg.cholesky(R)
+    return _in_place(R, L, _polar(L.T), "ZCA-cor")
 
 
 def zca(R: Any, *, scale: Any) -> Baseline:
@@ -142,8 +144,8 @@ def zca(R: Any, *, scale: Any) -> Baseline:
         )
     # Only ratios matter; units near the ends of the floating-point range must not overflow.
     sd = sd / sd.max()
-    L = _factor(R)
-    return _in_place(L, _polar(L.T * sd), "ZCA")
+    L = np.linalg.cholesky(R)
+    return _in_place(R, L, _polar(L.T * sd), "ZCA")
 
 
 def cholesky(R: Any) -> Baseline:
@@ -157,8 +159,8 @@ def cholesky(R: Any) -> Baseline:
     >>> cholesky([[1.0, 0.6], [0.6, 1.0]]).fidelity
     array([1. , 0.8])
     """
-    L = _factor(check_correlation(R))
-    return _in_place(L, np.eye(len(L)), "Cholesky")
+    R = check_correlation(R)
+    return _in_place(R, np.linalg.cholesky(R), np.eye(len(R)), "Cholesky")
 
 
 def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:
@@ -226,20 +228,15 @@ _ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {
 }
 
 
-def _in_place(L: Array, Q: Array, name: str) -> Baseline:
+def _in_place(R: Array, L: Array, Q: Array, name: str) -> Baseline:
     """Baseline whose output j is made for variable j by construction."""
-    fidelity = np.einsum("ji,ij->j", L, Q)
-    return Baseline(name=name, T=_decorrelator(L, Q), fidelity=fidelity, source=np.arange(len(L)))
+    T = _decorrelator(R, L, Q)
+    return Baseline(name=name, T=T, fidelity=fidelity(R, T), source=np.arange(len(R)))
 
 
-def _factor(R: Array) -> Array:
-    """``L``, lower triangular, with ``R = L Lᵀ``."""
-    return np.asarray(np.linalg.cholesky(R), dtype=np.float64)
-
-
-def _decorrelator(L: Array, Q: Array) -> Array:
-    """``L⁻ᵀQ``."""
-    return np.asarray(solve_triangular(L, Q, lower=True, trans="T"), dtype=np.float64)
+def _decorrelator(R: Array, L: Array, Q: Array) -> Array:
+    """``L⁻ᵀQ``, cleaned of the rounding that a nearly singular ``R`` blows up."""
+    return make_exact(R, solve_triangular(L, Q, lower=True, trans="T"))[0]
 
 
 def _polar(M: Array) -> Array:

@@ -1,0 +1,192 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import sqrtm
+
+from skcoral import baselines
+from skcoral.datasets import load_wine, make_spectrum_system, make_system, wdi_correlation
+from skcoral.exceptions import InvalidArgumentError, SingularCorrelationError
+
+# ZCA minimum, PCA bottleneck minimum, PCA sum-optimal mean, as printed in the paper's first table.
+TABLE = {
+    "p=6": ("0.9565", "0.3579", "0.6665"),
+    "p=18": ("0.9365", "0.3291", "0.4838"),
+    "p=50": ("0.9215", "0.1716", "0.3206"),
+    "WDI": ("0.6706", "0.1797", "0.5399"),
+    "Wine": ("0.7107", "0.2482", "0.4662"),
+}
+
+
+def system(name):
+    if name == "WDI":
+        return np.array(wdi_correlation().correlation)
+    if name == "Wine":
+        return np.corrcoef(load_wine().data.T)
+    return make_system(int(name[2:]), seed=1)
+
+
+def graded(p, least, *, seed):
+    """Correlation matrix whose eigenvalues fall geometrically to ``least`` times the largest."""
+    eigenvalues = np.geomspace(1, least, p)
+    return make_spectrum_system(eigenvalues * p / eigenvalues.sum(), seed=seed)
+
+
+def all_of(R):
+    scale = np.geomspace(1e-3, 1e4, len(R))
+    return [
+        baselines.pca(R),
+        baselines.pca(R, assignment="sum"),
+        baselines.zca_cor(R),
+        baselines.zca(R, scale=scale),
+        baselines.cholesky(R),
+    ]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_first_table_of_the_paper(name):
+    R = system(name)
+    got = (
+        baselines.zca_cor(R).min_fidelity,
+        baselines.pca(R).min_fidelity,
+        baselines.pca(R, assignment="sum").mean_fidelity,
+    )
+    assert tuple(f"{value:.4f}" for value in got) == TABLE[name]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_baseline_decorrelates_and_knows_its_sources(name):
+    R = system(name)
+    p = len(R)
+    for baseline in all_of(R):
+        T = baseline.T
+        assert np.abs(T.T @ R @ T - np.eye(p)).max() < 1e-12
+        assert np.diag(R @ T) == pytest.approx(baseline.fidelity, abs=1e-12)
+        assert sorted(baseline.source) == list(range(p))
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e8, 1e11])
+def test_nearly_singular_systems(condition):
+    R = graded(12, 1 / condition, seed=0)
+    for baseline in all_of(R):
+        high = baseline.T.astype(np.longdouble)
+        defect = high.T @ R.astype(np.longdouble) @ high - np.eye(12)
+        assert np.abs(defect).max() < 1e-8
+
+
+def test_diagonal_matrix_gives_the_identity():
+    for baseline in all_of(np.eye(4)):
+        assert pytest.approx(np.eye(4), abs=1e-14) == baseline.T
+        assert baseline.fidelity == pytest.approx(np.ones(4), abs=1e-14)
+
+
+def test_pca_columns_are_eigenvectors_in_their_matched_places():
+    R = system("Wine")
+    baseline = baselines.pca(R)
+    eigenvalues = np.linalg.eigvalsh(R)[::-1]
+    for k, j in enumerate(baseline.source):
+        t = baseline.T[:, j]
+        assert R @ t == pytest.approx(eigenvalues[k] * t, abs=1e-10)
+
+
+def test_zca_against_the_matrix_square_root():
+    R = system("Wine")
+    sd = load_wine().data.std(axis=0, ddof=1)
+    C = R * np.outer(sd, sd)
+    root = sqrtm(C).real
+    zca = baselines.zca(R, scale=sd)
+    assert zca.fidelity == pytest.approx(np.diag(root) / sd, abs=1e-8)
+    assert pytest.approx(sd[:, None] * np.linalg.inv(root), rel=1e-6, abs=1e-8) == zca.T
+    assert pytest.approx(np.linalg.inv(sqrtm(R).real), abs=1e-10) == baselines.zca_cor(R).T
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e8, 1e14])
+def test_zca_in_units_far_apart(ratio):
+    r = 0.6
+    det = ratio * np.sqrt(1 - r**2)
+    common = np.sqrt(1 + ratio**2 + 2 * det)
+    wanted = np.array([(1 + det) / common, (ratio**2 + det) / (ratio * common)])
+    R = [[1, r], [r, 1]]
+    assert baselines.zca(R, scale=[1, ratio]).fidelity == pytest.approx(wanted, abs=1e-14)
+    assert baselines.zca(R, scale=[ratio, 1]).fidelity == pytest.approx(wanted[::-1], abs=1e-14)
+
+
+def test_zca_does_not_depend_on_a_common_unit():
+    R = system("WDI")
+    sd = np.geomspace(1, 50, 8)
+    one, other = baselines.zca(R, scale=sd), baselines.zca(R, scale=1e200 * sd)
+    assert pytest.approx(other.T, rel=1e-12) == one.T
+    assert (
+        pytest.approx(baselines.zca_cor(R).T, abs=1e-13)
+        == baselines.zca(R, scale=np.full(8, 7.0)).T
+    )
+
+
+def test_zca_cor_has_the_largest_mean_of_all():
+    R = system("WDI")
+    best = baselines.zca_cor(R).mean_fidelity
+    assert all(other.mean_fidelity <= best + 1e-12 for other in all_of(R))
+    rng = np.random.default_rng(0)
+    L = np.linalg.cholesky(R)
+    for _ in range(200):
+        Q = np.linalg.qr(rng.normal(size=R.shape))[0]
+        assert np.trace(L @ Q) / len(R) < best
+
+
+def test_cholesky_is_successive_regression():
+    Z = np.random.default_rng(2).normal(size=(50, 4)) @ np.random.default_rng(3).normal(size=(4, 4))
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1)
+    outputs = Z @ baselines.cholesky(np.corrcoef(Z.T)).T
+    for j in range(4):
+        left = Z[:, j]
+        if j:
+            left = left - Z[:, :j] @ np.linalg.lstsq(Z[:, :j], left, rcond=None)[0]
+        assert outputs[:, j] == pytest.approx(left / left.std(ddof=1), abs=1e-10)
+
+
+@settings(deadline=None, max_examples=60)
+@given(p=st.integers(1, 6), levels=st.integers(1, 40), seed=st.integers(0, 10**6))
+def test_assignments_against_all_permutations(p, levels, seed):
+    # Few levels: ties, also between the bottleneck assignments themselves.
+    M = np.random.default_rng(seed).integers(0, levels + 1, size=(p, p)) / levels
+    rows = np.arange(p)
+    matched = [M[rows, list(columns)] for columns in permutations(range(p))]
+    least = max(values.min() for values in matched)
+    bottleneck = M[rows, baselines.bottleneck_assignment(M)]
+    assert bottleneck.min() == least
+    wanted = max(values.sum() for values in matched if values.min() == least)
+    assert bottleneck.sum() == pytest.approx(wanted)
+    total = M[rows, baselines.sum_assignment(M)].sum()
+    assert total == pytest.approx(max(values.sum() for values in matched))
+
+
+def test_signs_and_order_of_outputs_do_not_matter():
+    R = system("WDI")
+    rng = np.random.default_rng(4)
+    T = baselines.pca(R).T
+    shuffled = T[:, rng.permutation(8)] * rng.choice([-1.0, 1.0], 8)
+    again = baselines.match_to_sources(R, shuffled, name="again")
+    assert pytest.approx(T, abs=1e-14) == again.T
+    assert (again.fidelity > 0).all()
+    assert shuffled[:, 3] == pytest.approx(again.T[:, again.source[3]]) or shuffled[
+        :, 3
+    ] == pytest.approx(-again.T[:, again.source[3]])
+
+
+def test_results_cannot_be_written_to():
+    baseline = baselines.pca(system("WDI"))
+    for array in (baseline.T, baseline.fidelity, baseline.source):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_bad_input():
+    with pytest.raises(InvalidArgumentError, match="assignment must be one of 'bottleneck', 'sum'"):
+        baselines.pca(np.eye(3), assignment="best")
+    for scale in ([1, 2], [1, 2, 0], [1, 2, -1], [1, 2, np.nan]):
+        with pytest.raises(InvalidArgumentError, match="3 standard deviations"):
+            baselines.zca(np.eye(3), scale=scale)
+    with pytest.raises(SingularCorrelationError):
+        baselines.cholesky(np.ones((2, 2)))

@@ -1,0 +1,407 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcoral import _validation as v
+from skcoral._singular import linear_relations, reduced_null_basis
+from skcoral.exceptions import (
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidBudgetError,
+    InvalidCorrelationError,
+    InvalidFloorError,
+    InvalidSupportError,
+    SingularCorrelationError,
+)
+
+NAMES = ("height", "weight", "age", "income")
+
+
+def table(n=60, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) * 10.0 ** rng.uniform(-3, 3, p) + 50
+
+
+def good(p=4, seed=0):
+    return np.corrcoef(table(20 * p, p, seed).T)
+
+
+def with_condition(p, condition, seed):
+    """Correlation matrix with a condition number of roughly the one asked for."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    C = (Q * np.geomspace(1.0, 1.0 / condition, p)) @ Q.T
+    sd = np.sqrt(np.diag(C))
+    R = C / np.outer(sd, sd)
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+class TestCorrelation:
+    def test_a_good_matrix_comes_back_unchanged_and_apart(self):
+        R = good()
+        R = 0.5 * (R + R.T)
+        np.fill_diagonal(R, 1.0)
+        out = v.check_correlation(R, NAMES)
+        assert out.dtype == np.float64
+        assert np.array_equal(out, R)
+        assert not np.shares_memory(out, R)
+
+    @pytest.mark.parametrize("kind", ["list", "frame", "read-only", "fortran"])
+    def test_forms_of_input(self, kind):
+        R = good()
+        R.flags.writeable = False
+        given = {
+            "list": R.tolist(),
+            "frame": pd.DataFrame(R, NAMES, NAMES),
+            "read-only": R,
+            "fortran": np.asfortranarray(R),
+        }[kind]
+        assert np.allclose(v.check_correlation(given, NAMES), R, rtol=0, atol=1e-15)
+
+    def test_rounding_is_averaged_out(self):
+        R = good()
+        R[0, 1] += 4e-9
+        R[2, 2] = 1 - 4e-9
+        out = v.check_correlation(R)
+        assert np.array_equal(out, out.T)
+        assert np.array_equal(np.diag(out), np.ones(4))
+        assert np.abs(out - R).max() < 5e-9
+
+    def test_single_precision_is_accepted_with_its_own_rounding(self):
+        R = good().astype(np.float32)
+        R[1, 1] = np.float32(1) - np.finfo(np.float32).eps
+        assert np.abs(v.check_correlation(R) - R).max() < 2e-7
+
+    def test_single_precision_singularity_is_seen_through_its_rounding(self):
+        X = table().astype(np.float32)
+        X = np.column_stack([X, X[:, 2]])
+        with pytest.raises(SingularCorrelationError, match=r"`x4` = `x2`"):
+            v.check_correlation(np.corrcoef(X.T).astype(np.float32))
+
+    def test_covariance_is_refused_with_the_way_to_convert(self):
+        C = np.cov(table().T)
+        with pytest.raises(InvalidCorrelationError, match="covariance") as caught:
+            v.check_correlation(C, NAMES)
+        assert "R = C / numpy.outer(sd, sd)" in str(caught.value)
+        assert any(f"`{name}`" in str(caught.value) for name in NAMES)
+        sd = np.sqrt(np.diag(C))
+        v.check_correlation(C / np.outer(sd, sd), NAMES)
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (np.ones((3, 2)), r"square.*\(3, 2\)"),
+            (np.ones(3), r"square.*\(3,\)"),
+            (np.ones((0, 0)), r"square.*\(0, 0\)"),
+            (3.0, r"square.*\(\)"),
+            ([[1.0, 0.2], [0.2]], "ragged"),
+            ([[1.0, "high"], ["high", 1.0]], "numbers.*high"),
+            (np.eye(2) * 1j, "complex"),
+            (None, "square|numbers"),
+        ],
+    )
+    def test_not_a_matrix(self, value, told):
+        with pytest.raises(InvalidCorrelationError, match=told):
+            v.check_correlation(value)
+
+    @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+    def test_not_finite_names_the_pair(self, hole):
+        R = good()
+        R[1, 3] = R[3, 1] = hole
+        with pytest.raises(InvalidCorrelationError, match=r"2 entries.*`weight` and `income`"):
+            v.check_correlation(R, NAMES)
+
+    def test_a_constant_column_is_named(self):
+        X = table()
+        X[:, 2] = 7.0
+        with np.errstate(all="ignore"):
+            R = np.corrcoef(X.T)
+        with pytest.raises(InvalidCorrelationError, match="`age`: a constant column"):
+            v.check_correlation(R, NAMES)
+
+    def test_not_symmetric_names_the_worst_pair(self):
+        R = good()
+        R[0, 1] += 1e-6
+        R[3, 2] += 1e-3
+        with pytest.raises(InvalidCorrelationError, match=r"symmetric.*`age` and `income`"):
+            v.check_correlation(R, NAMES)
+
+    @pytest.mark.parametrize(("error", "accepted"), [(5e-9, True), (2e-8, False)])
+    def test_symmetry_is_judged_at_1e_8(self, error, accepted):
+        R = good()
+        R[0, 1] += error
+        if accepted:
+            v.check_correlation(R)
+        else:
+            with pytest.raises(InvalidCorrelationError, match="symmetric"):
+                v.check_correlation(R)
+
+    def test_a_zero_diagonal_is_no_covariance(self):
+        R = good()
+        R[2] = R[:, 2] = 0
+        with pytest.raises(InvalidCorrelationError, match=r"`age`.*without variance"):
+            v.check_correlation(R, NAMES)
+
+    def test_beyond_one_names_the_pair(self):
+        R = good()
+        R[0, 2] = R[2, 0] = -1.2
+        with pytest.raises(InvalidCorrelationError, match=r"`height` and `age` is -1\.2"):
+            v.check_correlation(R, NAMES)
+
+    def test_indefinite_tells_the_eigenvalue_and_the_culprits(self):
+        R = np.eye(4)
+        R[:3, :3] = [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]
+        with pytest.raises(InvalidCorrelationError, match=r"eigenvalue is -0\.8") as caught:
+            v.check_correlation(R, NAMES)
+        assert not isinstance(caught.value, SingularCorrelationError)
+        assert "`income`" not in str(caught.value)
+        assert all(f"`{name}`" in str(caught.value) for name in NAMES[:3])
+
+    def test_least_number_of_variables(self):
+        assert v.check_correlation([[1.0]]) == 1.0
+        with pytest.raises(InvalidCorrelationError, match=r"At least 2 variables.* has 1"):
+            v.check_correlation([[1.0]], min_variables=2)
+
+    @pytest.mark.parametrize("p", [2, 10, 40])
+    @pytest.mark.parametrize("condition", [1e2, 1e8])
+    def test_no_eigenvalues_are_computed_when_all_is_well(self, p, condition, monkeypatch):
+        R = with_condition(p, condition, seed=p)
+        for name in ("eigh", "eigvalsh", "svd"):
+            monkeypatch.setattr(np.linalg, name, None)
+        v.check_correlation(R)
+
+
+class TestSingular:
+    def test_sum_in_original_units(self):
+        X = table()
+        X = np.column_stack([X[:, 0], X[:, 0] + X[:, 1], X[:, 1], X[:, 2]])
+        with pytest.raises(SingularCorrelationError) as caught:
+            v.check_correlation(
+                np.corrcoef(X.T), ["a", "total", "b", "other"], scale=X.std(axis=0, ddof=1)
+            )
+        relation = caught.value.relations[0]
+        assert relation in str(caught.value)
+        assert set(caught.value.variables) == {"a", "total", "b"}
+        assert relation in {"`total` = `a` + `b`", "`a` = `total` - `b`", "`b` = -`a` + `total`"}
+
+    def test_equal_scales_give_total_on_the_left_without_units(self):
+        R = np.array([[1, 0, 0.6], [0, 1, 0.8], [0.6, 0.8, 1]])
+        with pytest.raises(SingularCorrelationError) as caught:
+            v.check_correlation(R, ["a", "b", "total"])
+        assert caught.value.relations == ["`total` = 0.6 `a` + 0.8 `b`"]
+        assert "standardised" in str(caught.value)
+
+    def test_duplicates_and_mirrored_columns_are_told_apart(self):
+        X = table()
+        X = np.column_stack([X, 3 * X[:, 0] - 5, -X[:, 1], X[:, 2] + X[:, 3]])
+        with pytest.raises(SingularCorrelationError, match="rank 4 of 7") as caught:
+            v.check_correlation(np.corrcoef(X.T), list("abcdefg"), scale=X.std(axis=0))
+        relations = caught.value.relations
+        assert len(relations) == 3
+        assert "`e` = 3 `a`" in relations
+        assert "`f` = -`b`" in relations
+        assert any(all(f"`{name}`" in one for name in "cdg") for one in relations)
+
+    def test_variables_out_of_it_are_not_named(self):
+        X = table(p=6)
+        X[:, 4] = X[:, 1]
+        with pytest.raises(SingularCorrelationError) as caught:
+            v.check_correlation(np.corrcoef(X.T))
+        assert caught.value.variables == ["x1", "x4"]
+        assert "`x0`" not in str(caught.value)
+
+    @pytest.mark.parametrize(("ratio", "accepted"), [(3e-12, True), (3e-13, False), (0.0, False)])
+    def test_the_limit_is_a_relative_eigenvalue_of_1e_12(self, ratio, accepted):
+        r = (1 - ratio) / (1 + ratio)
+        R = [[1.0, r], [r, 1.0]]
+        if accepted:
+            v.check_correlation(R)
+        else:
+            with pytest.raises(SingularCorrelationError, match="`x1` = `x0`"):
+                v.check_correlation(R)
+
+    def test_fewer_rows_than_variables(self):
+        X = np.random.default_rng(3).normal(size=(10, 25))
+        with pytest.raises(SingularCorrelationError, match="rank 9 of 25") as caught:
+            v.check_correlation(np.corrcoef(X.T))
+        assert len(caught.value.relations) == 16
+        assert "more relations" in str(caught.value)
+        assert len(str(caught.value)) < 2000
+
+    @settings(deadline=None, max_examples=40)
+    @given(p=st.integers(2, 12), condition=st.floats(10.0, 13.5), seed=st.integers(0, 2**32 - 1))
+    def test_the_verdict_is_that_of_the_eigenvalues(self, p, condition, seed):
+        R = with_condition(p, 10**condition, seed)
+        eigenvalues = np.linalg.eigvalsh(R)
+        ratio = eigenvalues[0] / eigenvalues[-1]
+        if ratio > 1.01e-12:
+            v.check_correlation(R)
+        elif ratio < 0.99e-12:
+            with pytest.raises(InvalidCorrelationError):
+                v.check_correlation(R)
+
+    @settings(deadline=None, max_examples=40)
+    @given(
+        p=st.integers(3, 12), k=st.integers(1, 5), n=st.integers(30, 60), seed=st.integers(0, 9999)
+    )
+    def test_relations_hold_in_the_table(self, p, k, n, seed):
+        rng = np.random.default_rng(seed)
+        free = rng.normal(size=(n, p))
+        X = np.column_stack([free, free @ rng.normal(size=(p, k))])[:, rng.permutation(p + k)]
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        eigenvalues, vectors = np.linalg.eigh(np.corrcoef(X.T))
+        null = vectors[:, eigenvalues < 1e-12].T
+        rows, pivots = reduced_null_basis(null)
+        assert rows.shape == (k, p + k)
+        assert np.array_equal(rows[:, pivots], np.eye(k))
+        assert np.abs(Z @ rows.T).max() < 1e-5
+        assert len(linear_relations(null, [f"x{j}" for j in range(p + k)])) == k
+
+
+class TestNames:
+    def test_default_and_conversion(self):
+        assert v.check_names(None, 2) == ("x0", "x1")
+        assert v.check_names([3, "b"], 2) == ("3", "b")
+
+    def test_refused(self):
+        with pytest.raises(InvalidArgumentError, match="3 variables need 3 names, got 2"):
+            v.check_names("ab", 3)
+        with pytest.raises(InvalidArgumentError, match="`a`, `c` occur more than once"):
+            v.check_names("acbac", 5)
+
+
+class TestFloors:
+    @pytest.mark.parametrize(
+        ("value", "wanted"),
+        [
+            (0.9, [0.9] * 4),
+            (1, [1.0] * 4),
+            (np.float32(0.5), [0.5] * 4),
+            ([0.1, 0, 1, 0.3], [0.1, 0, 1, 0.3]),
+            ({"age": 0.8, "height": 0.2}, [0.2, 0, 0.8, 0]),
+            ({}, [0, 0, 0, 0]),
+        ],
+    )
+    def test_accepted(self, value, wanted):
+        floors = v.check_floors(value, 4, NAMES)
+        assert floors.dtype == np.float64
+        assert np.array_equal(floors, wanted)
+
+    def test_the_callers_array_is_left_alone(self):
+        given = np.full(4, 0.5)
+        assert not np.shares_memory(v.check_floors(given, 4, NAMES), given)
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (1.5, r"`height`: 1\.5"),
+            (np.nan, "`height`: nan"),
+            ([0.5, -0.1, 0.2, np.nan], r"`weight`: -0\.1, `income`: nan"),
+            ([0.5, 0.5], r"4 of them.*`income`.*\(2,\)"),
+            (np.full((4, 1), 0.5), r"\(4, 1\)"),
+            ("high", "numbers.*high"),
+            ({"shoe": 0.3}, "`shoe`, which are not among"),
+            ({"age": "old"}, "floor of `age`.*old"),
+            ({"age": np.inf}, "`age`: inf"),
+            (1 + 1e-12, "between 0 and 1"),
+        ],
+    )
+    def test_refused(self, value, told):
+        with pytest.raises(InvalidFloorError, match=told):
+            v.check_floors(value, 4, NAMES)
+
+
+class TestOthers:
+    @pytest.mark.parametrize("value", [0, 0.0, 0.25, np.float64(3)])
+    def test_budget(self, value):
+        assert v.check_budget(value) == value
+
+    @pytest.mark.parametrize("value", [-1e-12, np.nan, np.inf, "much", None, [0.1], True])
+    def test_budget_refused(self, value):
+        with pytest.raises(InvalidBudgetError, match=r"budget must be .*number"):
+            v.check_budget(value)
+
+    def test_support_keeps_the_diagonal_free(self):
+        mask = np.zeros((4, 4), dtype=bool)
+        mask[0, 3] = True
+        out = v.check_support(mask, 4, NAMES)
+        assert out.dtype == np.bool_
+        assert np.array_equal(out, mask | np.eye(4, dtype=bool))
+        assert not mask[0, 0]
+        assert np.array_equal(v.check_support(mask.astype(int), 4, NAMES), out)
+
+    def test_support_refused(self):
+        with pytest.raises(InvalidSupportError, match=r"4 by 4 mask.*\(3, 3\)"):
+            v.check_support(np.eye(3), 4, NAMES)
+        with pytest.raises(InvalidSupportError, match=r"\(`height`, `weight`\).*abs\(R\) > 0\.15"):
+            v.check_support(v.check_correlation(good()), 4, NAMES)
+        with pytest.raises(InvalidSupportError, match="only True and False"):
+            v.check_support(np.full((4, 4), "yes"), 4, NAMES)
+
+    def test_anchors(self):
+        B = [[1, 0], [1, 0], [0, 1e-5], [0, 0]]
+        assert np.array_equal(v.check_anchors(B, 4, NAMES), np.array(B, dtype=float))
+
+    @pytest.mark.parametrize(
+        ("anchors", "told"),
+        [
+            (np.ones(4), r"4 rows.*\(4,\)"),
+            (np.ones((3, 1)), r"\(3, 1\)"),
+            (np.ones((4, 0)), r"\(4, 0\)"),
+            (np.ones((4, 5)), r"\(4, 5\)"),
+            ([[1], [np.nan], [0], [0]], "`weight` in composite 0"),
+            ([[1, 0], [1, 0], [0, 0], [0, 0]], "Composite 1 has no coefficient"),
+            ([[1, 3], [2, 6], [0, 0], [0, 0]], "`composite 1` = `composite 0`"),
+            ([[1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]], "`composite 0`.*`composite 1`"),
+        ],
+    )
+    def test_anchors_refused(self, anchors, told):
+        with pytest.raises(InvalidAnchorError, match=told):
+            v.check_anchors(anchors, 4, NAMES)
+
+    def test_pair_weights_ignore_the_diagonal(self):
+        W = np.full((4, 4), 2.0)
+        np.fill_diagonal(W, np.nan)
+        out = v.check_pair_weights(W, 4, NAMES)
+        assert np.array_equal(out, 2.0 * (1 - np.eye(4)))
+        assert np.isnan(W[0, 0])
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({(0, 1): -1.0, (1, 0): -1.0}, "negative.*`height` and `weight`"),
+            ({(0, 1): np.nan}, "finite.*`height` and `weight`"),
+            ({(2, 3): 5.0}, "symmetric.*`age` and `income`"),
+        ],
+    )
+    def test_pair_weights_refused(self, change, told):
+        W = np.ones((4, 4))
+        for pair, value in change.items():
+            W[pair] = value
+        with pytest.raises(InvalidArgumentError, match=told):
+            v.check_pair_weights(W, 4, NAMES)
+
+    def test_pair_weights_of_another_size(self):
+        with pytest.raises(InvalidArgumentError, match=r"4 by 4.*\(3, 3\)"):
+            v.check_pair_weights(np.ones((3, 3)), 4, NAMES)
+
+    def test_choice(self):
+        assert v.check_choice("criterion", "worst", ("squared", "worst")) == "worst"
+        for value in ("best", None, 3):
+            with pytest.raises(InvalidArgumentError, match="criterion must be one of 'squared'"):
+                v.check_choice("criterion", value, ("squared", "worst"))
+
+    def test_numbers(self):
+        assert v.check_positive("tol", 1e-9) == 1e-9
+        assert v.check_count("max_iter", np.int64(3)) == 3
+        assert v.check_count("n_starts", 0, minimum=0) == 0
+        for value in (0, -1, np.nan, np.inf, "tiny", True):
+            with pytest.raises(InvalidArgumentError, match="tol must be"):
+                v.check_positive("tol", value)
+        for value in (0, -1, 2.0, "many", True):
+            with pytest.raises(InvalidArgumentError, match="max_iter must be"):
+                v.check_count("max_iter", value)
