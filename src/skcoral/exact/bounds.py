@@ -111,7 +111,8 @@ def subset_bound(R: Any, *, max_exhaustive: int = 16, max_bytes: int = 64 * 2**2
 
 def _exhaustive(R: Array, max_bytes: int) -> SubsetBound:
     p = len(R)
-    best, winner = np.inf, ()
+    best = np.inf
+    winner: tuple[int, ...] = ()
     for size in range(1, p + 1):
         subsets = combinations(range(p), size)
         for batch in _batches(subsets, size, max_bytes, comb(p, size)):
@@ -194,6 +195,6 @@ def _root_diagonal(R: Array) -> Array:
     return np.asarray(vectors**2 @ _roots(eigenvalues), dtype=np.float64)
 
 
-def _roots(eigenvalues: Array) -> Array:
+def _roots(eigenvalues: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     # R is positive definite; an eigenvalue below zero can only be rounding of a tiny one.
     return np.sqrt(np.maximum(eigenvalues, 0.0))
