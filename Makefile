@@ -1,15 +1,87 @@
-# Two commands do everything: `make demo` and `make test`. Both build their own environment in .venv.
+# Two commands do everything: `make demo` and `make test`. Each makes the environment it needs in
+# .venv first; nothing is installed anywhere else, and no network is used once that is done.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
+LOWEST := .venv-lowest
+LOCK := requirements/test.lock
 
-.PHONY: demo test lint types test-slow test-lowest bench lock clean
-.DEFAULT_GOAL := test
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check
+EDITABLE := --no-deps --no-build-isolation --editable .
+# Small matrices: one thread per process is faster than many, and two test processes share a machine.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+WORKERS ?= 2
+PYTEST := -m pytest --quiet
 
-$(READY): requirements/test.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types imports unit test-slow test-lowest bench lock clean
+
+help:
+	@echo "make demo         run the main job on the Wine data"
+	@echo "make test         style, types, import directions and tests"
+	@echo "make test-slow    the long studies"
+	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
+	@echo "make bench        speed, as ratios to one eigendecomposition"
+	@echo "make lock         renew the locked versions"
+	@echo "make clean        remove the environments and caches"
+
+demo: $(CORE)
+	$(BIN)/python examples/demo.py
+
+test: lint types imports unit
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow"
+
+test-slow: $(READY)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -m slow
+
+test-lowest: $(LOWEST)/.ready
+	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) -n $(WORKERS) -m "not slow"
+
+bench: $(READY)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) benchmarks
+
+lock: $(READY)
+	$(BIN)/python $(PIP_INSTALL) uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-header --no-annotate \
+		--all-extras --group dev pyproject.toml --output-file $(LOCK)
+	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-header --no-annotate --all-extras \
+		--group test --group build --constraint requirements/lowest.in pyproject.toml \
+		--output-file requirements/lowest.txt
+
+clean:
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(f"Python 3.11 or newer is needed, {sys.executable} is {v}; name another one: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# The package with its three dependencies and nothing else, at the locked versions.
+$(CORE): $(LOCK) pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP_INSTALL) --constraint $(LOCK) numpy scipy scikit-learn hatchling editables
+	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
+	touch $@
+
+$(READY): $(LOCK) pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP_INSTALL) --requirement $(LOCK)
+	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
+	touch $(CORE) $@
+
+$(LOWEST)/.ready: requirements/lowest.txt pyproject.toml
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(PIP_INSTALL) --requirement requirements/lowest.txt
+	$(LOWEST)/bin/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@

@@ -197,4 +197,4 @@ def _root_diagonal(R: Array) -> Array:
 
 def _roots(eigenvalues: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
     # R is positive definite; an eigenvalue below zero can only be rounding of a tiny one.
-    return np.sqrt(np.maximum(eigenvalues, 0.0))
+    return np.asarray(np.sqrt(np.maximum(eigenvalues, 0.0)))
