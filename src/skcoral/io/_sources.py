@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -11,9 +12,9 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io import _text
@@ -144,29 +145,31 @@ def _kind(head: bytes, opener: Opener, label: str) -> str:
     return "text"
 
 
-def _unpacked(opener: Opener, label: str) -> BinaryIO:
+@contextlib.contextmanager
+def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
     """Open the bytes of a text file, through the decompression that its first bytes call for."""
-    stream = opener()
-    head = stream.read(6)
-    stream.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
-    if head.startswith(b"BZh"):
-        return bz2.BZ2File(stream)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(stream)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        raise InvalidTableError(
-            f"{label}: the file is compressed with Zstandard, which is not read here.\n"
-            "Decompress it first (zstd -d), or use gzip, bzip2 or xz."
-        )
-    if head.startswith(b"PK\x03\x04"):
-        archive = zipfile.ZipFile(stream)
-        files = [entry for entry in archive.infolist() if not entry.is_dir()]
-        if len(files) != 1:
+    with opener() as stream, contextlib.ExitStack() as opened:
+        head = stream.read(6)
+        stream.seek(0)
+        unpacked: Any = stream
+        if head.startswith(b"\x1f\x8b"):
+            unpacked = opened.enter_context(gzip.GzipFile(fileobj=stream))
+        elif head.startswith(b"BZh"):
+            unpacked = opened.enter_context(bz2.BZ2File(stream))
+        elif head.startswith(b"\xfd7zXZ\x00"):
+            unpacked = opened.enter_context(lzma.LZMAFile(stream))
+        elif head.startswith(b"\x28\xb5\x2f\xfd"):
             raise InvalidTableError(
-                f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
-                "Unpack it and name the file."
+                f"{label}: the file is compressed with Zstandard, which is not read here.\n"
+                "Decompress it first (zstd -d), or use gzip, bzip2 or xz."
             )
-        return archive.open(files[0])  # type: ignore[return-value]
-    return stream
+        elif head.startswith(b"PK\x03\x04"):
+            archive = opened.enter_context(zipfile.ZipFile(stream))
+            files = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(files) != 1:
+                raise InvalidTableError(
+                    f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
+                    "Unpack it and name the file."
+                )
+            unpacked = opened.enter_context(archive.open(files[0]))
+        yield unpacked

@@ -7,7 +7,8 @@ import io
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing
 from lzma import LZMAError
 from typing import Any, BinaryIO, NoReturn
 
@@ -18,10 +19,12 @@ _DECIMAL_COMMA = re.compile(r"(^|;)\s*[+-]?\d+,\d+\s*(;|$)")
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError)
 _SNIFF = 1 << 16
 
+Opener = Callable[[], AbstractContextManager[BinaryIO]]
+
 
 def open_text(
     label: str,
-    opener: Callable[[], BinaryIO],
+    opener: Opener,
     size: int | None,
     *,
     tab: bool,
@@ -65,7 +68,7 @@ class _Reader:
     def __init__(
         self,
         label: str,
-        opener: Callable[[], BinaryIO],
+        opener: Opener,
         size: int | None,
         separator: str,
         encoding: str,
@@ -78,18 +81,17 @@ class _Reader:
         self.names: list[str] = []
 
     def header(self) -> list[str]:
-        with self.opener() as binary:
-            for _, cells in self._rows(binary):
+        with self.opener() as binary, closing(self._rows(binary)) as rows:
+            for _, cells in rows:
                 self.names = [cell.strip() for cell in cells]
                 return self.names
         return []
 
     def batches(self, size: int) -> Iterator[Batch]:
         width = len(self.names)
-        with self.opener() as binary:
+        with self.opener() as binary, closing(self._rows(binary)) as source:
             rows: list[list[str]] = []
             lines: list[int] = []
-            source = self._rows(binary)
             next(source)
             for line, cells in source:
                 if len(cells) != width:
@@ -102,7 +104,7 @@ class _Reader:
             if rows:
                 yield Batch(lines, list(zip(*rows, strict=True)))
 
-    def _rows(self, binary: BinaryIO) -> Iterator[tuple[int, list[str]]]:
+    def _rows(self, binary: BinaryIO) -> Generator[tuple[int, list[str]], None, None]:
         """Line number and cells of every line that is not blank."""
         text = io.TextIOWrapper(binary, encoding=_codec(self.encoding), newline="")
         csv.field_size_limit(sys.maxsize)
@@ -123,6 +125,8 @@ class _Reader:
                 f"{self.label}: after line {reader.line_num} the file cannot be read ({error}).\n"
                 "It is damaged or was cut short: copy or download it again."
             ) from error
+        finally:
+            text.detach()
 
     def _fraction(self, binary: Any) -> float:
         """How far the compressed bytes have been read, where that can be told."""
@@ -183,7 +187,7 @@ def _codec(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
-def _head(label: str, opener: Callable[[], BinaryIO]) -> bytes:
+def _head(label: str, opener: Opener) -> bytes:
     try:
         with opener() as stream:
             return stream.read(_SNIFF)

@@ -80,13 +80,17 @@ class Outputs:
         self._staged[target] = Path(name)
         return target
 
-    @contextlib.contextmanager
-    def open(self, path: str | Path) -> Iterator[BinaryIO]:
-        """Open a staged file for writing bytes (reserving it first where that was not done)."""
+    def staged(self, path: str | Path) -> Path:
+        """Where a reserved file is being written, for code that wants a path and not a stream."""
         target = Path(path)
         if target not in self._staged:
             self.reserve(target)
-        with self._staged[target].open("wb") as stream:
+        return self._staged[target]
+
+    @contextlib.contextmanager
+    def open(self, path: str | Path) -> Iterator[BinaryIO]:
+        """Open a staged file for writing bytes (reserving it first where that was not done)."""
+        with self.staged(path).open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

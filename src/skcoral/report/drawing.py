@@ -1,4 +1,4 @@
-"""Small SVG pictures, without a drawing library: they weigh little and follow the page's colours."""
+"""Small SVG pictures without a drawing library: light, and in the page's own colours."""
 
 from __future__ import annotations
 

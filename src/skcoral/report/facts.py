@@ -45,8 +45,8 @@ class ReportFacts:
         Fidelities of the classical methods; empty when composites are anchored.
     frontier : Frontier or None
         The curve, where it was computed.
-    holdout : list of (str, float, float) or None
-        Per output: fidelity in the sample and on rows held out.
+    holdout : HoldoutFacts or None
+        Fidelity and residual on rows held out.
     warnings, versions : list
         Things to know, and the versions that made the numbers.
     command : str
@@ -219,8 +219,17 @@ def _vif(G: Array) -> Array:
         return np.full(len(G), np.nan)
 
 
-def _holdout(estimator: Any, X: Any, folds: int) -> HoldoutFacts | None:
-    raise NotImplementedError
+def _holdout(estimator: Any, X: Any, folds: int) -> HoldoutFacts:
+    from skcoral.stability import holdout
+
+    found = holdout(estimator, X, cv=folds)
+    return HoldoutFacts(
+        folds=folds,
+        in_sample=found.fidelity_fitted.mean(axis=0),
+        held_out=found.fidelity_new.mean(axis=0),
+        residual_in_sample=float(found.criterion_fitted.mean()),
+        residual_held_out=float(found.criterion_new.mean()),
+    )
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -13,7 +13,10 @@ from skcoral.report.drawing import clean
 from skcoral.report.facts import ReportFacts, top_sources
 
 # The page may use its own styles and pictures, and nothing else: no script, no request.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square"}
 
 

@@ -52,8 +52,8 @@ def certificate(result: Decorrelation) -> str:
         "not_converged": "feasible, the solver stopped early",
     }[result.status]
     return (
-        f"{state}; residual {result.objective:.6g}, lower bound {max(result.lower_bound, 0.0):.6g}, "
-        f"gap {max(result.gap, 0.0):.1e}"
+        f"{state}; residual {result.objective:.6g}, "
+        f"lower bound {max(result.lower_bound, 0.0):.6g}, gap {max(result.gap, 0.0):.1e}"
     )
 
 

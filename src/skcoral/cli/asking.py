@@ -1,0 +1,95 @@
+"""Options whose values have a grammar of their own: floors and supports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skcoral.cli.loading import Loaded, gather
+from skcoral.cli.running import UsageError
+from skcoral.io.tables import open_table, plain_cells, profile
+
+
+def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:
+    """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others.
+
+    Examples
+    --------
+    >>> floors_by_name(["0.8", "b=0.9"], ["a", "b"])
+    {'a': 0.8, 'b': 0.9}
+    """
+    common: float | None = None
+    own: dict[str, float] = {}
+    for value in values:
+        name, equals, number = value.rpartition("=")
+        try:
+            floor = float(number)
+        except ValueError:
+            raise UsageError(
+                f"--rho-min {value}: {number!r} is not a number.\n"
+                "Give a number in [0, 1], or name=number for one variable."
+            ) from None
+        if not equals:
+            if common is not None:
+                raise UsageError(
+                    "--rho-min was given two numbers for all variables.\n"
+                    "Give one, and name=number for single variables."
+                )
+            common = floor
+            continue
+        if name not in names:
+            raise UsageError(
+                f"--rho-min {value}: {name!r} is not one of the variables.\n"
+                f"They are: {', '.join(names)}."
+            )
+        own[name] = floor
+    if not own:
+        return common
+    if common is None:
+        return own
+    return {name: own.get(name, common) for name in names}
+
+
+def read_support(value: str | None, loaded: Loaded) -> Any:
+    """Turn ``--support`` into a mask: a number is a threshold on |correlation|, else a file.
+
+    A file is either a square table of 0 and 1 (first column: sources; header: outputs) or two
+    columns of names, one allowed pair per row.
+    """
+    if value is None:
+        return None
+    from skcoral.correlation import sample_correlation
+    from skcoral.support import support_from_threshold
+
+    try:
+        threshold = float(value)
+    except ValueError:
+        return _support_file(value, loaded.names)
+    moments, _ = gather(loaded)
+    return support_from_threshold(sample_correlation(moments), threshold)
+
+
+def _support_file(path: str, names: Sequence[str]) -> Any:
+    from skcoral.support.pattern import pattern
+
+    table = open_table(path)
+    content = profile(table)
+    columns: list[list[Any]] = [[] for _ in table.names]
+    for batch in table.batches():
+        for cells, more in zip(columns, batch.columns, strict=True):
+            cells.extend(plain_cells(more))
+    kinds = [column.kind for column in content.columns]
+    if len(kinds) == 2 and kinds == ["text", "text"]:
+        return pattern(list(zip(*columns, strict=True)), names)
+    if kinds[0] != "text" or any(kind != "number" for kind in kinds[1:]):
+        raise UsageError(
+            f"{path}: this is not a support: a column of names and then one column of 0 and 1 per "
+            "output are wanted, or two columns of names.\n"
+            "Write the sources in the first column and the outputs in the header."
+        )
+    import pandas as pd
+
+    cells = np.array(columns[1:], dtype=np.float64).T
+    return pattern(pd.DataFrame(cells, index=columns[0], columns=table.names[1:]), names)

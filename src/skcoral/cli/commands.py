@@ -1,0 +1,364 @@
+"""The commands and their options; each reads its arguments and returns the work to be done."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Work = Callable[[], int]
+Criterion = Literal["squared", "worst", "absolute"]
+
+app = typer.Typer(
+    name="coral",
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help=(
+        "Decorrelate the columns of a table and keep what each of them means: Constrained Oblique "
+        "Rotation with Anchored Loadings, with a certificate.\n\n"
+        "Tables are CSV, TSV, Parquet or Excel files, compressed or not; '-' is standard input.\n\n"
+        "\b\nExample:\n  coral inspect data.csv\n"
+        "  coral fit data.csv --rho-min 0.85 -o out.csv --report report.html"
+    ),
+    epilog=(
+        "Exit status: 0 done, 2 wrong use, 3 bad data, 4 feasible but not certified, "
+        "130 interrupted."
+    ),
+)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="The table; '-' is standard input.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns", metavar="NAMES", help="Variables, by comma or repeated [all numeric]."
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="NAMES", help="Columns that are not variables."),
+]
+Weights = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column that tells how often each row counts.")
+]
+Separator = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Between the cells of a text file (';', tab, …).")
+]
+Decimal = Annotated[str, typer.Option(metavar="CHAR", help="Decimal mark of a text file.")]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of a text file.")]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file [first].")]
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
+RhoMin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rho-min",
+        metavar="FLOOR",
+        help="Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
+    ),
+]
+CriterionOption = Annotated[Criterion, typer.Option(help="How residual correlation is measured.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from skcoral._version import __version__
+
+        typer.echo(f"coral {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def coral(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Show the overview when no command is given."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(
+    short_help="What is in a table, and what is possible.",
+    epilog="\b\nExample:\n  coral inspect data.csv",
+)
+def inspect(
+    file: File,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    weights: Weights = None,
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
+    json: Json = False,
+) -> Work:
+    """Tell what is in a table and what decorrelation can do for it, on one screen."""
+
+    def work() -> int:
+        from skcoral.cli import inspecting
+        from skcoral.cli.loading import TableOptions
+
+        options = TableOptions(
+            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
+        )
+        return inspecting.inspect(options, as_json=json)
+
+    return work
+
+
+@app.command(
+    short_help="The highest fidelity of exact decorrelation.",
+    epilog="\b\nExample:\n  coral threshold data.csv --json",
+)
+def threshold(
+    file: File,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    weights: Weights = None,
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
+    json: Json = False,
+) -> Work:
+    """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
+
+    def work() -> int:
+        from skcoral.cli import inspecting
+        from skcoral.cli.loading import TableOptions
+
+        options = TableOptions(
+            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
+        )
+        return inspecting.threshold(options, as_json=json)
+
+    return work
+
+
+@app.command(
+    short_help="Decorrelate a table.",
+    epilog=(
+        "\b\nExample:\n  coral fit data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
+        "      --model model.json --report report.html"
+    ),
+)
+def fit(
+    file: File,
+    rho_min: RhoMin = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="Residual allowed; the common fidelity is then made as high as possible."
+        ),
+    ] = None,
+    criterion: CriterionOption = "squared",
+    support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NUMBER",
+            help="Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
+        ),
+    ] = None,
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="auto|NUMBER", help="Shrink the correlations towards the identity."),
+    ] = None,
+    correlation: Annotated[
+        Literal["pearson", "spearman"], typer.Option(help="How correlations are estimated.")
+    ] = "pearson",
+    output_scale: Annotated[
+        Literal["unit", "original"],
+        typer.Option(help="Standardised outputs, or in the units of their sources."),
+    ] = "unit",
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Decorrelated table; '-': CSV out."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Model (JSON) for 'coral transform'.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Report (one HTML file).")
+    ] = None,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    weights: Weights = None,
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
+    force: Force = False,
+    json: Json = False,
+) -> Work:
+    """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
+
+    Columns that are not variables pass through untouched and in place; rows with missing values
+    are left out, counted and named.
+    """
+
+    def work() -> int:
+        from skcoral.cli import fitting
+        from skcoral.cli.loading import TableOptions
+
+        options = fitting.FitOptions(
+            table=TableOptions(
+                file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
+            ),
+            rho_min=rho_min or (),
+            budget=budget,
+            criterion=criterion,
+            support=support,
+            shrinkage=shrinkage,
+            correlation=correlation,
+            output_scale=output_scale,
+            output=output,
+            model=model,
+            report=report,
+            force=force,
+            command=shlex.join(["coral", *sys.argv[1:]]),
+        )
+        return fitting.fit(options, as_json=json)
+
+    return work
+
+
+@app.command(
+    short_help="Apply a model to new rows.",
+    epilog="\b\nExample:\n  coral transform new.csv --model model.json -o out.csv",
+)
+def transform(
+    file: File,
+    model: Annotated[Path, typer.Option(metavar="FILE", help="Model made by 'coral fit --model'.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-': CSV out.")
+    ] = "-",
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
+    force: Force = False,
+    json: Json = False,
+) -> Work:
+    """Apply a model to new rows."""
+
+    def work() -> int:
+        from skcoral.cli import fitting
+        from skcoral.cli.loading import TableOptions
+
+        options = TableOptions(
+            file, separator=separator, decimal=decimal, encoding=encoding, sheet=sheet
+        )
+        return fitting.transform(options, model, output, force=force, as_json=json)
+
+    return work
+
+
+@app.command(
+    short_help="What every floor costs.",
+    epilog="\b\nExample:\n  coral frontier data.csv --plot frontier.png --csv frontier.csv",
+)
+def frontier(
+    file: File,
+    criterion: CriterionOption = "squared",
+    points: Annotated[int, typer.Option(min=2, max=1000, help="Points on the curve.")] = 25,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Picture (.png, .svg or .pdf).")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="The curve as a table.")] = None,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    weights: Weights = None,
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
+    force: Force = False,
+    json: Json = False,
+) -> Work:
+    """Compute what every floor costs, from ρ★ to 1, each point certified."""
+
+    def work() -> int:
+        from skcoral.cli import curves
+        from skcoral.cli.loading import TableOptions
+
+        options = TableOptions(
+            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
+        )
+        return curves.frontier(
+            options,
+            criterion=criterion,
+            n_points=points,
+            plot=plot,
+            csv=csv,
+            force=force,
+            as_json=json,
+        )
+
+    return work
+
+
+@app.command(
+    short_help="The paper's tables, recomputed.",
+    epilog="\b\nExample:\n  coral reproduce --table rho-star",
+)
+def reproduce(
+    table: Annotated[str, typer.Option(metavar="NAME", help="Label or number of a table.")] = "all",
+    json: Json = False,
+) -> Work:
+    """Recompute the tables of the paper and compare."""
+
+    def work() -> int:
+        from skcoral.cli import extras
+
+        return extras.reproduce(table, as_json=json)
+
+    return work
+
+
+@app.command(
+    short_help="The Wine data, start to end.", epilog="\b\nExample:\n  coral demo --into wine-demo"
+)
+def demo(
+    into: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path(
+        "coral-demo"
+    ),
+    force: Force = False,
+    json: Json = False,
+) -> Work:
+    """Decorrelate the Wine data and leave table, model and report in a folder."""
+
+    def work() -> int:
+        from skcoral.cli import extras
+
+        return extras.demo(into, force=force, as_json=json)
+
+    return work
+
+
+@app.command(
+    "app",
+    short_help="The web app, on this machine.",
+    epilog="\b\nExample:\n  coral app --port 8600",
+)
+def web_app(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+) -> Work:
+    """Start the web app on this machine."""
+
+    def work() -> int:
+        from skcoral.cli import extras
+
+        return extras.app(host=host, port=port, browser=browser)
+
+    return work

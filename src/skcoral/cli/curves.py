@@ -1,0 +1,114 @@
+"""``coral frontier``: what every floor costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from skcoral import api
+from skcoral.cli import console
+from skcoral.cli.loading import TableOptions, dropped_sentence, gather, load
+from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.correlation import estimate
+from skcoral.io.writing import Outputs, output_format, table_writer
+from skcoral.report.words import CRITERIA
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def frontier(
+    options: TableOptions,
+    *,
+    criterion: str,
+    n_points: int,
+    plot: Path | None,
+    csv: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Compute the curve, print it, and write it as a table and as a picture."""
+    if plot is not None and plot.suffix.lower() not in _PICTURES:
+        raise UsageError(
+            f"{plot}: a picture must end in {', '.join(_PICTURES)}.\nExample: --plot frontier.png"
+        )
+    if csv is not None:
+        output_format(csv)
+    with Outputs(force=force) as outputs:
+        for path in (plot, csv):
+            if path is not None:
+                outputs.reserve(path)
+        loaded = load(options)
+        moments, dropped = gather(loaded)
+        R = estimate(moments).R
+        with console.progress("Following the curve") as tell:
+            curve = api.frontier(
+                R, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
+            )
+        frame = curve.to_frame()
+        if csv is not None:
+            with outputs.open(csv) as stream:
+                writer = table_writer(stream, [str(c) for c in frame.columns], path=csv)
+                writer.write([np.asarray(frame[c], dtype=np.float64) for c in frame.columns])
+                writer.close()
+        if plot is not None:
+            from matplotlib.figure import Figure
+
+            from skcoral.plotting import FrontierDisplay
+
+            figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+            FrontierDisplay.from_result(curve, R).plot(figure.add_subplot())
+            with outputs.open(plot) as stream:
+                figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
+        outputs.commit()
+    written = [str(p) for p in (plot, csv) if p is not None]
+    certified = bool(np.all(curve.gap <= 1e-7 * np.maximum(1.0, curve.objective)))
+    if as_json:
+        console.machine(
+            {
+                "file": loaded.table.label,
+                "rows": moments.n_rows,
+                "dropped_rows": dropped,
+                "criterion": criterion,
+                "threshold": curve.threshold,
+                "certified": certified,
+                "points": [
+                    dict(zip(map(str, frame.columns), row, strict=True))
+                    for row in frame.to_numpy().tolist()
+                ],
+                "written": written,
+            }
+        )
+    else:
+        _tell(curve, criterion, certified)
+        if dropped:
+            console.say(dropped_sentence(loaded.table, dropped))
+        if written:
+            console.say(f"Written: {', '.join(written)}")
+    return OK if certified else NOT_CERTIFIED
+
+
+def _tell(curve, criterion: str, certified: bool) -> None:  # type: ignore[no-untyped-def]
+    state = "all points certified" if certified else "NOT all points certified"
+    console.say(
+        console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),
+        f"; below it the residual is zero. Residual: {CRITERIA[criterion]}; {state}.",
+    )
+    rows = [
+        (
+            console.number(rho, 6),
+            console.short(objective),
+            console.short(slope),
+            console.number(worst),
+            console.number(mean),
+        )
+        for rho, objective, slope, worst, mean in zip(
+            curve.rho_min,
+            curve.objective,
+            curve.slope,
+            curve.worst_residual,
+            curve.mean_fidelity,
+            strict=True,
+        )
+    ]
+    console.table(("floor", "residual", "price", "worst pair", "mean fidelity"), rows)

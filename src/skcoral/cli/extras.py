@@ -1,0 +1,138 @@
+"""``coral demo``, ``coral reproduce`` and ``coral app``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skcoral.cli import console
+from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+
+_DEMO_FLOOR = 0.85
+
+
+def demo(folder: Path, *, force: bool, as_json: bool) -> int:
+    """Decorrelate the Wine data, compare with the classical methods, and leave the files."""
+    from skcoral import baselines, report
+    from skcoral.datasets import load_wine
+    from skcoral.estimator import CORAL
+    from skcoral.io.models import save_model
+    from skcoral.io.writing import Outputs, table_writer
+    from skcoral.report import words
+
+    files = {
+        name: folder / name
+        for name in ("wine.csv", "decorrelated.csv", "model.json", "report.html")
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with Outputs(force=force) as outputs:
+        for path in files.values():
+            outputs.reserve(path)
+        wine = load_wine()
+        X = wine.to_frame()
+        estimator = CORAL(rho_min=_DEMO_FLOOR).fit(X)
+        result, th = estimator.result_, estimator.threshold_
+        tables = {"wine.csv": wine.data, "decorrelated.csv": np.asarray(estimator.transform(X))}
+        for name, values in tables.items():
+            with outputs.open(files[name]) as stream:
+                writer = table_writer(stream, wine.names, path=name)
+                writer.write(list(values.T))
+                writer.close()
+        save_model(estimator, outputs.staged(files["model.json"]))
+        commands = (
+            f"coral inspect {files['wine.csv']}\n"
+            f"coral fit {files['wine.csv']} --rho-min {_DEMO_FLOOR} -o out.csv --report report.html"
+        )
+        facts = report.gather(estimator, X=X, title="Wine", command=commands)
+        outputs.write_text(files["report.html"], report.render(facts))
+        outputs.commit()
+    R = estimator.correlation_
+    others = {
+        "ρ★": th.fidelity,
+        "ZCA-cor": baselines.zca_cor(R).fidelity,
+        "PCA": baselines.pca(R).fidelity,
+    }
+    if as_json:
+        console.machine(
+            {
+                "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},
+                "rho_min": _DEMO_FLOOR,
+                "objective": result.objective,
+                "lower_bound": result.lower_bound,
+                "certified": words.is_certified(result),
+                "names": list(wine.names),
+                "fidelity": {"CORAL": result.fidelity} | others,
+                "written": [str(path) for path in files.values()],
+            }
+        )
+        return OK if words.is_certified(result) else NOT_CERTIFIED
+    console.say(f"Wine: {len(wine.data)} wines, {len(wine.names)} measurements ({wine.source}).")
+    console.say(words.threshold(th))
+    console.say(console.bold(f"With a floor of {_DEMO_FLOOR}: ", "green"), words.guarantee(result))
+    console.say("")
+    rows = [
+        (name, *(console.number(f[j]) for f in (result.fidelity, *others.values())))
+        for j, name in enumerate(wine.names)
+    ]
+    weakest = ("weakest", *(console.number(f.min()) for f in (result.fidelity, *others.values())))
+    console.table(("fidelity", f"floor {_DEMO_FLOOR}", *others), [*rows, weakest])
+    console.say("")
+    console.say(f"Written to {folder}: {', '.join(files)}")
+    console.say("Go on with:")
+    console.say(*(f"  {line}\n" for line in commands.splitlines()))
+    return OK if words.is_certified(result) else NOT_CERTIFIED
+
+
+def reproduce(table: str, *, as_json: bool) -> int:
+    """Recompute the tables of the paper and show both numbers side by side."""
+    from skcoral import paper
+
+    with console.progress("Recomputing the paper's tables"):
+        comparison = paper.reproduce(table)
+    return _show_comparison(comparison, as_json)
+
+
+def _show_comparison(comparison: Any, as_json: bool) -> int:
+    raise NotImplementedError
+
+
+def app(*, host: str, port: int, browser: bool) -> int:
+    """Start the web app in this process's place, on this machine only unless told otherwise."""
+    if importlib.util.find_spec("streamlit") is None:
+        raise UsageError(
+            "the web app needs the package 'streamlit', which is not installed.\n"
+            'Install it with: pip install "scikit-coral[app]"'
+        )
+    command = app_command(host=host, port=port, browser=browser)
+    sys.stdout.flush()
+    sys.stderr.write(f"coral app on http://{host}:{port} (stop with Ctrl-C)\n")
+    os.execv(command[0], command)
+
+
+def app_command(*, host: str, port: int, browser: bool) -> list[str]:
+    """The command that serves the app: bound to ``host``, usage statistics off."""
+    spec = importlib.util.find_spec("skcoral.app")
+    folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else None
+    script = folder / "main.py" if folder is not None else None
+    if script is None or not script.is_file():
+        raise UsageError(
+            "the web app is not part of this installation.\n"
+            'Install it with: pip install "scikit-coral[app]"'
+        )
+    return [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(script),
+        f"--server.address={host}",
+        f"--server.port={port}",
+        f"--server.headless={'false' if browser else 'true'}",
+        "--browser.gatherUsageStats=false",
+        "--server.fileWatcherType=none",
+    ]

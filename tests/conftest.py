@@ -1,0 +1,94 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+ARTIFACTS = Path(__file__).parents[1] / "artifacts"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_windows() -> None:
+    """Figures made by tests never open a window."""
+    mpl.use("Agg")
+
+
+@pytest.fixture(scope="session")
+def wine() -> Any:
+    """The Wine data: ``data``, ``names``, ``correlation``."""
+    from skcoral.datasets import load_wine
+
+    return load_wine()
+
+
+@pytest.fixture(scope="session")
+def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
+    """The Wine data as a CSV file; not to be written to."""
+    path = tmp_path_factory.mktemp("wine") / "wine.csv"
+    np.savetxt(path, wine.data, fmt="%r", delimiter=",", header=",".join(wine.names), comments="")
+    return path
+
+
+@pytest.fixture(scope="session")
+def coral() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the installed ``coral`` command; returns the finished process with its output."""
+    command = Path(sys.executable).with_name("coral")
+
+    def run(
+        *arguments: Any, env: dict[str, str] | None = None, text: bool = True, **kwargs: Any
+    ) -> subprocess.CompletedProcess[Any]:
+        kwargs.setdefault("timeout", 120)
+        if "input" not in kwargs and "stdin" not in kwargs:
+            kwargs["stdin"] = subprocess.DEVNULL
+        if text:
+            kwargs.setdefault("encoding", "utf-8")
+        return subprocess.run(
+            [str(command), *map(str, arguments)],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "COLUMNS": "80", **(env or {})},
+            **kwargs,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium, driven through Playwright; tests that use it carry ``browser``."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=CHROMIUM_FLAGS
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def artifacts() -> Path:
+    """Folder for screenshots that a person may want to look at; ignored by git."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    return ARTIFACTS
