@@ -1,0 +1,95 @@
+"""The numbers that the paper prints, one cell each, exactly as printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+#: The labels of the paper's tables, in its order, then the figures of its text.
+TABLES = (
+    "rho-star",
+    "dense-frontiers",
+    "real-primal",
+    "dual-real",
+    "support-frontier",
+    "support-floors",
+    "sparse-pca-ablation",
+    "final-diagnostics",
+    "sparse-pca-app",
+    "text",
+    "timings",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the paper: where it stands, what it is, and its printed digits.
+
+    Attributes
+    ----------
+    table : str
+        Label of the table, or "text", or "timings".
+    row, column : str
+        Where in the table, or in which section of the text and what.
+    printed : str
+        As the paper prints it.
+    quantity : str
+        The recipe in :mod:`skcoral.paper.quantities` that computes it.
+    args : mapping
+        What the recipe needs to know: system, floor, budget and the like.
+    """
+
+    table: str
+    row: str
+    column: str
+    printed: str
+    quantity: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float | None:
+        """The printed number; None where the paper prints words."""
+        try:
+            return float(Decimal(self.printed))
+        except InvalidOperation:
+            return None
+
+    @property
+    def unit(self) -> float:
+        """One unit of the last printed digit."""
+        return float(Decimal(1).scaleb(int(Decimal(self.printed).as_tuple().exponent)))
+
+    def has_digits_of(self, ours: float | str) -> bool:
+        """Whether ``ours``, rounded as the paper rounds, is what the paper prints."""
+        if self.value is None or isinstance(ours, str):
+            return self.printed == ours
+        # The sliver is for a printed value that is itself rounded from binary.
+        return abs(ours - self.value) <= 0.5 * self.unit * (1 + 1e-9)
+
+
+@cache
+def paper_numbers() -> tuple[Cell, ...]:
+    """Return every cell of the paper, in its order.
+
+    Examples
+    --------
+    >>> from skcoral.paper import paper_numbers
+    >>> cell = paper_numbers()[2]
+    >>> cell.table, cell.row, cell.column, cell.printed
+    ('rho-star', 'Synthetic p=6', 'CORAL', '0.9718')
+    """
+    entries = json.loads(files("skcoral.paper").joinpath("numbers.json").read_text("utf-8"))
+    place = ("table", "row", "column", "printed", "quantity")
+    return tuple(
+        Cell(
+            *(entry[key] for key in place),
+            MappingProxyType({key: entry[key] for key in entry if key not in place}),
+        )
+        for entry in entries
+    )
