@@ -6,17 +6,16 @@ decorrelated table to demo/wine_decorrelated.csv.
 
 from __future__ import annotations
 
-import csv
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
+
 from skcoral import threshold
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
+from skcoral.io.writing import Outputs, table_writer
 from skcoral.measures import worst_residual
 
 OUTPUT = Path("demo") / "wine_decorrelated.csv"
@@ -40,7 +39,7 @@ def main() -> int:
     for problem in proof.problems:
         print(f"  {problem}")
     print()
-    print_fidelities([wine.names[j] for j in range(len(R))], result.fidelity, R)
+    print_fidelities(wine.names, result.fidelity, R)
 
     outputs = standardised(wine.data) @ result.T
     write_table(OUTPUT, wine.names, outputs)
@@ -48,7 +47,7 @@ def main() -> int:
     return 0 if proof.passed else 1
 
 
-def print_fidelities(names: list[str], coral: np.ndarray, R: np.ndarray) -> None:
+def print_fidelities(names: tuple[str, ...], coral: np.ndarray, R: np.ndarray) -> None:
     columns = {"CORAL": coral, "ZCA-cor": zca_cor(R).fidelity, "PCA": pca(R).fidelity}
     width = max(map(len, names))
     print("Correlation of each output with its own variable")
@@ -66,16 +65,12 @@ def standardised(data: np.ndarray) -> np.ndarray:
 def write_table(path: Path, names: tuple[str, ...], rows: np.ndarray) -> None:
     """Write the file whole or not at all: readers never see half a table."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".csv")
-    try:
-        with os.fdopen(handle, "w", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(names)
-            writer.writerows(rows.tolist())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with Outputs(force=True) as outputs:
+        with outputs.open(path) as stream:
+            writer = table_writer(stream, names, path=path)
+            writer.write(list(rows.T))
+            writer.close()
+        outputs.commit()
 
 
 if __name__ == "__main__":
