@@ -99,7 +99,7 @@ def estimate(
     array([[1.      , 0.550149],
            [0.550149, 1.      ]])
     """
-    _refuse_unusable(moments, shrinkage)
+    _refuse_unusable(moments, shrinkage=shrinkage)
     source = moments if association is None else association
     scale = moments.scale
     R = sample_correlation(source)
@@ -119,6 +119,41 @@ def estimate(
         shrinkage=shrinkage,
         method="pearson" if association is None else "spearman",
     )
+
+
+def estimate_from_rows(
+    X: ArrayLike,
+    moments: Moments,
+    *,
+    sample_weight: ArrayLike | None = None,
+    method: str = "pearson",
+    shrinkage: object = None,
+) -> CorrelationEstimate:
+    """Estimate ``R`` with the rows at hand, as ranks and the Ledoit–Wolf intensity need.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The rows.
+    moments : Moments
+        Of these rows, with the same weights.
+    sample_weight : array-like of shape (n,), optional
+        How many times each row counts.
+    method : {"pearson", "spearman"}, default="pearson"
+        Correlations of the values or of their ranks.
+    shrinkage : None, "auto" or float in (0, 1], default=None
+        Intensity of the shrinkage towards the identity; "auto" is Ledoit–Wolf's.
+    """
+    _refuse_unusable(moments, shrinkage=1.0)
+    table, association = X, None
+    if method == "spearman":
+        table = ranks(X, sample_weight=sample_weight)
+        association = Moments(moments.names).update(table, sample_weight=sample_weight)
+    if isinstance(shrinkage, str) and shrinkage == "auto":
+        intensity = ledoit_wolf(table, association or moments, sample_weight=sample_weight)
+    else:
+        intensity = check_shrinkage(shrinkage)
+    return estimate(moments, shrinkage=intensity, association=association)
 
 
 def sample_correlation(moments: Moments) -> Array:
@@ -216,7 +251,7 @@ def _refuse_constant(moments: Moments) -> None:
         )
 
 
-def _refuse_unusable(moments: Moments, shrinkage: float) -> None:
+def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
     n, p = moments.n_rows, moments.n_features
     if moments.weight <= 0.0:
         raise InvalidTableError(

@@ -243,6 +243,26 @@ def merge_all(parts: Iterable[Moments]) -> Moments:
     return level[0]
 
 
+def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
+    """Raise an error that names the columns with missing or infinite values, if there are any."""
+    # one number tells whether a second look is needed; it is cheaper than a mask of all cells
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return
+    told = []
+    for kind, mask in (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf)):
+        bad = mask(rows)
+        columns = [names[j] for j in np.flatnonzero(bad.any(axis=0))]
+        if columns:
+            first = int(np.flatnonzero(bad.any(axis=1))[0])
+            told.append(f"{kind} in {_listing(columns)}, first in row {first}")
+    if told:
+        raise InvalidTableError(
+            f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
+            "SimpleImputer goes before this step in a pipeline)."
+        )
+
+
 class _Sum:
     """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
 

@@ -1,0 +1,130 @@
+"""Fit a CORAL on a Parquet file larger than one likes to load: peak memory and time.
+
+    python benchmarks/scale.py --rows 20000000
+
+Makes a file of correlated columns, then measures, each in a process of its own: a fit through
+``skcoral.scale.from_parquet``, a transformation to a second file, and a plain NumPy pass over the
+same file (sums and cross products, batch by batch) as the yardstick. The files are removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+COLUMNS = 20
+GROUP_ROWS = 2**18
+
+
+def make(path: Path, rows: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    mixing = np.eye(COLUMNS) + 0.4 * rng.normal(size=(COLUMNS, COLUMNS))
+    centre = 10.0 ** rng.uniform(0, 4, size=COLUMNS)
+    names = [f"column_{j}" for j in range(COLUMNS)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    # random digits do not compress: storing them plainly keeps the making short
+    with pq.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
+        for start in range(0, rows, GROUP_ROWS):
+            n = min(GROUP_ROWS, rows - start)
+            X = rng.standard_normal((n, COLUMNS)) @ mixing + centre
+            writer.write_table(pa.table(list(X.T), schema=schema), row_group_size=n)
+
+
+def fit(path: Path) -> dict[str, float]:
+    from skcoral import CORAL
+    from skcoral.io import save_model
+    from skcoral.scale import from_parquet
+
+    coral = from_parquet(path).fit(CORAL())
+    save_model(coral, path.with_suffix(".json"))
+    return {"rows": coral.n_samples_seen_, "threshold": coral.threshold_.value}
+
+
+def transform(path: Path) -> dict[str, float]:
+    from skcoral.io import load_model
+    from skcoral.scale import from_parquet
+
+    coral = load_model(path.with_suffix(".json"))
+    return {"rows": from_parquet(path).transform(coral, path.with_name("outputs.parquet"))}
+
+
+def check(path: Path) -> dict[str, float]:
+    """Outputs read back: correlation matrix of what is on disk, by another road."""
+    from skcoral.scale import from_parquet
+
+    total, product, n = np.zeros(COLUMNS), np.zeros((COLUMNS, COLUMNS)), 0
+    for frame in from_parquet(path.with_name("outputs.parquet")):
+        X = frame.to_numpy()
+        total, product, n = total + X.sum(axis=0), product + X.T @ X, n + len(X)
+    C = product - np.outer(total, total) / n
+    d = np.sqrt(np.diag(C))
+    return {"rows": n, "largest_residual": float(np.abs(C / np.outer(d, d) - np.eye(len(d))).max())}
+
+
+def numpy_pass(path: Path) -> dict[str, float]:
+    import pyarrow.parquet as pq
+
+    total, product, n = np.zeros(COLUMNS), np.zeros((COLUMNS, COLUMNS)), 0
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=2**16):
+        X = np.column_stack([column.to_numpy() for column in batch.columns])
+        total += X.sum(axis=0)
+        product += X.T @ X
+        n += len(X)
+    return {"rows": n}
+
+
+STEPS = {"fit": fit, "transform": transform, "check": check, "numpy": numpy_pass}
+
+
+def measured(step: str, path: Path) -> dict[str, float]:
+    """Run one step in a process of its own, so that its peak memory is its own."""
+    command = [sys.executable, __file__, "--step", step, "--path", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, default=None, help="where to put the files")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.step:
+        start = time.perf_counter()
+        outcome = STEPS[arguments.step](arguments.path)
+        outcome["seconds"] = round(time.perf_counter() - start, 2)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        outcome["peak_mib"] = round(peak / 1024, 1)
+        print(json.dumps(outcome))
+        return
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        path = Path(folder) / "table.parquet"
+        start = time.perf_counter()
+        make(path, arguments.rows)
+        size = path.stat().st_size / 2**30
+        print(
+            f"{arguments.rows} rows x {COLUMNS} columns, {size:.2f} GiB, "
+            f"made in {time.perf_counter() - start:.0f} s"
+        )
+        numpy_pass(path)  # both start with whatever the file cache can hold
+        outcomes = {step: measured(step, path) for step in ("numpy", "fit", "transform", "check")}
+        for step, outcome in outcomes.items():
+            print(f"{step:>10}: {outcome}")
+        ratio = outcomes["fit"]["seconds"] / outcomes["numpy"]["seconds"]
+        print(f"fit / plain NumPy pass: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,440 @@
+"""CORAL as a scikit-learn transformer: tables in, decorrelated tables out, one column for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from skcoral import api, measures
+from skcoral.correlation import (
+    CorrelationEstimate,
+    check_shrinkage,
+    estimate,
+    estimate_from_rows,
+    sample_correlation,
+)
+from skcoral.estimator.rows import as_weights, column_names, read_rows
+from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.moments import Moments
+
+_RESIDUAL = {
+    "squared": measures.squared_residual,
+    "worst": measures.worst_residual,
+    "absolute": measures.absolute_residual,
+}
+
+# Present after ``fit``; after ``partial_fit`` they are computed when first asked for, so that a
+# stream of many small batches costs one solve and not one per batch.
+_SOLVED = (
+    "T_",
+    "components_",
+    "mean_",
+    "scale_",
+    "correlation_",
+    "shrinkage_",
+    "fidelity_",
+    "threshold_",
+    "prices_",
+    "result_",
+    "estimate_",
+    "certificate_",
+    "n_iter_",
+)
+
+
+class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Decorrelate the columns of a table while each keeps a promised correlation with itself.
+
+    Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and
+    ``R`` its correlation matrix, the outputs ``Z T`` have unit variance,
+    ``corr(Z t_j, Z_j) >= rho_min_j`` for every column, and the least residual correlation that
+    this allows. The answer comes with a lower bound that proves how good it is.
+
+    Parameters
+    ----------
+    rho_min : float, array-like of shape (p,), dict or None, default=None
+        Fidelity floors: one for all columns, one per column, or some by column name (the others
+        have none). ``None``: as high as exact decorrelation allows.
+    budget : float, optional
+        Largest residual allowed; the common fidelity is then maximised. Excludes ``rho_min``.
+    criterion : {"squared", "worst", "absolute"}, default="squared"
+        Residual: sum of squared correlations over the pairs, largest one, sum of absolute ones.
+    support : array-like of shape (p, p) of bool, optional
+        Which coefficients of ``T`` may differ from zero (row: source, column: output).
+    pair_weights : array-like of shape (p, p), optional
+        Weights of the pairs in the residual.
+    anchors : array-like of shape (p, k), optional
+        Composites of the standardised columns that the outputs stay close to, instead of the
+        columns themselves.
+    shrinkage : None, "auto" or float in (0, 1], default=None
+        Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. This is
+        the explicit way to fit tables with no more rows than columns; the guarantee is then about
+        the shrunk matrix, and ``result_.details["guarantee"]`` says so.
+    correlation : {"pearson", "spearman"}, default="pearson"
+        How ``R`` is estimated; Spearman uses the ranks of the values.
+    output_scale : {"unit", "original"}, default="unit"
+        Standardised outputs, or each output in the mean and standard deviation of its source.
+    tol : float, default=1e-9
+        Largest gap between residual and bound, relative to the residual where it exceeds one.
+    max_iter : int, default=200
+        Newton steps at most.
+    random_state : int, default=0
+        Seed of the random starts; only a ``support`` needs them.
+
+    Attributes
+    ----------
+    T_ : ndarray of shape (p, k)
+        Transformation of the standardised columns.
+    components_ : ndarray of shape (k, p)
+        The same acting on the raw columns: outputs are ``(X - mean_) @ components_.T``, plus
+        ``mean_`` when ``output_scale="original"``.
+    mean_, scale_ : ndarray of shape (p,)
+        Mean and sample standard deviation (ddof = 1) of each column.
+    correlation_ : ndarray of shape (p, p)
+        The matrix ``R`` that was solved for, shrunk if asked.
+    shrinkage_ : float
+        The intensity used; 0 without shrinkage.
+    fidelity_ : ndarray of shape (k,)
+        Correlation of each output with its source, for ``correlation_``.
+    threshold_ : Threshold
+        The largest common fidelity that exact decorrelation allows, between two bounds.
+    prices_ : ndarray of shape (k,)
+        What one more unit of floor costs, in units of the residual.
+    result_ : Decorrelation
+        The whole answer.
+    estimate_ : CorrelationEstimate
+        ``correlation_`` with where it comes from.
+    certificate_ : Certificate
+        The numbers that prove it; see :mod:`skcoral.certificates`.
+    n_iter_ : int
+        Newton steps taken.
+    moments_ : Moments
+        Count, mean and co-moment of the rows seen.
+    n_samples_seen_ : int
+        Rows seen with a positive weight.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (p,)
+        Column names, when the table had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> X = load_wine(as_frame=True).data
+    >>> coral = CORAL(rho_min=0.8).fit(X)
+    >>> bool(coral.fidelity_.min() >= 0.8 - 1e-12)
+    True
+    >>> round(coral.threshold_.value, 6)
+    0.826231
+    >>> list(coral.set_output(transform="pandas").transform(X).columns[:3])
+    ['alcohol', 'malic_acid', 'ash']
+    """
+
+    def __init__(
+        self,
+        rho_min=None,
+        *,
+        budget=None,
+        criterion="squared",
+        support=None,
+        pair_weights=None,
+        anchors=None,
+        shrinkage=None,
+        correlation="pearson",
+        output_scale="unit",
+        tol=1e-9,
+        max_iter=200,
+        random_state=0,
+    ):
+        self.rho_min = rho_min
+        self.budget = budget
+        self.criterion = criterion
+        self.support = support
+        self.pair_weights = pair_weights
+        self.anchors = anchors
+        self.shrinkage = shrinkage
+        self.correlation = correlation
+        self.output_scale = output_scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the transformation from a table, or from an iterator of batches of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or iterator of such
+            The rows. An iterator is read once, batch by batch, through :meth:`partial_fit`; it may
+            also give pairs ``(rows, sample_weight)``.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        check_settings(self)
+        if isinstance(X, Iterator):
+            require_batches(self)
+            if sample_weight is not None:
+                raise InvalidArgumentError(
+                    "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
+                )
+            for batch in X:
+                batch_rows, weights = batch if isinstance(batch, tuple) else (batch, None)
+                self.partial_fit(batch_rows, sample_weight=weights)
+            if not self.__sklearn_is_fitted__():
+                raise InvalidTableError("The iterator gave no batch, so there is nothing to fit.")
+            self._solve(self._estimate_from_moments())
+            return self
+        rows = read_rows(self, X, reset=True)
+        weights = as_weights(sample_weight)
+        self.moments_ = Moments(column_names(self)).update(rows, sample_weight=weights)
+        self.n_samples_seen_ = self.moments_.n_rows
+        try:
+            table = estimate_from_rows(
+                rows,
+                self.moments_,
+                sample_weight=weights,
+                method=self.correlation,
+                shrinkage=self.shrinkage,
+            )
+            self._solve(table)
+        except ValueError:
+            self._forget()
+            raise
+        return self
+
+    @available_if(learns_in_batches)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add a batch of rows; the transformation is computed when it is next needed.
+
+        Any number of rows will do, one included. After the last batch the result is that of
+        :meth:`fit` on all rows together. Ranks and the Ledoit–Wolf intensity need all rows at
+        once: with these settings there is no ``partial_fit``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        CORAL
+            This object.
+        """
+        check_settings(self)
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, reset=first)
+        if first:
+            self.moments_ = Moments(column_names(self))
+        self.moments_.update(rows, sample_weight=as_weights(sample_weight))
+        self.n_samples_seen_ = self.moments_.n_rows
+        for name in _SOLVED:
+            self.__dict__.pop(name, None)
+        return self
+
+    def fit_moments(self, moments):
+        """Learn the transformation from moments alone, collected anywhere and merged.
+
+        Parameters
+        ----------
+        moments : Moments
+            Of all the rows to fit; :meth:`partial_fit` may add more.
+
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        check_settings(self)
+        require_batches(self)
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.names != column_names(self):
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self._solve(estimate(moments, shrinkage=check_shrinkage(self.shrinkage)))
+        self.moments_ = moments.copy()
+        self.n_samples_seen_ = moments.n_rows
+        return self
+
+    def transform(self, X):
+        """Apply the transformation to rows, new or old.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            The outputs, in the input's floating-point type.
+        """
+        check_is_fitted(self)
+        rows = read_rows(self, X, reset=False)
+        out = (rows - self.mean_) @ self.components_.T
+        if self.output_scale == "original":
+            out += self.mean_
+        return out.astype(rows.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Recover the rows from their outputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Outputs of :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+            The rows, up to rounding.
+        """
+        check_is_fitted(self)
+        outputs = check_array(X, dtype=[np.float64, np.float32])
+        k, p = self.components_.shape
+        if outputs.shape[1] != k:
+            raise InvalidTableError(f"There are {k} outputs; X has {outputs.shape[1]} columns.")
+        if k < p:
+            raise InvalidArgumentError(
+                f"{k} anchored outputs do not determine {p} columns: there is no inverse."
+            )
+        units = outputs.astype(np.float64)
+        if self.output_scale == "original":
+            units = (units - self.mean_) / self.scale_
+        try:
+            Z = np.linalg.solve(self.T_.T, units.T).T
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(
+                "The transformation is singular (the support leaves outputs that are combinations "
+                "of each other): there is no inverse."
+            ) from None
+        return (Z * self.scale_ + self.mean_).astype(outputs.dtype, copy=False)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Return minus the residual criterion on these rows, so that larger is better.
+
+        It is measured on the correlation matrix of the outputs of these very rows; for the rows
+        fitted (without shrinkage or ranks) it is ``-result_.objective``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows, at least two.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        rows = read_rows(self, X, reset=False)
+        outputs = (rows - self.mean_) @ self.components_.T
+        moments = Moments(self.result_.names)
+        moments.update(outputs, sample_weight=as_weights(sample_weight))
+        G = sample_correlation(moments)
+        weights = self.result_.pair_weights
+        return -_RESIDUAL[self.criterion](G, np.eye(len(G)), pair_weights=weights)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the outputs: those of the columns, or of the composites when anchored.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names to use when the table had none.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        names = super().get_feature_names_out(input_features)
+        if self.anchors is None:
+            return names
+        return np.array(self.result_.names, dtype=object)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SOLVED and "moments_" in self.__dict__:
+            self._solve(self._estimate_from_moments())
+            return self.__dict__[name]
+        if name in _SOLVED:
+            raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "moments_" in self.__dict__
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _estimate_from_moments(self) -> CorrelationEstimate:
+        return estimate(self.moments_, shrinkage=check_shrinkage(self.shrinkage))
+
+    def _solve(self, table: CorrelationEstimate) -> None:
+        R = table.named()
+        settings = {
+            "criterion": self.criterion,
+            "pair_weights": self.pair_weights,
+            "anchors": self.anchors,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+        if self.budget is not None:
+            result = api.maximize_fidelity(R, self.budget, **settings)
+        else:
+            result = api.decorrelate(
+                R, self.rho_min, support=self.support, random_state=self.random_state, **settings
+            )
+        details = {**result.details, "guarantee": table.guarantee}
+        self._store(table, replace(result, details=details), api.threshold(R))
+
+    def _store(self, table: CorrelationEstimate, result, threshold) -> None:
+        self.estimate_ = table
+        self.result_ = result
+        self.threshold_ = threshold
+        self.correlation_, self.mean_, self.scale_ = table.R, table.mean, table.scale
+        self.shrinkage_ = table.shrinkage
+        self.T_, self.fidelity_, self.prices_ = result.T, result.fidelity, result.prices
+        self.certificate_, self.n_iter_ = result.certificate, result.n_iter
+        components = (result.T / table.scale[:, None]).T
+        if self.output_scale == "original":
+            components *= table.scale[:, None]
+        self.components_ = components
+
+    def _restore(self, *, estimate, result, threshold, moments, has_names):
+        """Take over a solution that was computed before, as read from a file."""
+        self.n_features_in_ = moments.n_features
+        if has_names:
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self.moments_, self.n_samples_seen_ = moments, moments.n_rows
+        self._store(estimate, result, threshold)
+        return self
+
+    def _forget(self) -> None:
+        for name in (*_SOLVED, "moments_", "n_samples_seen_"):
+            self.__dict__.pop(name, None)

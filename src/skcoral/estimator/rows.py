@@ -1,0 +1,71 @@
+"""Rows in: what scikit-learn checks, with the names of the columns that are at fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from skcoral._validation import _listing
+from skcoral.exceptions import InvalidTableError
+from skcoral.moments import refuse_missing
+
+
+def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
+    """Return ``X`` as a finite array of float64 or float32.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``n_features_in_`` and ``feature_names_in_`` are set, or compared with.
+    X : array-like of shape (n, p)
+        The rows.
+    reset : bool
+        Whether to set the names or to compare with them.
+    """
+    try:
+        rows: NDArray[Any] = validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    except ValueError as error:
+        text = _text_columns(X)
+        if not text:
+            raise
+        raise InvalidTableError(
+            f"{_listing(text)} hold text where numbers are needed: drop or encode them. ({error})"
+        ) from None
+    refuse_missing(rows, column_names(estimator))
+    return rows
+
+
+def column_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the columns last seen; x0, x1, … where the table had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return tuple(f"x{j}" for j in range(estimator.n_features_in_))
+    return tuple(str(name) for name in names)
+
+
+def as_weights(sample_weight: Any) -> NDArray[np.float64] | None:
+    """Return sample weights as an array, whatever container they came in."""
+    return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Names of the columns that do not read as numbers."""
+    if hasattr(X, "columns"):
+        columns = {str(name): np.asarray(X[name]) for name in X.columns}
+    else:
+        table = np.asarray(X, dtype=object)
+        if table.ndim != 2:
+            return []
+        columns = {f"x{j}": column for j, column in enumerate(table.T)}
+    text = []
+    for name, column in columns.items():
+        try:
+            column.astype(np.float64)
+        except (ValueError, TypeError):
+            text.append(name)
+    return text

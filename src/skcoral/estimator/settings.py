@@ -1,0 +1,52 @@
+"""Which settings of the transformer go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skcoral._validation import check_choice
+from skcoral.correlation import check_shrinkage
+from skcoral.exceptions import InvalidArgumentError
+
+
+def check_settings(estimator: Any) -> None:
+    """Raise an error where settings are unknown or contradict each other."""
+    check_choice("criterion", estimator.criterion, ("squared", "worst", "absolute"))
+    check_choice("correlation", estimator.correlation, ("pearson", "spearman"))
+    check_choice("output_scale", estimator.output_scale, ("unit", "original"))
+    if estimator.shrinkage != "auto":
+        check_shrinkage(estimator.shrinkage)
+    if estimator.budget is not None and estimator.rho_min is not None:
+        raise InvalidArgumentError(
+            "Give floors (rho_min) or a residual budget, not both: with a budget the common "
+            "fidelity is what is maximised."
+        )
+    if estimator.budget is not None and estimator.support is not None:
+        raise InvalidArgumentError(
+            "A support goes with floors (rho_min), not with a budget: drop one of them."
+        )
+    if estimator.anchors is not None and estimator.output_scale == "original":
+        raise InvalidArgumentError(
+            "Composites have no mean and standard deviation of their own to return to: use "
+            "output_scale='unit' with anchors."
+        )
+
+
+def learns_in_batches(estimator: Any) -> bool:
+    """Whether moments are enough for these settings; an AttributeError says why they are not."""
+    if estimator.correlation == "pearson" and estimator.shrinkage != "auto":
+        return True
+    raise AttributeError(
+        "Batches leave means and co-moments only: with "
+        f"correlation={estimator.correlation!r} and shrinkage={estimator.shrinkage!r} all rows "
+        "are needed at once. Use fit with a table, or correlation='pearson' with a number for "
+        "shrinkage."
+    )
+
+
+def require_batches(estimator: Any) -> None:
+    """Raise an error where moments are not enough for these settings."""
+    try:
+        learns_in_batches(estimator)
+    except AttributeError as error:
+        raise InvalidArgumentError(str(error)) from None

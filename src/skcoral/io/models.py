@@ -1,0 +1,251 @@
+"""Models and moments as files: JSON that anyone can read, nothing that can run.
+
+A file carries its format, its version and a checksum of its content. The checksum finds
+truncation and careless edits; it is no signature against someone who means harm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from skcoral._version import __version__
+from skcoral.correlation import CorrelationEstimate
+from skcoral.estimator import CORAL
+from skcoral.exceptions import CoralError, ModelFileError
+from skcoral.io.writing import Outputs
+from skcoral.moments import Moments
+from skcoral.results import Certificate, Decorrelation, Threshold
+
+FORMAT_VERSION = 1
+_MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
+_RECORDS = {c.__name__: c for c in (Certificate, Decorrelation, Threshold, CorrelationEstimate)}
+_ARRAY_KINDS = "bifU"
+
+
+def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a JSON file, whole or not at all.
+
+    The file holds the settings, the column names, means, standard deviations, the transformation,
+    its certificate and the moments, so that the model read back transforms to the last bit alike
+    and can go on learning with ``partial_fit``. An existing file is replaced.
+
+    Parameters
+    ----------
+    model : CORAL
+        Fitted.
+    path : path
+        Where to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> from skcoral.io import load_model, save_model
+    >>> X = load_wine().data
+    >>> path = tempfile.mkdtemp() + "/wine.json"
+    >>> save_model(CORAL(rho_min=0.8).fit(X), path)
+    >>> load_model(path)
+    CORAL(rho_min=0.8)
+    """
+    estimate = model.estimate_  # asks for the solution, should it be pending
+    content = {
+        "versions": _versions(),
+        "settings": {name: _coded(v, name) for name, v in model.get_params(deep=False).items()},
+        "has_names": hasattr(model, "feature_names_in_"),
+        "estimate": _coded(estimate, "estimate"),
+        "result": _coded(model.result_, "result"),
+        "threshold": _coded(model.threshold_, "threshold"),
+        "moments": _coded(model.moments_.state(), "moments"),
+    }
+    _write_json(_MODEL, content, path)
+
+
+def load_model(path: str | os.PathLike[str]) -> CORAL:
+    """Read an estimator that :func:`save_model` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        The file is no model, is truncated or altered, or was written by a later format.
+    """
+    content = _read_json(_MODEL, path)
+    try:
+        settings = {name: _decoded(value) for name, value in content["settings"].items()}
+        return CORAL(**settings)._restore(
+            estimate=_decoded(content["estimate"]),
+            result=_decoded(content["result"]),
+            threshold=_decoded(content["threshold"]),
+            moments=Moments.from_state(_decoded(content["moments"])),
+            has_names=content["has_names"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _unusable(path, error) from error
+
+
+def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
+    """Write moments to a ``.json`` or ``.npz`` file, to be merged elsewhere.
+
+    Sums over rows leave the site; rows do not. An existing file is replaced.
+    """
+    path = Path(path)
+    state = moments.state()
+    if path.suffix == ".json":
+        _write_json(_MOMENTS, {"versions": _versions(), "moments": _coded(state, "moments")}, path)
+    elif path.suffix == ".npz":
+        with Outputs(force=True) as outputs:
+            with outputs.open(path) as stream:
+                np.savez(stream, format=f"{_MOMENTS} {FORMAT_VERSION}", **state)
+            outputs.commit()
+    else:
+        raise ModelFileError(f"{path}: moments are written to a .json or a .npz file.")
+
+
+def load_moments(path: str | os.PathLike[str]) -> Moments:
+    """Read moments that :func:`save_moments` wrote."""
+    path = Path(path)
+    try:
+        if path.suffix == ".json":
+            return Moments.from_state(_decoded(_read_json(_MOMENTS, path)["moments"]))
+        with np.load(path, allow_pickle=False) as arrays:
+            if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
+                raise ModelFileError(
+                    f"{path}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
+                    f"{str(arrays['format'])!r}."
+                )
+            return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
+    except CoralError:
+        raise
+    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise _unusable(path, error) from error
+
+
+def _write_json(kind: str, content: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    envelope = {
+        "format": kind,
+        "version": FORMAT_VERSION,
+        "checksum": _checksum(content),
+        "content": content,
+    }
+    with Outputs(force=True) as outputs:
+        outputs.write_text(Path(path), json.dumps(envelope, allow_nan=False) + "\n")
+        outputs.commit()
+
+
+def _read_json(kind: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        envelope = json.loads(Path(path).read_bytes().decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise _unusable(path, error) from error
+    if not isinstance(envelope, dict) or envelope.get("format") != kind:
+        found = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
+        raise ModelFileError(f"{path}: not a {kind} file (its format is {found!r}).")
+    if envelope.get("version") != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path}: format version {envelope.get('version')!r}; this release reads version "
+            f"{FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
+        )
+    content = envelope.get("content")
+    if not isinstance(content, dict) or envelope.get("checksum") != _checksum(content):
+        raise ModelFileError(
+            f"{path}: the content does not fit its checksum, so the file was altered after it was "
+            "written. Get it again from where it came."
+        )
+    return content
+
+
+def _checksum(content: Any) -> str:
+    canonical = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _unusable(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{path}: the file is truncated or not what its name says "
+        f"({type(error).__name__}: {error}). Get it again from where it came."
+    )
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "scikit-coral": __version__,
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _coded(value: Any, where: str) -> Any:
+    """Plain JSON for a value; what is not plain becomes an object with one ``$`` key.
+
+    Python writes the shortest decimal that reads back as the same float, so no bit is lost.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        if isinstance(value, float) and not np.isfinite(value):
+            return {"$float": repr(value)}
+        return value
+    if isinstance(value, np.generic):
+        return _coded(value.item(), where)
+    if isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS:
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            return {"$array": [v.hex() for v in value.ravel().tolist()], "shape": value.shape}
+        return {"$array": value.tolist(), "dtype": value.dtype.str, "shape": list(value.shape)}
+    if isinstance(value, Mapping):
+        items = [[_coded(k, where), _coded(v, where)] for k, v in value.items()]
+        return {"$map": items}
+    if isinstance(value, tuple):
+        return {"$tuple": [_coded(v, where) for v in value]}
+    if isinstance(value, list):
+        return [_coded(v, where) for v in value]
+    if type(value).__name__ in _RECORDS:
+        fields = dataclasses.fields(value)
+        record = {f.name: _coded(getattr(value, f.name), where) for f in fields}
+        return {"$record": type(value).__name__, "fields": record}
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        columns = [str(name) for name in value.columns]
+        return {"$frame": _coded(value.to_numpy(), where), "columns": columns}
+    raise ModelFileError(
+        f"{where} holds a {type(value).__name__}, which has no place in a model file; use numbers, "
+        "text, lists, dicts or arrays of numbers."
+    )
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "$float" in value:
+        return float(value["$float"])
+    if "$array" in value:
+        if "dtype" not in value:
+            flat = [float.fromhex(v) for v in value["$array"]]
+            return np.array(flat).reshape(value["shape"])
+        return np.array(value["$array"], dtype=value["dtype"]).reshape(value["shape"])
+    if "$map" in value:
+        return {_decoded(k): _decoded(v) for k, v in value["$map"]}
+    if "$tuple" in value:
+        return tuple(_decoded(v) for v in value["$tuple"])
+    if "$record" in value:
+        fields = {name: _decoded(v) for name, v in value["fields"].items()}
+        return _RECORDS[value["$record"]](**fields)
+    if "$frame" in value:
+        import pandas as pd
+
+        return pd.DataFrame(_decoded(value["$frame"]), columns=value["columns"])
+    raise ModelFileError(f"An entry with the keys {sorted(value)} has no meaning here.")

@@ -1,0 +1,283 @@
+"""Tables larger than memory: Parquet and CSV read batch by batch through pyarrow datasets."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skcoral._validation import _listing
+from skcoral.estimator import CORAL
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BATCH_CELLS = 2**20  # 8 MiB of float64: small beside memory, large beside the cost of a call
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table on disk, read in batches of rows as often as needed; see :func:`from_parquet`.
+
+    Iterating gives data frames of the chosen columns, so ``CORAL().fit(iter(table))`` works.
+
+    Attributes
+    ----------
+    path : str
+        Where it is, for messages.
+    columns : tuple of str
+        The columns to work on, all numeric.
+    dataset : pyarrow.dataset.Dataset
+        The reader.
+    batch_rows : int
+        Rows per batch at most.
+    """
+
+    path: str
+    columns: tuple[str, ...]
+    dataset: Any
+    batch_rows: int
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        yield from self.batches(self.columns)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Read some columns, batch by batch, in the order of the rows."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        options = {}
+        if isinstance(self.dataset.format, ds.ParquetFileFormat):
+            # row groups are decoded page by page, so that memory does not depend on their size
+            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+                use_buffered_stream=True, buffer_size=2**16, pre_buffer=False
+            )
+        try:
+            for batch in self.dataset.to_batches(
+                columns=list(columns),
+                batch_size=self.batch_rows,
+                batch_readahead=1,
+                fragment_readahead=1,
+                **options,
+            ):
+                if batch.num_rows:
+                    yield batch.to_pandas()
+        except pa.ArrowInvalid as error:
+            raise InvalidTableError(f"{self.path}: {error}") from None
+
+    def fit(self, estimator: CORAL, *, sample_weight: str | None = None) -> CORAL:
+        """Fit an estimator to all rows, one batch in memory at a time.
+
+        Parameters
+        ----------
+        estimator : CORAL
+            Fitted anew, in place.
+        sample_weight : str, optional
+            The column that tells how many times each row counts.
+
+        Returns
+        -------
+        CORAL
+            The estimator.
+        """
+        if sample_weight is None:
+            return estimator.fit(iter(self))
+        _require(self.dataset, [sample_weight], self.path)
+        features = [name for name in self.columns if name != sample_weight]
+        return estimator.fit(
+            (batch[features], batch[sample_weight])
+            for batch in self.batches([*features, sample_weight])
+        )
+
+    def transform(
+        self, estimator: CORAL, target: str | os.PathLike[str], *, keep: Sequence[str] = ()
+    ) -> int:
+        """Write the outputs of a fitted estimator to a new file, in constant memory.
+
+        The file appears whole or not at all.
+
+        Parameters
+        ----------
+        estimator : CORAL
+            Fitted on these columns.
+        target : path
+            Ends in ``.parquet`` or ``.csv``, which decides the format.
+        keep : sequence of str
+            Columns of the source that are copied, in front.
+
+        Returns
+        -------
+        int
+            Rows written.
+        """
+        import pyarrow as pa
+
+        target = Path(target)
+        open_writer = _writer_for(target)
+        _require(self.dataset, keep, self.path)
+        outputs = [str(name) for name in estimator.get_feature_names_out()]
+        clash = [name for name in keep if name in outputs]
+        if clash:
+            raise InvalidArgumentError(f"{_listing(clash)} cannot be both kept and transformed.")
+        features = [*getattr(estimator, "feature_names_in_", self.columns)]
+        _require(self.dataset, features, self.path)
+        names = [*keep, *outputs]
+        written = 0
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
+        os.close(handle)
+        try:
+            writer = None
+            for batch in self.batches(dict.fromkeys([*keep, *features])):
+                transformed = _plain_transform(estimator, batch[features])
+                kept = [pa.array(batch[name], from_pandas=True) for name in keep]
+                table = pa.table([*kept, *transformed.T], names=names)
+                if writer is None:
+                    writer = open_writer(temporary, table.schema)
+                writer.write_table(table)
+                written += table.num_rows
+            if writer is None:
+                raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
+            writer.close()
+            os.replace(temporary, target)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+        return written
+
+
+def from_parquet(
+    path: str | os.PathLike[str] | Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int | None = None,
+) -> TableFile:
+    """Open a Parquet file, a folder of them, or a list of files, for reading in batches.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        What to read.
+    columns : sequence of str, optional
+        The columns to work on; all of them unless given.
+    batch_rows : int, optional
+        Rows per batch at most; by default about 8 MiB of numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> from skcoral.scale import from_parquet
+    >>> folder = tempfile.mkdtemp()
+    >>> load_wine(as_frame=True).data.to_parquet(f"{folder}/wine.parquet")
+    >>> table = from_parquet(f"{folder}/wine.parquet", batch_rows=50)
+    >>> coral = table.fit(CORAL(rho_min=0.8))
+    >>> table.transform(coral, f"{folder}/decorrelated.parquet")
+    178
+    """
+    import pyarrow.dataset as ds
+
+    dataset = ds.dataset(_as_source(path), format="parquet")
+    return _table_file(dataset, path, columns, batch_rows)
+
+
+def from_csv(
+    path: str | os.PathLike[str] | Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int | None = None,
+    delimiter: str = ",",
+) -> TableFile:
+    """Open a CSV file, a folder of them, or a list of files, for reading in batches.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        What to read; the first line of each file names the columns.
+    columns : sequence of str, optional
+        The columns to work on; all of them unless given.
+    batch_rows : int, optional
+        Rows per batch at most; by default about 8 MiB of numbers.
+    delimiter : str, default=","
+        What separates the cells.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as csv
+    import pyarrow.dataset as ds
+
+    parse = csv.ParseOptions(delimiter=delimiter)
+    source = _as_source(path)
+    guess = ds.dataset(source, format=ds.CsvFileFormat(parse_options=parse))
+    # types are guessed from the first block; whole numbers there may be fractions further on
+    types = {f.name: pa.float64() for f in guess.schema if _is_number(f.type)}
+    convert = csv.ConvertOptions(column_types=types)
+    exact = ds.CsvFileFormat(parse_options=parse, convert_options=convert)
+    dataset = ds.dataset(source, format=exact)
+    return _table_file(dataset, path, columns, batch_rows)
+
+
+def _as_source(path: Any) -> Any:
+    if isinstance(path, str | os.PathLike):
+        return os.fspath(path)
+    return [os.fspath(part) for part in path]
+
+
+def _table_file(
+    dataset: Any, path: Any, columns: Sequence[str] | None, batch_rows: int | None
+) -> TableFile:
+    label = str(path)
+    chosen = tuple(dataset.schema.names if columns is None else columns)
+    _require(dataset, chosen, label)
+    text = [name for name in chosen if not _is_number(dataset.schema.field(name).type)]
+    if text:
+        raise InvalidTableError(
+            f"{label}: {_listing(text)} hold no numbers. Choose numeric columns with columns=."
+        )
+    if batch_rows is None:
+        batch_rows = max(1, _BATCH_CELLS // max(1, len(chosen)))
+    if batch_rows < 1:
+        raise InvalidArgumentError(f"batch_rows must be at least 1, got {batch_rows}.")
+    return TableFile(path=label, columns=chosen, dataset=dataset, batch_rows=batch_rows)
+
+
+def _require(dataset: Any, names: Sequence[str], label: str) -> None:
+    missing = [name for name in names if name not in dataset.schema.names]
+    if missing:
+        raise InvalidTableError(
+            f"{label}: no column {_listing(missing)}; there are {_listing(dataset.schema.names)}."
+        )
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_floating(kind)
+        or types.is_integer(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    )
+
+
+def _plain_transform(estimator: CORAL, rows: pd.DataFrame) -> Any:
+    """Outputs as an array, whatever container the estimator was told to return."""
+    outputs = estimator.transform(rows if hasattr(estimator, "feature_names_in_") else rows.values)
+    return outputs.to_numpy() if hasattr(outputs, "to_numpy") else outputs
+
+
+def _writer_for(target: Path) -> Any:
+    if target.suffix == ".parquet":
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter
+    if target.suffix == ".csv":
+        from pyarrow.csv import CSVWriter
+
+        return CSVWriter
+    raise InvalidArgumentError(
+        f"{target}: the ending must be .parquet or .csv; it decides the format."
+    )

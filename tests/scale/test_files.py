@@ -1,0 +1,130 @@
+"""Files read in batches give what the whole table gives, and say what is wrong with them."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.scale import from_csv, from_parquet
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4)) @ rng.normal(size=(4, 4)) + [0.0, 10.0, 1e6, -5.0]
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    table["weight"] = rng.integers(0, 3, size=1000).astype(float)
+    table["label"] = [f"row {i}" for i in range(1000)]
+    return table
+
+
+FEATURES = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(params=["parquet", "csv", "folder"])
+def opened(request, frame, tmp_path):
+    """Open the same table, stored in different ways."""
+    if request.param == "csv":
+        frame.to_csv(tmp_path / "table.csv", index=False)
+        return lambda **kw: from_csv(tmp_path / "table.csv", **kw)
+    if request.param == "folder":
+        folder = tmp_path / "parts"
+        folder.mkdir()
+        for i, start in enumerate(range(0, 1000, 300)):
+            frame[start : start + 300].to_parquet(folder / f"part-{i}.parquet", row_group_size=70)
+        return lambda **kw: from_parquet(folder, **kw)
+    frame.to_parquet(tmp_path / "table.parquet", row_group_size=256)
+    return lambda **kw: from_parquet(tmp_path / "table.parquet", **kw)
+
+
+@pytest.mark.parametrize("batch_rows", [None, 1, 37])
+def test_fit_from_file_is_fit_in_memory(opened, frame, batch_rows):
+    table = opened(columns=FEATURES, batch_rows=batch_rows)
+    coral = table.fit(CORAL(rho_min=0.3))
+    whole = CORAL(rho_min=0.3).fit(frame[FEATURES])
+    np.testing.assert_allclose(coral.T_, whole.T_, atol=1e-11)
+    np.testing.assert_allclose(coral.mean_, whole.mean_, rtol=1e-13)
+    np.testing.assert_allclose(coral.scale_, whole.scale_, rtol=1e-12)
+    assert coral.n_samples_seen_ == 1000
+    assert list(coral.feature_names_in_) == FEATURES
+
+
+def test_batches_cover_the_table_in_order(opened, frame):
+    batches = list(opened(columns=["d", "a"], batch_rows=37))
+    assert max(len(batch) for batch in batches) <= 37
+    pd.testing.assert_frame_equal(pd.concat(batches, ignore_index=True), frame[["d", "a"]])
+
+
+def test_weight_column(opened, frame):
+    coral = opened(columns=FEATURES, batch_rows=100).fit(CORAL(), sample_weight="weight")
+    whole = CORAL().fit(frame[FEATURES], sample_weight=frame["weight"])
+    np.testing.assert_allclose(coral.T_, whole.T_, atol=1e-11)
+    assert coral.moments_.weight == frame["weight"].sum()
+
+
+@pytest.mark.parametrize("target", ["out.parquet", "out.csv"])
+def test_transform_to_a_file(opened, frame, tmp_path, target):
+    table = opened(columns=FEATURES, batch_rows=64)
+    coral = table.fit(CORAL(output_scale="original"))
+    assert table.transform(coral, tmp_path / target, keep=["label"]) == 1000
+    read = pd.read_parquet if target.endswith("parquet") else pd.read_csv
+    written = read(tmp_path / target)
+    assert list(written.columns) == ["label", *FEATURES]
+    assert list(written["label"]) == list(frame["label"])
+    np.testing.assert_array_equal(written[FEATURES], coral.transform(frame[FEATURES]))
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_a_failed_transform_leaves_the_old_file(frame, tmp_path):
+    spoiled = frame[FEATURES].copy()
+    spoiled.loc[900, "b"] = np.nan
+    spoiled.to_parquet(tmp_path / "spoiled.parquet")
+    target = tmp_path / "out.parquet"
+    target.write_bytes(b"before")
+    coral = CORAL().fit(frame[FEATURES])
+    with pytest.raises(InvalidTableError, match=r"NaN.*`b`"):
+        from_parquet(tmp_path / "spoiled.parquet", batch_rows=50).transform(coral, target)
+    assert target.read_bytes() == b"before"
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_whole_numbers_first_and_fractions_later(tmp_path):
+    body = [f"{i},{i % 7}" for i in range(200_000)] + ["0.5,1.25"]
+    (tmp_path / "long.csv").write_text("\n".join(["a,b", *body]) + "\n")
+    coral = from_csv(tmp_path / "long.csv").fit(CORAL())
+    assert coral.n_samples_seen_ == 200_001
+
+
+def test_text_columns_are_named(opened):
+    with pytest.raises(InvalidTableError, match="`label` hold no numbers"):
+        opened()
+
+
+def test_text_further_down_is_an_error_about_the_table(tmp_path):
+    rows = "\n".join(f"{i},{i * i % 17}" for i in range(200_000))
+    (tmp_path / "late.csv").write_text(f"a,b\n{rows}\n1,oops\n")
+    with pytest.raises(InvalidTableError, match="oops"):
+        from_csv(tmp_path / "late.csv").fit(CORAL())
+
+
+def test_unknown_columns_and_endings(opened, tmp_path):
+    with pytest.raises(InvalidTableError, match=r"no column `z`; there are `a`"):
+        opened(columns=["a", "z"])
+    table = opened(columns=FEATURES)
+    with pytest.raises(InvalidTableError, match="no column `nothing`"):
+        table.fit(CORAL(), sample_weight="nothing")
+    coral = table.fit(CORAL())
+    with pytest.raises(InvalidArgumentError, match=r"\.parquet or \.csv"):
+        table.transform(coral, tmp_path / "out.txt")
+    with pytest.raises(InvalidArgumentError, match="`a` cannot be both"):
+        table.transform(coral, tmp_path / "out.csv", keep=["a"])
+    with pytest.raises(InvalidArgumentError, match="batch_rows"):
+        opened(columns=FEATURES, batch_rows=0)
+
+
+def test_settings_that_need_all_rows_are_refused(opened):
+    with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
+        opened(columns=FEATURES).fit(CORAL(shrinkage="auto"))
