@@ -1,0 +1,98 @@
+"""Tables that people bring, made on the spot."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+
+@pytest.fixture(scope="session")
+def iris_csv(tmp_path_factory) -> Path:
+    """Iris with its species as a text column in the middle."""
+    data = load_iris()
+    path = tmp_path_factory.mktemp("iris") / "iris.csv"
+    lines = ["sepal_length,sepal_width,species,petal_length,petal_width"]
+    for row, kind in zip(data.data.tolist(), data.target, strict=True):
+        a, b, c, d = map(repr, row)
+        lines.append(f"{a},{b},{data.target_names[kind]},{c},{d}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def birds_csv(tmp_path_factory) -> Path:
+    """Like the well-known penguins: text, dates, and missing values written in several ways."""
+    rng = np.random.default_rng(3)
+    size = rng.normal(size=120)
+    columns = {
+        "bill_length": 44 + 5 * size + rng.normal(size=120),
+        "bill_depth": 17 - size + rng.normal(size=120),
+        "flipper": 200 + 12 * size + 4 * rng.normal(size=120),
+        "mass": 4200 + 700 * size + 300 * rng.normal(size=120),
+    }
+    lines = ["island,bill_length,bill_depth,seen,flipper,mass,sex"]
+    for i in range(120):
+        b, d, f, m = (f"{column[i]:.1f}" for column in columns.values())
+        if i == 3:
+            b = d = f = m = "NA"
+        if i == 10:
+            m = ""
+        sex = ["male", "female", "NA"][i % 3]
+        lines.append(f'"Dream, {i % 2}",{b},{d},2009-11-{i % 28 + 1:02d},{f},{m},{sex}')
+    path = tmp_path_factory.mktemp("birds") / "birds.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def dependent_csv(tmp_path_factory) -> Path:
+    """A table in which one column is the sum of two others and one never changes."""
+    rng = np.random.default_rng(5)
+    a, b, c = rng.normal(size=(3, 40))
+    path = tmp_path_factory.mktemp("dependent") / "dependent.csv"
+    np.savetxt(
+        path,
+        np.column_stack([a, b, c, a + b, np.full(40, 7.0)]),
+        fmt="%r",
+        delimiter=",",
+        header="a,b,c,total,same",
+        comments="",
+    )
+    return path
+
+
+@pytest.fixture
+def main(monkeypatch, capsys):
+    """Run the command in this process; returns its status, output and errors."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments):
+        from skcoral import cli
+
+        before = signal.getsignal(signal.SIGTERM)
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        try:
+            status = cli.main([str(argument) for argument in arguments])
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+@pytest.fixture
+def answer(main):
+    """Run the command in this process with ``--json``; returns its status and its answer."""
+
+    def run(*arguments):
+        status, out, _ = main(*arguments, "--json")
+        return status, json.loads(out)
+
+    return run

@@ -1,0 +1,177 @@
+"""Every bad file: exit status 3 and two lines that name the file and say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BAD = {
+    "empty.csv": (b"", ["empty"]),
+    "binary.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", ["not a text table"]),
+    "one.csv": (b"x\n1\n2\n3\n", ["at least two", "'x'"]),
+    "latin.csv": (b"city,a,b\nMalm\xf6,1,2\n", ["line 2", "'city'", "--encoding latin-1"]),
+    "twice.csv": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
+    "comma.csv": (b"a;b\n1,5;2,5\n2,5;1,5\n", ["--separator ';' --decimal ','"]),
+    "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "column 'b'", "'l0'"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(coral, tmp_path, name):
+    data, needles = BAD[name]
+    path = tmp_path / name
+    path.write_bytes(data)
+    done = coral("inspect", path)
+    assert done.returncode == 3
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"coral: {path}")
+    for needle in needles:
+        assert needle in done.stderr
+
+
+def test_the_hint_for_decimal_commas_works(main, tmp_path):
+    path = tmp_path / "comma.csv"
+    rows = "\n".join(f"{i},5;{i * i % 7},25;x" for i in range(12))
+    path.write_text(f"a;b;word\n{rows}\n")
+    status, _, err = main("inspect", path)
+    assert status == 3
+    assert "--separator ';' --decimal ','" in err
+    status, out, _ = main("inspect", path, "--separator", ";", "--decimal", ",")
+    assert status == 0
+    assert "ρ★" in out
+
+
+def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
+    done = coral("fit", dependent_csv, "--exclude", "same", "-o", tmp_path / "out.csv")
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 2
+    for name in ("total", "a", "b"):
+        assert name in done.stderr
+    assert "--exclude" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_constant_columns_are_named(main, dependent_csv):
+    status, _, err = main("fit", dependent_csv, "--exclude", "total")
+    assert status == 3
+    assert "same" in err
+
+
+def test_inspect_explains_a_dependent_table(main, answer, dependent_csv):
+    status, out, _ = main("inspect", dependent_csv)
+    assert status == 0
+    assert "same" in out
+    assert "total" in out
+    assert "--exclude" in out
+    status, told = answer("inspect", dependent_csv)
+    assert told["constant"] == ["same"]
+    assert told["threshold"] is None
+    assert any("total" in relation for relation in told["dependent"])
+
+
+def test_errors_are_json_too(main, tmp_path):
+    status, out, err = main("inspect", tmp_path / "none.csv", "--json")
+    assert status == 3
+    told = json.loads(out)
+    assert told["exit_status"] == 3
+    assert "none.csv" in told["error"]
+    assert told["hint"]
+    assert len(err.splitlines()) == 2
+
+
+WRONG_USE = {
+    "unknown command": (["frobnicate"], "frobnicate"),
+    "no file": (["fit"], "FILE"),
+    "unknown option": (["fit", "{wine}", "--rho", "0.5"], "--rho"),
+    "not a number": (["fit", "{wine}", "--rho-min", "high"], "'high'"),
+    "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
+    "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "'alkohol'"),
+    "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
+    "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "exclude"),
+    "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
+    "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
+    "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
+    "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
+    "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
+    "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),
+    "no model": (["transform", "{wine}", "--model", "nope.json", "-o", "x.csv"], "nope.json"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USE)
+def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments, needle = WRONG_USE[case]
+    status, _, err = main(*(argument.format(wine=wine_csv) for argument in arguments))
+    assert status == 2
+    assert needle in err
+    assert len(err.splitlines()) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_ending_of_the_output(main, wine_csv, tmp_path):
+    status, _, err = main("fit", wine_csv, "-o", tmp_path / "out.dat")
+    assert status == 3
+    assert ".parquet" in err
+
+
+def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    status, _, err = main("fit", wine_csv, "-o", out, "--model", tmp_path / "model.json")
+    assert status == 2
+    assert "--force" in err
+    assert out.read_text() == "precious"
+    assert not (tmp_path / "model.json").exists()
+    status, _, _ = main("fit", wine_csv, "-o", out, "--force")
+    assert status == 0
+    assert out.read_text().startswith("alcohol,")
+
+
+def test_a_folder_without_permission_to_write(coral, wine_csv, tmp_path):
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o555)
+    # The superuser may write anywhere, so the command runs as somebody else where that is us.
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    if nobody:
+        for parent in [tmp_path, *tmp_path.parents, wine_csv.parent, *wine_csv.parents]:
+            if parent.stat().st_uid == 0 and parent != Path("/") and not parent.stat().st_mode & 1:
+                parent.chmod(parent.stat().st_mode | 0o055)
+    try:
+        readable = subprocess.run(
+            [sys.executable, "-c", "import skcoral.cli"], check=False, capture_output=True, **nobody
+        )
+        if readable.returncode != 0:
+            pytest.skip("another user cannot read this installation")
+        done = coral("fit", wine_csv, "-o", folder / "out.csv", **nobody)
+    finally:
+        folder.chmod(0o755)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 2
+    assert "out.csv" in done.stderr
+    assert "permission denied" in done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_missing_folder_is_not_made(main, wine_csv, tmp_path):
+    status, _, err = main("fit", wine_csv, "-o", tmp_path / "new" / "out.csv")
+    assert status == 2
+    assert "new" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):
+    path = tmp_path / "steer.csv"
+    path.write_text("a\x1b[31m,[bold]b[/bold],c\n1,2,3\n2,3,1\n3,1,1\n4,4,2\n9,0,1\n")
+    status, out, _ = main("inspect", path)
+    assert status == 0
+    assert "\x1b" not in out
+    assert "[bold]b[/bold]" in out

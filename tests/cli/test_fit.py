@@ -1,0 +1,243 @@
+"""``coral fit`` and ``coral transform``: the numbers promised are in the files written."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from skcoral.cli import fitting
+
+
+def read(path, separator=","):
+    """Header and columns of a written CSV, by an independent reader."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        header, *rows = list(csv.reader(stream, delimiter=separator))
+    return header, dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def numbers(columns, names):
+    return np.array([[float(cell) for cell in columns[name]] for name in names]).T
+
+
+def cross(before, after):
+    """Correlations of every column before with every column after."""
+    p = before.shape[1]
+    return np.corrcoef(before.T, after.T)[:p, p:]
+
+
+def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
+    done = coral(
+        "fit", wine_csv, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.json",
+        "--report", tmp_path / "report.html",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "0.8262" in done.stdout
+    header, columns = read(tmp_path / "out.csv")
+    assert header == list(wine.names)
+    out = numbers(columns, wine.names)
+    assert np.abs(np.corrcoef(out.T) - np.eye(13)).max() < 1e-9
+    assert np.allclose(out.mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(out.std(axis=0, ddof=1), 1)
+    fidelity = np.diag(cross(wine.data, out))
+    assert fidelity.min() == pytest.approx(0.8262309, abs=1e-7)
+    assert json.loads((tmp_path / "model.json").read_text())
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.json", "out.csv", "report.html"]
+
+
+def test_wine_above_the_threshold(answer, wine, wine_csv, tmp_path):
+    status, told = answer("fit", wine_csv, "--rho-min", "0.85", "-o", tmp_path / "out.csv")
+    assert status == 0
+    assert told["certified"]
+    assert told["objective"] == pytest.approx(0.02208413, abs=1e-7)
+    assert told["gap"] <= 1e-7
+    assert told["written"] == [str(tmp_path / "out.csv")]
+    out = numbers(read(tmp_path / "out.csv")[1], wine.names)
+    G = np.corrcoef(out.T)
+    assert 0.5 * ((G - np.eye(13)) ** 2).sum() == pytest.approx(told["objective"], abs=1e-9)
+    fidelity = np.diag(cross(wine.data, out))
+    assert fidelity.min() >= 0.85 - 1e-9
+    assert np.allclose(fidelity, [told["fidelity"][name] for name in wine.names], atol=1e-9)
+
+
+def test_floors_by_name(answer, wine, wine_csv):
+    status, told = answer(
+        "fit", wine_csv, "--rho-min", "0.6", "--rho-min", "alcohol=0.97", "--rho-min", "ash=0"
+    )
+    assert status == 0
+    assert told["rho_min"]["alcohol"] == 0.97
+    assert told["rho_min"]["ash"] == 0.0
+    assert told["rho_min"]["hue"] == 0.6
+    assert told["fidelity"]["alcohol"] >= 0.97 - 1e-9
+
+
+def test_budget(answer, wine_csv):
+    status, told = answer("fit", wine_csv, "--budget", "0.02208413")
+    assert status == 0
+    assert told["min_fidelity"] == pytest.approx(0.85, abs=1e-5)
+    assert told["objective"] <= 0.02208413 + 1e-7
+
+
+def test_worst_pair(answer, wine_csv):
+    status, told = answer("fit", wine_csv, "--rho-min", "0.85", "--criterion", "worst")
+    assert status == 0
+    assert told["objective"] == pytest.approx(0.051423, abs=1e-5)
+
+
+def test_text_columns_pass_through_in_place(coral, iris_csv, tmp_path):
+    done = coral("fit", iris_csv, "-o", tmp_path / "out.csv")
+    assert done.returncode == 0, done.stderr
+    header, before = read(iris_csv)
+    new_header, after = read(tmp_path / "out.csv")
+    assert new_header == header
+    assert after["species"] == before["species"]
+    names = [name for name in header if name != "species"]
+    out = numbers(after, names)
+    assert np.abs(np.corrcoef(out.T) - np.eye(4)).max() < 1e-9
+
+
+def test_missing_rows_are_left_out_and_named(coral, birds_csv, tmp_path):
+    done = coral("fit", birds_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")
+    assert done.returncode == 0, done.stderr
+    assert "2 rows with missing values left out: lines 5, 12." in done.stdout
+    header, before = read(birds_csv)
+    new_header, after = read(tmp_path / "out.csv")
+    assert new_header == header
+    kept = [i for i in range(120) if i not in (3, 10)]
+    for name in ("island", "seen", "sex"):
+        assert after[name] == [before[name][i] for i in kept]
+
+
+def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
+    status, told = answer(
+        "fit", iris_csv, "--exclude", "sepal_width", "-o", tmp_path / "out.csv",
+        "--output-scale", "original",
+    )  # fmt: skip
+    assert status == 0
+    assert told["passed_through"] == ["sepal_width", "species"]
+    before, after = read(iris_csv)[1], read(tmp_path / "out.csv")[1]
+    assert after["sepal_width"] == before["sepal_width"]
+    old = numbers(before, ["petal_length"])
+    new = numbers(after, ["petal_length"])
+    assert new.mean() == pytest.approx(old.mean())
+    assert new.std() == pytest.approx(old.std())
+    status, told = answer("fit", iris_csv, "--columns", "petal_length,petal_width")
+    assert list(told["fidelity"]) == ["petal_length", "petal_width"]
+
+
+def test_weights_count_rows(answer, tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
+    w = rng.integers(1, 4, size=40)
+    header = "a,b,c,w"
+    np.savetxt(tmp_path / "w.csv", np.column_stack([X, w]), delimiter=",", header=header,
+               comments="", fmt="%r")  # fmt: skip
+    repeated = np.repeat(X, w, axis=0)
+    np.savetxt(tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="", fmt="%r")
+    _, weighted = answer("fit", tmp_path / "w.csv", "--weights", "w", "--rho-min", "0.99")
+    _, plain = answer("fit", tmp_path / "r.csv", "--rho-min", "0.99")
+    assert weighted["objective"] == pytest.approx(plain["objective"], rel=1e-7)
+    assert list(weighted["fidelity"]) == ["a", "b", "c"]
+
+
+def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
+    names = ["a", "b", "c", "d"]
+    rng = np.random.default_rng(2)
+    X = np.cumsum(rng.normal(size=(200, 4)), axis=1)
+    path = tmp_path / "x.csv"
+    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%r")
+    R = np.corrcoef(X.T)
+    mask = np.abs(R) > 0.6
+    rows = [f"{name},{','.join(map(str, line.astype(int)))}" for name, line in zip(names, mask)]  # noqa: B905
+    (tmp_path / "mask.csv").write_text(f"source,{','.join(names)}\n" + "\n".join(rows) + "\n")
+    pairs = [f"{names[i]},{names[j]}" for i in range(4) for j in range(i) if mask[i, j]]
+    (tmp_path / "pairs.csv").write_text("one,other\n" + "\n".join(pairs) + "\n")
+    told = {}
+    for support in ("0.6", tmp_path / "mask.csv", tmp_path / "pairs.csv"):
+        status, told[support] = answer("fit", path, "--rho-min", "0.5", "--support", support,
+                                       "--model", tmp_path / "m.json", "--force")  # fmt: skip
+        assert status in (0, 4)
+        assert (status == 0) == told[support]["certified"]
+    first, *others = (t["objective"] for t in told.values())
+    assert others == pytest.approx([first] * 2, rel=1e-9)
+    from skcoral.io.models import load_model
+
+    assert np.all(load_model(tmp_path / "m.json").T_[~mask] == 0.0)
+
+
+def test_fewer_rows_than_columns_needs_shrinkage(main, answer, tmp_path):
+    X = np.random.default_rng(4).normal(size=(5, 8))
+    path = tmp_path / "wide.csv"
+    names = [f"v{j}" for j in range(8)]
+    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%r")
+    status, _, err = main("fit", path)
+    assert status == 3
+    assert "shrinkage" in err
+    status, told = answer("fit", path, "--shrinkage", "0.5")
+    assert status == 0
+    assert told["shrinkage"] == 0.5
+
+
+def test_transform_repeats_the_fit_and_reads_other_formats(coral, main, iris_csv, tmp_path):
+    out, model = tmp_path / "out.csv", tmp_path / "model.json"
+    main("fit", iris_csv, "--rho-min", "0.8", "-o", out, "--model", model)
+    done = coral("transform", iris_csv, "--model", model, "-o", tmp_path / "again.csv.gz")
+    assert done.returncode == 0, done.stderr
+    import gzip
+
+    assert gzip.decompress((tmp_path / "again.csv.gz").read_bytes()) == out.read_bytes()
+    for name in ("again.parquet", "again.xlsx", "again.tsv"):
+        status, _, _ = main("transform", iris_csv, "--model", model, "-o", tmp_path / name)
+        assert status == 0
+        status, text, _ = main("transform", tmp_path / name, "--model", model, "-o", "-")
+        assert status == 0
+        assert text.splitlines()[0] == out.read_text().splitlines()[0]
+
+
+def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_path):
+    model = tmp_path / "model.json"
+    main("fit", iris_csv, "--model", model)
+    status, _, err = main("transform", wine_csv, "--model", model, "-o", tmp_path / "x.csv")
+    assert status == 3
+    assert "sepal_length" in err
+    model.write_text(model.read_text()[:500])
+    status, _, err = main("transform", iris_csv, "--model", model, "-o", tmp_path / "x.csv")
+    assert status == 3
+    assert "model.json" in err
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
+    _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
+    monkeypatch.setattr(fitting, "IN_MEMORY", 0)
+    monkeypatch.setattr("skcoral.io.tables.Table.batches", lambda self, size=7: self.read(7))
+    _, parts = answer(
+        "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",
+        tmp_path / "r.html",
+    )  # fmt: skip
+    assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
+    a, b = (read(tmp_path / name)[1] for name in ("whole.csv", "parts.csv"))
+    names = list(whole["fidelity"])
+    assert np.allclose(numbers(a, names), numbers(b, names), atol=1e-9)
+    assert "no hold-out" in (tmp_path / "r.html").read_text()
+
+
+def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):
+    status, out, _ = main(
+        "fit", wine_csv, "--rho-min", "0.6", "--support", "0.3", "-o", tmp_path / "out.csv"
+    )
+    assert status == 4
+    assert (tmp_path / "out.csv").exists()
+    assert "no transformation allowed here can have less than" in " ".join(out.split())
+
+
+def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
+    done = coral("fit", wine_csv, "--rho-min", "alcohol=0.9", "--report", "r.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (
+        f"coral fit {wine_csv} --rho-min alcohol=0.9 --report r.html"
+        in (tmp_path / "r.html").read_text()
+    )

@@ -1,0 +1,154 @@
+"""``coral inspect``, ``threshold``, ``frontier``, ``demo``, ``app``, help and completion."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skcoral.cli import extras
+
+COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
+
+
+def test_inspect_wine(coral, wine_csv):
+    done = coral("inspect", wine_csv)
+    assert done.returncode == 0, done.stderr
+    for needle in ("178 rows", "ρ★ = 0.826231", "certified", "total_phenols – flavanoids +0.865"):
+        assert needle in done.stdout
+
+
+def test_inspect_tells_everything_to_machines(answer, wine, wine_csv):
+    status, told = answer("inspect", wine_csv)
+    assert status == 0
+    assert told["rows"] == told["complete_rows"] == 178
+    R = wine.correlation
+    assert told["condition_number"] == pytest.approx(np.linalg.cond(R))
+    assert np.allclose(list(told["vif"].values()), np.diag(np.linalg.inv(R)))
+    assert told["threshold"]["lower"] <= 0.8262310
+    assert told["threshold"]["upper"] >= 0.8262308
+    # The published figures of the classical methods on these data.
+    values, vectors = np.linalg.eigh(R)
+    zca = np.diag((vectors * np.sqrt(values)) @ vectors.T)
+    assert told["methods"]["ZCA-cor"]["min_fidelity"] == pytest.approx(zca.min())
+    assert told["methods"]["PCA"]["min_fidelity"] < told["methods"]["ZCA-cor"]["min_fidelity"]
+    strongest = told["strongest_pairs"][0]
+    off = np.abs(np.triu(R, 1))
+    i, j = np.unravel_index(off.argmax(), off.shape)
+    assert strongest["pair"] == [wine.names[i], wine.names[j]]
+    assert strongest["correlation"] == pytest.approx(R[i, j])
+
+
+def test_inspect_names_missing_rows_and_unused_columns(main, birds_csv):
+    status, out, _ = main("inspect", birds_csv)
+    assert status == 0
+    out = " ".join(out.split())
+    assert "lines 5, 12" in out
+    assert "island (text)" in out
+
+
+def test_threshold(answer, main, wine_csv):
+    status, told = answer("threshold", wine_csv)
+    assert status == 0
+    assert told["certified"]
+    assert told["value"] == pytest.approx(0.8262309, abs=1e-7)
+    assert min(told["fidelity"].values()) >= told["lower"] - 1e-12
+    status, out, _ = main("threshold", wine_csv)
+    assert "ρ★ = 0.826231" in out
+
+
+def test_frontier_as_table_and_picture(coral, wine, wine_csv, tmp_path):
+    done = coral(
+        "frontier", wine_csv, "--plot", tmp_path / "f.png", "--csv", tmp_path / "f.csv",
+        "--points", 9,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "0.826231" in done.stdout
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "f.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    rho = np.array([float(row["rho_min"]) for row in rows])
+    objective = np.array([float(row["objective"]) for row in rows])
+    assert rho[-1] == 1.0
+    assert objective[-1] == pytest.approx(0.5 * ((wine.correlation - np.eye(13)) ** 2).sum())
+    assert np.all(np.diff(objective) >= -1e-9)
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf"])
+def test_other_pictures(main, iris_csv, tmp_path, ending):
+    path = tmp_path / f"f.{ending}"
+    status, _, _ = main("frontier", iris_csv, "--plot", path, "--points", 4)
+    assert status == 0
+    assert path.stat().st_size > 1000
+
+
+def test_demo(main, answer, wine, tmp_path):
+    folder = tmp_path / "demo"
+    status, out, _ = main("demo", "--into", folder)
+    assert status == 0
+    assert "0.826231" in out
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "decorrelated.csv", "model.json", "report.html", "wine.csv",
+    ]  # fmt: skip
+    status, _, err = main("demo", "--into", folder)
+    assert status == 2
+    assert "--force" in err
+    status, told = answer("demo", "--into", folder, "--force")
+    assert told["objective"] == pytest.approx(0.02208413, abs=1e-7)
+    assert set(told["fidelity"]) == {"CORAL", "ρ★", "ZCA-cor", "PCA"}
+
+
+def test_app_is_bound_to_this_machine_and_tells_nobody():
+    command = extras.app_command(host="127.0.0.1", port=8501, browser=False)
+    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert Path(command[4]).is_file()
+    assert "--server.address=127.0.0.1" in command
+    assert "--browser.gatherUsageStats=false" in command
+
+
+def test_app_says_what_to_install(main, monkeypatch):
+    real = extras.importlib.util.find_spec
+    monkeypatch.setattr(
+        extras.importlib.util, "find_spec", lambda n: None if n == "streamlit" else real(n)
+    )
+    status, _, err = main("app")
+    assert status == 2
+    assert 'pip install "scikit-coral[app]"' in err
+
+
+def test_version_and_overview(main):
+    from skcoral._version import __version__
+
+    assert main("--version")[:2] == (0, f"coral {__version__}\n")
+    status, out, _ = main()
+    assert status == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in out
+    assert "Exit status: 0 done, 2 wrong use, 3 bad data, 4" in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(main, command):
+    status, out, _ = main(command, "--help")
+    assert status == 0
+    assert f"  coral {command}" in out.split("Example:")[1]
+    assert command == "app" or "--json" in out
+
+
+def test_completion_in_bash(wine_csv):
+    coral = str(Path(sys.executable).with_name("coral"))
+    script = subprocess.run(
+        [coral, "--show-completion", "bash"], capture_output=True, text=True, check=False
+    )
+    complete = subprocess.run(
+        [coral], capture_output=True, text=True, check=False,
+        env={**os.environ, "_CORAL_COMPLETE": "complete_bash", "COMP_WORDS": "coral f",
+             "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "coral f"},
+    )  # fmt: skip
+    assert complete.stdout.split() == ["fit", "frontier"]
+    assert script.returncode in (0, 2)
