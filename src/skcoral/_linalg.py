@@ -1,0 +1,118 @@
+"""Linear algebra that NumPy and SciPy do not have: Gram matrices to full accuracy, conjugate gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def _slices(A: Array, axis: int, bits: int, count: int = 3) -> list[Array]:
+    """Split ``A`` into ``count`` matrices of ``bits`` bits each, so that products are exact.
+
+    The exponent is shared along ``axis`` (the dimension that a product sums over).
+    """
+    parts = []
+    rest = A
+    for _ in range(count - 1):
+        largest = np.max(np.abs(rest), axis=axis, keepdims=True)
+        _, exponent = np.frexp(largest)
+        shift = np.where(largest > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0)
+        head = (rest + shift) - shift
+        parts.append(head)
+        rest = rest - head
+    parts.append(rest)
+    return parts
+
+
+def _exact_product(A: Array, B: Array) -> tuple[Array, Array]:
+    """``A @ B`` as an unevaluated sum of two matrices, good to about twice working precision.
+
+    Ozaki, Ogita, Oishi and Rump (2012): split both factors so that each partial product is free of
+    rounding, and add the partial products with compensation.
+    """
+    bits = int((53 - np.ceil(np.log2(max(A.shape[1], 2)))) // 2)
+    left, right = _slices(A, 1, bits), _slices(B, 0, bits)
+    high = np.zeros((A.shape[0], B.shape[1]))
+    low = np.zeros_like(high)
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            if i + j < 3:
+                term = a @ b
+                total = high + term
+                back = total - high
+                low += (high - (total - back)) + (term - back)
+                high = total
+    return high, low
+
+
+def gram_defect(R: Array, T: Array) -> Array:
+    """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular."""
+    identity = np.eye(T.shape[1])
+    if _EPS * np.linalg.norm(T) ** 2 * np.linalg.norm(R, 1) < 1e-13:
+        defect = T.T @ (R @ T) - identity
+    else:
+        high, low = _exact_product(R, T)
+        gram, rest = _exact_product(np.ascontiguousarray(T.T), high)
+        defect = (gram - identity) + (rest + T.T @ low)
+    return np.asarray((defect + defect.T) / 2)
+
+
+def make_exact(R: Array, T: Array, *, max_steps: int = 6) -> tuple[Array, float]:
+    """Push ``T`` onto the exact decorrelators of ``R``; return it with ``‖TᵀRT - I‖_F``.
+
+    Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
+    quadratically and stop when rounding of ``T`` itself is all that is left.
+    """
+    defect = gram_defect(R, T)
+    size = float(np.linalg.norm(defect))
+    for _ in range(max_steps):
+        if not size < 0.5 or size < 1e-15 * len(R):
+            break
+        candidate = T - 0.5 * (T @ defect)
+        new_defect = gram_defect(R, candidate)
+        new_size = float(np.linalg.norm(new_defect))
+        if not new_size < 0.5 * size:
+            break
+        T, defect, size = candidate, new_defect, new_size
+    return T, size
+
+
+def conjugate_gradient(
+    apply: Callable[[Array], Array],
+    b: Array,
+    scale: Array,
+    *,
+    rtol: float,
+    max_iter: int,
+) -> tuple[Array, int]:
+    """Solve ``apply(x) = b`` for a positive semidefinite operator; ``scale`` is its diagonal.
+
+    Stops when the preconditioned residual has shrunk by ``rtol``, or at a direction of no curvature
+    (then what has been found so far is still a descent direction).
+    """
+    x = np.zeros_like(b)
+    r = b.copy()
+    z = r / scale
+    direction = z
+    rz = float(r @ z)
+    goal = rtol * rtol * rz
+    for iteration in range(max_iter):
+        if rz <= goal or rz == 0.0:
+            return x, iteration
+        image = apply(direction)
+        curvature = float(direction @ image)
+        if curvature <= 0.0:
+            return (x if iteration else direction), iteration + 1
+        step = rz / curvature
+        x = x + step * direction
+        r = r - step * image
+        z = r / scale
+        rz, previous = float(r @ z), rz
+        direction = z + (rz / previous) * direction
+    return x, max_iter

@@ -1,0 +1,6 @@
+"""Exact decorrelation: the threshold and the best decorrelator below it."""
+
+from skcoral.exact.maxmean import BestExact, best_exact
+from skcoral.exact.minmax import ExactThreshold, exact_threshold
+
+__all__ = ["BestExact", "ExactThreshold", "best_exact", "exact_threshold"]

@@ -1,0 +1,157 @@
+"""The best exact decorrelator: largest mean fidelity among those that meet the floors.
+
+    maximise Σ f_j(T)  subject to  TᵀCT = I,  f_j ≥ ρ_j
+
+is the dual of the convex problem ``min_{μ ≥ 0} tr(D C D)^{1/2} - Σ μ_j ρ_j`` with
+``D = Diag(1 + μ)``, and the optimal ``T = D S⁻¹`` is unique. Weights never fall below one, so the
+problem does not degenerate; μ_j > 0 only where the floor binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral._linalg import conjugate_gradient, make_exact
+from skcoral.exact.weighted import WeightedRoot
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+_STEP_LIMIT = 3.0  # largest change of log λ in one step
+
+
+@dataclass(frozen=True)
+class BestExact:
+    """Result of :func:`best_exact`.
+
+    Attributes
+    ----------
+    T, fidelity : ndarray
+        The decorrelator and its fidelities.
+    weights : ndarray
+        ``1 + μ``; where ``feasible`` is false, weights λ that prove it: ``tr S < λᵀρ``.
+    S : ndarray
+        ``(D C D)^{1/2}`` at ``weights``.
+    feasible : bool
+        Whether the floors are met (to ``tol``).
+    mean_gap : float
+        How much larger the mean fidelity of another feasible decorrelator can be at most.
+    n_iter : int
+        Newton steps.
+    """
+
+    T: Array
+    fidelity: Array
+    weights: Array
+    S: Array
+    feasible: bool
+    mean_gap: float
+    n_iter: int
+
+
+def best_exact(
+    C: Array,
+    floors: Array,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+) -> BestExact:
+    """Find the exact decorrelator of largest mean fidelity with ``f_j ≥ floors_j``.
+
+    Parameters
+    ----------
+    C : ndarray of shape (p, p)
+        Positive definite matrix; its diagonal need not be one.
+    floors : ndarray of shape (p,)
+        The least fidelity of each variable.
+    tol : float
+        Largest violation of a floor that counts as met.
+    max_iter : int
+        Largest number of Newton steps.
+    callback : callable, optional
+        Called as ``callback(iteration, mean fidelity bound, weakest margin)``.
+    """
+    p = len(C)
+    factor = sla.cholesky(C, lower=True, check_finite=False)
+    weights = np.ones(p)
+    root = WeightedRoot(C, weights, factor)
+    best = np.inf
+    stalled = 0
+    infeasible = False
+    iteration = 0
+    for iteration in range(max_iter + 1):
+        slack = root.fidelity - floors
+        if callback is not None:
+            callback(iteration, (root.trace - (weights - 1) @ floors) / p, float(slack.min()))
+        # Σ λ_j f_j ≤ tr S for every exact decorrelator, so tr S < λᵀρ leaves no room for any.
+        if root.trace < (weights @ floors) * (1 - 1e-14):
+            infeasible = True
+            break
+        residual = float(np.max(np.abs(np.minimum(weights - 1, slack))))
+        stalled = stalled + 1 if residual > 0.5 * best else 0
+        best = min(best, residual)
+        if residual <= 1e-14 or (stalled >= 3 and residual <= tol) or iteration == max_iter:
+            break
+        step = _projected_step(C, factor, floors, root)
+        if step is None:
+            break
+        weights, root = step.weights, step
+    T, defect = make_exact(C, root.transform())
+    fidelity = np.einsum("ij,ij->j", C, T)
+    feasible = not infeasible and bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
+    bound = root.trace - float((weights - 1) @ floors)
+    return BestExact(
+        T=T,
+        fidelity=fidelity,
+        weights=weights,
+        S=root.root(),
+        feasible=feasible,
+        mean_gap=max(bound - float(fidelity.sum()), 0.0) / p,
+        n_iter=iteration,
+    )
+
+
+def _projected_step(
+    C: Array, factor: Array, floors: Array, root: WeightedRoot
+) -> WeightedRoot | None:
+    """One projected Newton step in log λ on ``λ ≥ 1``; None if rounding leaves no descent."""
+    weights = root.weights
+    gradient = weights * (root.fidelity - floors)
+    free = ~((weights <= 1.0) & (gradient >= 0))
+    if not free.any():
+        return None
+    # Curvature of λ ↦ e^z where the gradient is positive; where it is negative it would spoil
+    # convexity and is left out.
+    bend = np.maximum(gradient, 0.0)
+    target = np.where(free, -gradient, 0.0)
+
+    def apply(d: Array) -> Array:
+        return np.where(free, root.curvature(d) + bend * d, 0.0)
+
+    scale = root.curvature_diagonal() + bend
+    scale = np.maximum(scale, 1e-14 * root.diagonal)
+    size = float(np.max(np.abs(target) / root.diagonal))
+    d, _ = conjugate_gradient(
+        apply, target, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * len(weights)
+    )
+    if not d @ target > 0:
+        d = target / scale
+    d = np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
+    value = root.trace - float(weights @ floors)
+    length = 1.0
+    while length > 1e-10:
+        trial = np.maximum(1.0, weights * np.exp(length * d))
+        expected = float((root.fidelity - floors) @ (trial - weights))
+        candidate = WeightedRoot(C, trial, factor)
+        change = candidate.trace - float(trial @ floors) - value
+        noise = 4e-15 * (root.trace + float(trial @ floors))
+        if change <= 1e-4 * expected + noise:
+            return candidate
+        length *= 0.5
+    return None

@@ -1,0 +1,300 @@
+"""The threshold: the largest common fidelity that exact decorrelation allows.
+
+    ρ★(C) = max_{TᵀCT = I} min_j f_j(T) = min_{λ ≥ 0, Σλ = 1} tr (D_λ C D_λ)^{1/2}
+
+The right side is convex. It is solved in the relative variables ``dλ/λ`` by Newton's method with a
+logarithmic barrier. Variables whose weight tends to zero do not bind: they leave the problem, the
+binding ones are solved alone, and the others are completed in the orthogonal complement with the
+largest mean fidelity that keeps the common floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral._linalg import conjugate_gradient, make_exact
+from skcoral.exact.maxmean import BestExact, best_exact
+from skcoral.exact.weighted import WeightedRoot, trace_bound_at
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Callback = Callable[[int, float, float], object]
+
+_STEP_LIMIT = 3.0
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class ExactThreshold:
+    """Result of :func:`exact_threshold`.
+
+    Attributes
+    ----------
+    lower, upper : float
+        ``lower`` is attained by ``T`` (as ``min f_j / floors_j``); no exact decorrelator exceeds
+        ``upper``.
+    weights : ndarray of shape (p,)
+        λ ≥ 0 with ``Σ λ_j floors_j = 1``; exactly zero where a variable does not bind.
+    S : ndarray of shape (m, m)
+        ``(D C D)^{1/2}`` on the binding variables: with ``weights`` it proves ``upper``.
+    T, fidelity : ndarray
+        The decorrelator and its fidelities.
+    defect : float
+        ``‖TᵀCT - I‖_F``; ``lower`` already allows for it.
+    n_iter : int
+        Newton steps.
+    """
+
+    lower: float
+    upper: float
+    weights: Array
+    S: Array
+    T: Array
+    fidelity: Array
+    defect: float
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``."""
+        return self.upper - self.lower
+
+
+def exact_threshold(
+    C: Array,
+    floors: Array | None = None,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+) -> ExactThreshold:
+    """Find the largest t such that some exact decorrelator has ``f_j ≥ t floors_j`` for all j.
+
+    Parameters
+    ----------
+    C : ndarray of shape (p, p)
+        Positive definite matrix; its diagonal need not be one.
+    floors : ndarray of shape (p,), optional
+        Relative floors, ones by default. A zero floor asks for nothing: it can always be met by the
+        sign of the output.
+    tol : float
+        Gap to aim at. Convergence is quadratic, so the gap reached is usually far smaller.
+    max_iter : int
+        Largest number of Newton steps.
+    callback : callable, optional
+        Called as ``callback(iteration, upper, lower)``.
+    """
+    p = len(C)
+    floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)
+    search = _Search(C / np.outer(*(2 * [np.where(floors > 0, floors, 1.0)])), tol, callback)
+    binding: Index = np.flatnonzero(floors > 0)
+    start = np.ones(len(binding)) / np.sqrt(np.diag(search.C)[binding])
+    eject = 1e-3
+    while True:
+        binding, root = search.solve(binding, start, eject, max_iter)
+        common = float(root.fidelity.min())
+        rest: Index = np.setdiff1d(np.arange(p), binding)
+        if not len(rest):
+            T = root.transform() / floors[:, None]
+            break
+        rest_floors = common * floors[rest]
+        completion, mix = _complete(C, binding, rest, rest_floors, tol)
+        if completion.feasible or search.n_iter >= max_iter or eject < 1e-12:
+            T = _assemble(C, binding, rest, root, floors, completion, mix)
+            break
+        # The weights that refute the completion are a descent direction: they join the binding set.
+        push = (completion.weights - 1) * floors[rest]
+        joins = push > 0.03 * push.max()
+        start = np.concatenate(
+            [root.weights, 0.03 * root.weights.max() * push[joins] / push.max()]
+        )
+        members = np.concatenate([binding, rest[joins]])
+        order = np.argsort(members)
+        binding, start = members[order], start[order]
+        eject *= 1e-3
+    T, defect = make_exact(C, T)
+    fidelity = np.einsum("ij,ij->j", C, T)
+    weights = np.zeros(p)
+    total = root.weights.sum()
+    weights[binding] = root.weights / (total * floors[binding])
+    S = root.root() / total
+    on = floors > 0
+    allowance = fidelity_allowance(C, T, defect)
+    return ExactThreshold(
+        lower=float(np.min((fidelity - allowance)[on] / floors[on])),
+        upper=trace_bound_at(C, weights, S),
+        weights=weights,
+        S=S,
+        T=T,
+        fidelity=fidelity,
+        defect=defect,
+        n_iter=search.n_iter,
+    )
+
+
+def fidelity_allowance(C: Array, T: Array, defect: float) -> Array:
+    """How far the fidelities of ``T (TᵀCT)^{-1/2}`` can lie below the computed ones of ``T``.
+
+    The exact decorrelator next to ``T`` differs by ``C^{1/2} T [(TᵀCT)^{-1/2} - I]``; the second
+    term is the rounding of ``e_jᵀ C t_j`` itself.
+    """
+    if not defect < 1:
+        return np.full(len(C), np.inf)
+    shift = np.sqrt(1 + defect) * ((1 - defect) ** -0.5 - 1)
+    rounding = 4 * _EPS * np.einsum("ij,ij->j", np.abs(C), np.abs(T))
+    return np.asarray(shift * np.sqrt(np.diag(C)) + rounding)
+
+
+class _Search:
+    """Newton's method on ``½ (tr S)² - Σλ - τ Σ log λ`` over the variables that may bind."""
+
+    def __init__(self, C: Array, tol: float, callback: Callback | None) -> None:
+        self.C = C
+        self.goal = min(0.1 * tol, 1e-12)
+        self.callback = callback
+        self.n_iter = 0
+
+    def solve(
+        self, members: Index, weights: Array, eject: float, max_iter: int
+    ) -> tuple[Index, WeightedRoot]:
+        """Return the binding members and the weighted root at the minimum over them."""
+        C = self.C[np.ix_(members, members)]
+        factor = sla.cholesky(C, lower=True, check_finite=False)
+        root = _normalised(C, factor, weights)
+        unit = max(root.trace * float(np.ptp(root.fidelity)), _EPS)
+        barrier, pure = np.inf, False
+        best, stalled = np.inf, 0
+        while True:
+            relative = root.weights / root.weights.max()
+            slack = (root.trace * root.fidelity - 1) / unit
+            upper = root.trace / root.weights.sum()
+            lower = float(root.fidelity.min())
+            gap = upper - lower
+            if self.callback is not None:
+                self.callback(self.n_iter, upper, lower)
+            idle = (relative < eject) & (slack > relative)
+            if idle.any():
+                members, kept = members[~idle], root.weights[~idle]
+                C = self.C[np.ix_(members, members)]
+                factor = sla.cholesky(C, lower=True, check_finite=False)
+                root = _normalised(C, factor, kept)
+                best, stalled = np.inf, 0
+                continue
+            stalled = stalled + 1 if gap > 0.5 * best else 0
+            best = min(best, gap)
+            if gap <= self.goal or self.n_iter >= max_iter or (stalled >= 5 and gap < 1e-9):
+                return members, root
+            barrier = min(0.1 * gap * root.trace * root.weights.sum() / len(C), barrier)
+            self.n_iter += 1
+            # A weight on its way to zero asks for d = -1 in every pure Newton step; once no step is
+            # that long all members bind, the barrier has done its work and convergence is quadratic.
+            direction = _direction(C, root, 0.0 if pure else barrier)
+            if not pure and np.max(np.abs(direction)) < 0.7:
+                bold = _direction(C, root, 0.0)
+                if np.max(np.abs(bold)) < 0.7:
+                    pure, direction = True, bold
+            elif pure and np.max(np.abs(direction)) > 0.9:
+                pure, direction = False, _direction(C, root, barrier)
+            step = _search_line(C, factor, root, direction, 0.0 if pure else barrier)
+            if step is None:
+                return members, root
+            root = step
+
+
+def _normalised(C: Array, factor: Array, weights: Array) -> WeightedRoot:
+    """Root at ``weights`` scaled so that ``(tr S)² = Σλ``, the minimum along the ray."""
+    trace = WeightedRoot(C, weights, factor).trace
+    return WeightedRoot(C, weights * (weights.sum() / trace**2), factor)
+
+
+def _direction(C: Array, root: WeightedRoot, barrier: float) -> Array:
+    """Newton direction for log λ."""
+    weights, trace, diagonal = root.weights, root.trace, root.diagonal
+    gradient = trace * diagonal - weights
+    # λ = e^z adds the gradient to the curvature; only where that keeps it positive. It is all the
+    # curvature there is between blocks of variables that are not correlated with each other.
+    bend = np.maximum(gradient, barrier)
+    gradient -= barrier
+
+    def apply(d: Array) -> Array:
+        return trace * root.curvature(d) + diagonal * float(diagonal @ d) + bend * d
+
+    scale = trace * root.curvature_diagonal() + diagonal**2 + bend
+    size = float(np.max(np.abs(gradient) / weights))
+    d, _ = conjugate_gradient(
+        apply, -gradient, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * len(C)
+    )
+    return np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
+
+
+def _search_line(
+    C: Array, factor: Array, root: WeightedRoot, d: Array, barrier: float
+) -> WeightedRoot | None:
+    """Backtrack from the full step; None if rounding leaves no descent."""
+    gradient = root.trace * root.diagonal - root.weights - barrier
+    slope = float(gradient @ d)
+    if not slope < 0:
+        return None
+    value = _merit(root, barrier)
+    value_scale = root.trace**2 + float(root.weights.sum())
+    noise = 4e-15 * value_scale
+    length = 1.0
+    while length > 1e-10:
+        candidate = WeightedRoot(C, root.weights * np.exp(length * d), factor)
+        if _merit(candidate, barrier) <= value + 1e-4 * length * slope + noise:
+            return candidate
+        if -slope < 1e-8 * value_scale and _spread(candidate) < 0.5 * _spread(root):
+            return candidate  # too close for the value to tell, but the fidelities draw together
+        length *= 0.5
+    return None
+
+
+def _spread(root: WeightedRoot) -> float:
+    return float(np.ptp(root.fidelity))
+
+
+def _merit(root: WeightedRoot, barrier: float) -> float:
+    value = 0.5 * root.trace**2 - float(root.weights.sum())
+    return value - barrier * float(np.log(root.weights).sum()) if barrier else value
+
+
+def _complete(
+    C: Array, binding: Index, rest: Index, floors: Array, tol: float
+) -> tuple[BestExact, Array]:
+    """Best decorrelator of what the binding variables leave of the others.
+
+    With ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` the outputs ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every
+    output made of the binding variables, and their fidelities are those of ``T̃`` for ``C̃``.
+    """
+    block = sla.cho_factor(C[np.ix_(binding, binding)], lower=True, check_finite=False)
+    mix = sla.cho_solve(block, C[np.ix_(binding, rest)], check_finite=False)
+    residual = C[np.ix_(rest, rest)] - C[np.ix_(rest, binding)] @ mix
+    residual = (residual + residual.T) / 2
+    completion = best_exact(residual, floors, tol=1e-2 * tol)
+    if not completion.feasible:
+        # Floors on the very edge of what is possible: ask for a hair less before giving up.
+        second = best_exact(residual, floors - 0.3 * tol, tol=1e-2 * tol)
+        if second.feasible:
+            completion = second
+    return completion, np.asarray(mix)
+
+
+def _assemble(
+    C: Array,
+    binding: Index,
+    rest: Index,
+    root: WeightedRoot,
+    floors: Array,
+    completion: BestExact,
+    mix: Array,
+) -> Array:
+    T = np.zeros_like(C)
+    T[np.ix_(binding, binding)] = root.transform() / floors[binding][:, None]
+    T[np.ix_(binding, rest)] = -mix @ completion.T
+    T[np.ix_(rest, rest)] = completion.T
+    return T

@@ -1,0 +1,257 @@
+"""Frozen result objects: numbers first, and always the two numbers of the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Status = Literal["exact", "optimal", "best_found", "not_converged"]
+Criterion = Literal["squared", "worst", "absolute"]
+
+
+def read_only(a: Any) -> Array:
+    """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
+    out = np.asarray(a, dtype=np.float64).view()
+    out.flags.writeable = False
+    return out
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The numbers from which anyone can re-check a claim, without the solver that made it.
+
+    Attributes
+    ----------
+    kind : {"threshold", "exact", "tradeoff", "support"}
+        Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
+    arrays : mapping of str to ndarray
+        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime, ``"multipliers"`` (λ)
+        with ``"H"`` for the trade-off.
+    info : mapping of str to str or float
+        Settings that select the formula (criterion and the like).
+    """
+
+    kind: str
+    arrays: Mapping[str, Array]
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        frozen = {name: read_only(a) for name, a in self.arrays.items()}
+        object.__setattr__(self, "arrays", MappingProxyType(frozen))
+        object.__setattr__(self, "info", MappingProxyType(dict(self.info)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Certificate, (self.kind, dict(self.arrays), dict(self.info)))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The threshold ρ★ of a correlation matrix, between two bounds that anyone can re-check.
+
+    Attributes
+    ----------
+    value : float
+        The common fidelity that the returned ``T`` attains; equal to ``lower``.
+    lower, upper : float
+        ρ★ lies between them: ``lower`` is attained by ``T``, ``upper`` holds for every exact
+        decorrelator.
+    weights : ndarray of shape (p,)
+        λ, non-negative with sum one; the variables with λ_j > 0 bind the threshold.
+    T : ndarray of shape (p, p)
+        An exact decorrelator whose fidelities are all at least ``lower``; the variables that do
+        not bind have the largest mean fidelity that is still possible.
+    fidelity : ndarray of shape (p,)
+        Correlation of each output with its own source.
+    names : tuple of str
+        The variables, in input order.
+    bounds : mapping of str to float
+        The paper's analytic bounds: ``"zca"`` from below, ``"trace"`` from above.
+    certificate : Certificate
+        The dual point behind ``upper``.
+    n_iter : int
+        Newton steps taken.
+    """
+
+    lower: float
+    upper: float
+    weights: Array
+    T: Array
+    fidelity: Array
+    names: tuple[str, ...]
+    bounds: Mapping[str, float]
+    certificate: Certificate
+    n_iter: int
+
+    def __post_init__(self) -> None:
+        _freeze(self, "weights", "T", "fidelity")
+        object.__setattr__(self, "bounds", MappingProxyType(dict(self.bounds)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _plain_state(self)
+
+    @property
+    def value(self) -> float:
+        """The common fidelity attained by ``T``."""
+        return self.lower
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``: how far ``value`` can be from ρ★ at most."""
+        return self.upper - self.lower
+
+    @property
+    def binding(self) -> tuple[str, ...]:
+        """Names of the variables that bind the threshold (λ_j > 0), heaviest first."""
+        order = np.argsort(-self.weights, kind="stable")
+        return tuple(self.names[j] for j in order if self.weights[j] > 0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per variable: fidelity and weight."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"fidelity": self.fidelity, "weight": self.weights},
+            index=pd.Index(self.names, name="variable"),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Threshold(value={self.value:.9f}, upper={self.upper:.9f}, gap={self.gap:.1e}, "
+            f"binding {len(self.binding)} of {len(self.names)}: {_short_list(self.binding)})"
+        )
+
+
+@dataclass(frozen=True)
+class Decorrelation:
+    """A transformation ``T`` with its guarantee and the proof of its optimality.
+
+    Attributes
+    ----------
+    T : ndarray of shape (p, k)
+        Column j makes output j: ``X̃ = Z T`` with ``Z`` the standardised table (k = p unless
+        composites are anchored).
+    correlation : ndarray of shape (k, k)
+        ``TᵀRT``, the correlation matrix of the outputs.
+    fidelity : ndarray of shape (k,)
+        Correlation of each output with its own source; at least ``rho_min``.
+    rho_min : ndarray of shape (k,)
+        The floors that were asked for.
+    criterion : {"squared", "worst", "absolute"}
+        What ``objective`` measures.
+    objective, lower_bound : float
+        The residual attained and the least that any feasible transformation can have.
+    prices : ndarray of shape (k,)
+        ∂objective/∂rho_min_j: what one more unit of floor for variable j costs. Zero in the exact
+        regime.
+    weights : ndarray of shape (k,)
+        In the exact regime, the weights 1 + μ of the weighted ZCA (above 1 where a floor binds);
+        above the threshold, the dual multipliers λ.
+    status : {"exact", "optimal", "best_found", "not_converged"}
+        "exact": no residual correlation. "optimal": the bound proves that there is no better one.
+        "best_found": feasible with an open gap. "not_converged": the solver stopped early.
+    names : tuple of str
+        The outputs' names: one-to-one with their sources.
+    certificate : Certificate
+        The dual point behind ``lower_bound``.
+    n_iter : int
+        Newton steps taken.
+    pair_weights : ndarray of shape (k, k) or None
+        Weights of the pairs in the criterion, if given.
+    anchors : ndarray of shape (p, k) or None
+        The composites that the outputs are anchored to, if given.
+    details : mapping
+        Extras of a particular road (degrees of freedom and starts of a support restriction, say).
+    """
+
+    T: Array
+    correlation: Array
+    fidelity: Array
+    rho_min: Array
+    criterion: Criterion
+    objective: float
+    lower_bound: float
+    prices: Array
+    weights: Array
+    status: Status
+    names: tuple[str, ...]
+    certificate: Certificate
+    n_iter: int
+    pair_weights: Array | None = None
+    anchors: Array | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
+        for optional in ("pair_weights", "anchors"):
+            if getattr(self, optional) is not None:
+                _freeze(self, optional)
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _plain_state(self)
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``: how much better another transformation could be at most."""
+        return self.objective - self.lower_bound
+
+    @property
+    def min_fidelity(self) -> float:
+        """The weakest correlation of an output with its source."""
+        return float(self.fidelity.min())
+
+    @property
+    def mean_fidelity(self) -> float:
+        """The mean correlation of the outputs with their sources."""
+        return float(self.fidelity.mean())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per output: fidelity, floor, price, and largest residual correlation."""
+        import pandas as pd
+
+        residual = np.abs(self.correlation - np.diag(np.diag(self.correlation)))
+        return pd.DataFrame(
+            {
+                "fidelity": self.fidelity,
+                "floor": self.rho_min,
+                "price": self.prices,
+                "max_residual": residual.max(axis=1),
+            },
+            index=pd.Index(self.names, name="variable"),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Decorrelation(status={self.status!r}, criterion={self.criterion!r}, "
+            f"objective={self.objective:.6g}, gap={self.gap:.1e}, "
+            f"min_fidelity={self.min_fidelity:.6f}, mean_fidelity={self.mean_fidelity:.6f}, "
+            f"p={len(self.names)})"
+        )
+
+
+def _freeze(obj: Any, *fields: str) -> None:
+    for name in fields:
+        object.__setattr__(obj, name, read_only(getattr(obj, name)))
+
+
+def _plain_state(obj: Any) -> dict[str, Any]:
+    """State for pickle and copy: mapping proxies cannot be pickled."""
+    state = dict(obj.__dict__)
+    for key, value in state.items():
+        if isinstance(value, MappingProxyType):
+            state[key] = dict(value)
+    return state
+
+
+def _short_list(names: tuple[str, ...], limit: int = 6) -> str:
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, and {len(names) - limit} more"
