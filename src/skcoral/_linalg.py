@@ -1,4 +1,4 @@
-"""Linear algebra that NumPy and SciPy do not have: Gram matrices to full accuracy, conjugate gradients."""
+"""Linear algebra beyond NumPy and SciPy: Gram matrices to full accuracy, conjugate gradients."""
 
 from __future__ import annotations
 

@@ -79,6 +79,8 @@ class Threshold:
         The dual point behind ``upper``.
     n_iter : int
         Newton steps taken.
+    tol : float
+        The gap that was asked for.
     """
 
     lower: float
@@ -90,6 +92,7 @@ class Threshold:
     bounds: Mapping[str, float]
     certificate: Certificate
     n_iter: int
+    tol: float = 1e-9
 
     def __post_init__(self) -> None:
         _freeze(self, "weights", "T", "fidelity")
@@ -107,6 +110,11 @@ class Threshold:
     def gap(self) -> float:
         """``upper - lower``: how far ``value`` can be from ρ★ at most."""
         return self.upper - self.lower
+
+    @property
+    def status(self) -> Status:
+        """Say "optimal" if the gap is within ``tol``, else "best_found"."""
+        return "optimal" if self.gap <= self.tol else "best_found"
 
     @property
     def binding(self) -> tuple[str, ...]:

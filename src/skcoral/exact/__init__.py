@@ -2,5 +2,13 @@
 
 from skcoral.exact.maxmean import BestExact, best_exact
 from skcoral.exact.minmax import ExactThreshold, exact_threshold
+from skcoral.exact.solution import solve_exact, solve_threshold
 
-__all__ = ["BestExact", "ExactThreshold", "best_exact", "exact_threshold"]
+__all__ = [
+    "BestExact",
+    "ExactThreshold",
+    "best_exact",
+    "exact_threshold",
+    "solve_exact",
+    "solve_threshold",
+]

@@ -41,6 +41,8 @@ class BestExact:
         Whether the floors are met (to ``tol``).
     mean_gap : float
         How much larger the mean fidelity of another feasible decorrelator can be at most.
+    trace_margin : float
+        ``(tr S - λᵀρ) / Σλ`` at ``weights``; below zero it proves the floors out of reach.
     n_iter : int
         Newton steps.
     """
@@ -51,6 +53,7 @@ class BestExact:
     S: Array
     feasible: bool
     mean_gap: float
+    trace_margin: float
     n_iter: int
 
 
@@ -113,6 +116,7 @@ def best_exact(
         S=root.root(),
         feasible=feasible,
         mean_gap=max(bound - float(fidelity.sum()), 0.0) / p,
+        trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
         n_iter=iteration,
     )
 

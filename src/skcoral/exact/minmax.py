@@ -110,9 +110,7 @@ def exact_threshold(
         # The weights that refute the completion are a descent direction: they join the binding set.
         push = (completion.weights - 1) * floors[rest]
         joins = push > 0.03 * push.max()
-        start = np.concatenate(
-            [root.weights, 0.03 * root.weights.max() * push[joins] / push.max()]
-        )
+        start = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins] / push.max()])
         members = np.concatenate([binding, rest[joins]])
         order = np.argsort(members)
         binding, start = members[order], start[order]
@@ -192,7 +190,7 @@ class _Search:
             barrier = min(0.1 * gap * root.trace * root.weights.sum() / len(C), barrier)
             self.n_iter += 1
             # A weight on its way to zero asks for d = -1 in every pure Newton step; once no step is
-            # that long all members bind, the barrier has done its work and convergence is quadratic.
+            # that long all members bind, and without the barrier convergence is quadratic.
             direction = _direction(C, root, 0.0 if pure else barrier)
             if not pure and np.max(np.abs(direction)) < 0.7:
                 bold = _direction(C, root, 0.0)

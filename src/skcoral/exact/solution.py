@@ -1,0 +1,157 @@
+"""Results of the exact regime: the threshold, and the best exact decorrelator for given floors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._linalg import gram_defect
+from skcoral.exact.maxmean import best_exact
+from skcoral.exact.minmax import ExactThreshold, exact_threshold
+from skcoral.exact.weighted import WeightedRoot
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.measures import absolute_residual, squared_residual, worst_residual
+from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+FLOOR_TOL = 1e-10  # a floor counts as met if it is missed by no more than this
+EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
+
+_RESIDUAL = {
+    "squared": squared_residual,
+    "worst": worst_residual,
+    "absolute": absolute_residual,
+}
+
+
+def solve_threshold(
+    R: Array,
+    *,
+    names: tuple[str, ...],
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+) -> Threshold:
+    """Compute ρ★ of a correlation matrix with its certificate."""
+    found = exact_threshold(R, tol=tol, max_iter=max_iter, callback=callback)
+    zca = WeightedRoot(R, np.ones(len(R)), np.linalg.cholesky(R)).fidelity
+    result = Threshold(
+        lower=found.lower,
+        upper=found.upper,
+        weights=found.weights,
+        T=found.T,
+        fidelity=found.fidelity,
+        names=names,
+        bounds={"zca": float(zca.min()), "trace": float(zca.mean())},
+        certificate=_threshold_certificate(found),
+        n_iter=found.n_iter,
+        tol=tol,
+    )
+    if result.status != "optimal":
+        warnings.warn(
+            f"the threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
+            f"{found.gap:.1e} is wider than tol={tol:.1e} after {found.n_iter} steps. Both ends "
+            "are valid; nearly collinear variables widen the gap by rounding.",
+            NotCertifiedWarning,
+            stacklevel=3,
+        )
+    return result
+
+
+def solve_exact(
+    R: Array,
+    floors: Array | None,
+    *,
+    names: tuple[str, ...],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+) -> Decorrelation | None:
+    """Return the best exact decorrelator that meets the floors, or None if there is none.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix, positive definite.
+    floors : ndarray of shape (p,) or None
+        The least fidelity of each variable; None asks for the largest common floor.
+    names : tuple of str
+        The variables.
+    criterion, pair_weights
+        What the result reports as its (vanishing) objective.
+    tol, max_iter, callback
+        As in :func:`skcoral.decorrelate`.
+    """
+    if floors is not None:
+        best = best_exact(R, floors, tol=FLOOR_TOL, max_iter=max_iter, callback=callback)
+        if best.feasible:
+            certificate = Certificate("exact", {"weights": best.weights, "S": best.S})
+            return _result(
+                R, best.T, floors, best.weights, certificate, best.n_iter,
+                names, criterion, pair_weights,
+            )  # fmt: skip
+        if best.trace_margin < -1e-6:
+            return None  # proved to be out of reach by a clear margin
+    # At the edge itself the weights grow without bound; the threshold problem does not mind.
+    edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
+    if floors is None:
+        floors = np.full(len(R), min(edge.lower, 1.0))
+    elif np.any(edge.fidelity < floors - FLOOR_TOL):
+        return None
+    return _result(
+        R, edge.T, floors, edge.weights, _threshold_certificate(edge), edge.n_iter,
+        names, criterion, pair_weights,
+    )  # fmt: skip
+
+
+def _threshold_certificate(found: ExactThreshold) -> Certificate:
+    return Certificate("threshold", {"weights": found.weights, "S": found.S})
+
+
+def _result(
+    R: Array,
+    T: Array,
+    floors: Array,
+    weights: Array,
+    certificate: Certificate,
+    n_iter: int,
+    names: tuple[str, ...],
+    criterion: Criterion,
+    pair_weights: Array | None,
+) -> Decorrelation:
+    defect = gram_defect(R, T)
+    size = float(np.abs(defect).max())
+    G = np.eye(len(R)) + defect
+    status: Status = "exact"
+    if size > EXACT_TOL:
+        status = "not_converged"
+        warnings.warn(
+            f"the outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
+            "variables are too nearly collinear for double precision. Drop one of them or shrink R "
+            "explicitly.",
+            NotCertifiedWarning,
+            stacklevel=4,
+        )
+    return Decorrelation(
+        T=T,
+        correlation=G,
+        fidelity=np.einsum("ij,ij->j", R, T),
+        rho_min=floors,
+        criterion=criterion,
+        objective=_RESIDUAL[criterion](G, np.eye(len(R)), pair_weights=pair_weights),
+        lower_bound=0.0,
+        prices=np.zeros(len(R)),
+        weights=weights,
+        status=status,
+        names=names,
+        certificate=certificate,
+        n_iter=n_iter,
+        pair_weights=pair_weights,
+    )
