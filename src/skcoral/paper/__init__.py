@@ -1,0 +1,29 @@
+"""The paper's numbers as data, their reproduction, its protocol and its figure."""
+
+from skcoral.paper.baseline import ProtocolComparison, compare_with_protocol
+from skcoral.paper.figure import draw_interactive, draw_static, wine_geometry
+from skcoral.paper.geometry import Geometry, cap_geometry
+from skcoral.paper.numbers import TABLES, Cell, paper_numbers
+from skcoral.paper.protocol import ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.reproduction import Reproduction, Row, reproduce
+from skcoral.paper.verdicts import VERDICTS
+
+__all__ = [
+    "TABLES",
+    "VERDICTS",
+    "Cell",
+    "Geometry",
+    "ProtocolComparison",
+    "ProtocolRun",
+    "Reproduction",
+    "Row",
+    "cap_geometry",
+    "compare_with_protocol",
+    "draw_interactive",
+    "draw_static",
+    "paper_numbers",
+    "protocol_primal",
+    "protocol_threshold",
+    "reproduce",
+    "wine_geometry",
+]

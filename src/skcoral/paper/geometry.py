@@ -1,7 +1,7 @@
 """The numbers behind the paper's Figure 1, for any system of three variables.
 
-Column j of ``T`` lies on the ellipsoid ``tᵀRt = 1``; its floor cuts out a cap. Under ``w = R^{1/2}t``
-the ellipsoid is the unit sphere and the cap a round one about ``a_j = R^{1/2}e_j``; the chosen
+Column j of ``T`` lies on the ellipsoid ``tᵀRt = 1``; its floor cuts out a cap. Under
+``w = R^{1/2}t`` the ellipsoid is the unit sphere and the cap a round one about ``a_j = R^{1/2}e_j``; the chosen
 frame is as orthogonal as the caps allow; ``c_j = Rt_j`` are the correlations with the variables.
 """
 
@@ -104,7 +104,7 @@ def cap_geometry(
     matrix = np.asarray(R, dtype=np.float64)
     if matrix.shape != (3, 3):
         raise InvalidArgumentError(
-            f"the figure is about three variables; the matrix is {' × '.join(map(str, matrix.shape))}."
+            f"the figure is about three variables; the matrix has shape {matrix.shape}."
         )
     solution = decorrelate(matrix, rho_min)
     values, vectors = np.linalg.eigh(matrix)
@@ -146,7 +146,11 @@ def _polar_mesh(basis: Array, down: Array, around: Array) -> Array:
     """Unit vectors at angle ``down`` from the basis' last column and ``around`` it."""
     sine, cosine = np.sin(down)[:, None], np.cos(down)[:, None]
     local = np.stack(
-        [sine * np.cos(around), sine * np.sin(around), np.broadcast_to(cosine, (down.size, around.size))]
+        [
+            sine * np.cos(around),
+            sine * np.sin(around),
+            np.broadcast_to(cosine, (down.size, around.size)),
+        ]
     )
     return np.einsum("ab,bij->aij", basis, local)
 

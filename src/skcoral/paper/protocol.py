@@ -137,9 +137,7 @@ def protocol_primal(
     return _run("primal", one, n_starts, random_state)
 
 
-def protocol_threshold(
-    R: ArrayLike, *, n_starts: int = 100, random_state: int = 0
-) -> ProtocolRun:
+def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int = 0) -> ProtocolRun:
     """Maximise the common fidelity over the orthogonal group as the paper does.
 
     Parameters

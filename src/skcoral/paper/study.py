@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.api import decorrelate, maximize_fidelity, threshold
-from skcoral.baselines import Baseline, pca, sparse_pca
+from skcoral.baselines import Baseline, pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exact.bounds import SubsetBound, subset_bound
 from skcoral.results import Decorrelation, Threshold
@@ -115,7 +115,7 @@ class Study:
     def sparse_pca(self, name: str, alpha: float) -> Any:
         """Return sparse PCA on the paper's own sample."""
         return self._once(
-            ("sparse", name, alpha), lambda: sparse_pca(self.matrix(name), alpha=alpha)
+            ("sparse", name, alpha), lambda: _sparse_pca(self.matrix(name), alpha=alpha)
         )
 
     def frontier_seconds(self, name: str) -> float:

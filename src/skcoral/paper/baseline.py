@@ -1,0 +1,114 @@
+"""The paper's protocol beside this package: time, and how many starts end in a worse optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from skcoral.api import decorrelate, threshold
+from skcoral.paper.protocol import ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.study import Study
+
+#: System and floor (None: the threshold itself) of each problem that is compared.
+PROBLEMS = (
+    ("wine", 0.85),
+    ("wine", None),
+    ("wdi", 0.85),
+    ("wdi", None),
+    ("p18", 0.99),
+    ("p50", 0.99),
+    ("p50", None),
+)
+
+
+@dataclass(frozen=True)
+class ProtocolComparison:
+    """One problem solved by the paper's protocol and by this package.
+
+    Attributes
+    ----------
+    system, problem : str
+        What was solved.
+    n_starts : int
+        Random starts of the protocol.
+    best : float
+        The protocol's best feasible value: D2, or the least fidelity.
+    ours, gap : float
+        This package's value and its proved gap.
+    share_worse : float
+        Share of the protocol's starts that end more than 1 % worse than ours, or infeasible.
+    share_other_component : float
+        For the threshold: share of starts in the component of the orthogonal group that does not
+        contain our solution; they cannot leave it. NaN otherwise.
+    typical_ratio : float
+        Median of (end / ours) over the starts that end worse; NaN if none does.
+    worst_violation : float
+        By how much the protocol's best solution misses a floor at most.
+    seconds, our_seconds : float
+        All starts together, and one solve of ours.
+    """
+
+    system: str
+    problem: str
+    n_starts: int
+    best: float
+    ours: float
+    gap: float
+    share_worse: float
+    share_other_component: float
+    typical_ratio: float
+    worst_violation: float
+    seconds: float
+    our_seconds: float
+
+
+def compare_with_protocol(
+    study: Study, *, n_starts: int = 100, random_state: int = 0
+) -> tuple[ProtocolComparison, ...]:
+    """Run the paper's protocol on a selection of its problems and compare."""
+    return tuple(_compare(study, n_starts, random_state))
+
+
+def _compare(study: Study, n_starts: int, random_state: int) -> Iterator[ProtocolComparison]:
+    for system, rho_min in PROBLEMS:
+        R = study.matrix(system)
+        start = perf_counter()
+        if rho_min is None:
+            bound = threshold(R)
+            ours, gap, T = bound.lower, bound.gap, bound.T
+        else:
+            found = decorrelate(R, rho_min)
+            ours, gap, T = found.objective, found.gap, found.T
+        our_seconds = perf_counter() - start
+        settings = {"n_starts": n_starts, "random_state": random_state}
+        if rho_min is None:
+            run = protocol_threshold(R, **settings)
+        else:
+            run = protocol_primal(R, rho_min, **settings)
+        # R^{-1/2} has a positive determinant, so T and Q = R^{1/2}T lie on the same side.
+        other = (
+            np.mean(run.determinants != np.sign(np.linalg.det(T))) if rho_min is None else np.nan
+        )
+        yield ProtocolComparison(
+            system=system,
+            problem="threshold ρ★" if rho_min is None else f"D2 at ρ_min = {rho_min:g}",
+            n_starts=n_starts,
+            best=run.best,
+            ours=ours,
+            gap=gap,
+            share_worse=run.share_worse(ours),
+            share_other_component=float(other),
+            typical_ratio=_typical_ratio(run, ours),
+            worst_violation=float(run.violations[np.abs(run.values - run.best).argmin()]),
+            seconds=run.seconds,
+            our_seconds=our_seconds,
+        )
+
+
+def _typical_ratio(run: ProtocolRun, ours: float) -> float:
+    ratio = run.values / ours
+    worse = ratio > 1.01 if run.problem == "primal" else ratio < 0.99
+    return float(np.median(ratio[worse])) if worse.any() else float("nan")

@@ -1,0 +1,172 @@
+"""The paper beside this package, cell by cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.paper.baseline import ProtocolComparison, compare_with_protocol
+from skcoral.paper.numbers import TABLES, Cell, paper_numbers
+from skcoral.paper.quantities import QUANTITIES
+from skcoral.paper.study import Study
+from skcoral.paper.verdicts import VERDICTS, judge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the paper and what this package computes for it.
+
+    Attributes
+    ----------
+    table, row, column : str
+        Where the paper has it.
+    paper : str
+        As printed.
+    ours : float or str
+        Computed now.
+    difference : float or None
+        ``ours`` minus the printed number; None for words.
+    verdict : str
+        One of :data:`skcoral.paper.VERDICTS`.
+    gap : float or None
+        Width of the proved interval that the value's optimum lies in; None where nothing was
+        optimised.
+    why : str
+        One line: the reason for a difference, or what is worth knowing about an agreement.
+    unit : float
+        One unit of the last printed digit; NaN for words.
+    """
+
+    table: str
+    row: str
+    column: str
+    paper: str
+    ours: float | str
+    difference: float | None
+    verdict: str
+    gap: float | None
+    why: str
+    unit: float
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All rows of a comparison, and how long it took.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        In the order of the paper.
+    protocol : tuple of ProtocolComparison
+        The paper's own protocol beside ours; empty unless asked for.
+    seconds : float
+        Wall-clock time of the whole comparison.
+    """
+
+    rows: tuple[Row, ...]
+    protocol: tuple[ProtocolComparison, ...]
+    seconds: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells got each verdict."""
+        found = Counter(row.verdict for row in self.rows)
+        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per cell as a pandas table."""
+        import pandas as pd
+
+        fields = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
+        return pd.DataFrame(
+            [[getattr(row, name) for name in fields] for row in self.rows], columns=list(fields)
+        )
+
+    def to_markdown(self) -> str:
+        """Return the comparison as a Markdown document."""
+        from skcoral.paper.render import to_markdown
+
+        return to_markdown(self)
+
+    def to_html(self) -> str:
+        """Return the comparison as one self-contained HTML page."""
+        from skcoral.paper.render import to_html
+
+        return to_html(self)
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        return f"Reproduction({len(self.rows)} cells: {verdicts}; {self.seconds:.1f} s)"
+
+
+def reproduce(
+    table: str = "all",
+    *,
+    protocol: bool = False,
+    n_starts: int = 100,
+    random_state: int = 0,
+) -> Reproduction:
+    """Recompute the paper's numbers and put them side by side.
+
+    Parameters
+    ----------
+    table : str, default="all"
+        Label of one of the paper's tables, "text" for the figures in its text, "timings", or
+        "all".
+    protocol : bool, default=False
+        Also run the paper's own protocol (augmented Lagrangian, random starts) and count how many
+        of its starts end in a worse optimum; this takes minutes.
+    n_starts : int, default=100
+        Starts of the support-restricted problems and of the protocol.
+    random_state : int, default=0
+        Seed of these starts.
+
+    Returns
+    -------
+    Reproduction
+        Rows with ``paper``, ``ours``, ``difference``, ``verdict``, ``gap`` and ``why``.
+
+    Examples
+    --------
+    >>> from skcoral.paper import reproduce
+    >>> result = reproduce("rho-star")
+    >>> result.counts
+    {'equal to printed digits': 30}
+    """
+    if table != "all" and table not in TABLES:
+        raise InvalidArgumentError(
+            f"the paper has no table {table!r}; choose one of all, {', '.join(TABLES)}."
+        )
+    start = perf_counter()
+    study = Study(n_starts=n_starts, random_state=random_state)
+    rows = tuple(_row(study, cell) for cell in paper_numbers() if table in ("all", cell.table))
+    compared = (
+        compare_with_protocol(study, n_starts=n_starts, random_state=random_state)
+        if protocol
+        else ()
+    )
+    return Reproduction(rows, compared, perf_counter() - start)
+
+
+def _row(study: Study, cell: Cell) -> Row:
+    finding = QUANTITIES[cell.quantity](study, cell.args)
+    verdict, why = judge(study, cell, finding)
+    numeric = cell.value is not None and not isinstance(finding.ours, str)
+    return Row(
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        paper=cell.printed,
+        ours=finding.ours,
+        difference=float(finding.ours) - float(cell.printed) if numeric else None,
+        verdict=verdict,
+        gap=finding.gap,
+        why=why,
+        unit=cell.unit if numeric else float("nan"),
+    )

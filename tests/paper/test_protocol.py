@@ -1,0 +1,123 @@
+"""The paper's protocol: right derivatives, known optima, and the failures it is known for."""
+
+import numpy as np
+import pytest
+
+from skcoral.datasets import load_wine, make_system
+from skcoral.paper._trust_region import Manifold, minimise
+from skcoral.paper.protocol import VIOLATION, ProtocolRun, protocol_primal, protocol_threshold
+
+
+def point(manifold, rng, extra):
+    raw = np.concatenate([rng.normal(size=manifold.p**2), rng.normal(size=extra)])
+    return manifold.retract(np.zeros_like(raw), raw)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_manifold_geometry(orthogonal):
+    rng = np.random.default_rng(0)
+    manifold = Manifold(5, orthogonal)
+    x = point(manifold, rng, 2)
+    W = x[:25].reshape(5, 5)
+    gram = W.T @ W
+    assert np.allclose(gram if orthogonal else np.diag(gram), np.eye(5) if orthogonal else 1.0)
+    u = rng.normal(size=27)
+    v = manifold.project(x, u)
+    assert np.allclose(manifold.project(x, v), v, atol=1e-14)
+    assert abs((u - v) @ manifold.project(x, rng.normal(size=27))) < 1e-13
+    # To second order the retraction leaves the straight line only along the normal.
+    for h in (1e-3, 1e-4):
+        away = manifold.project(x, manifold.retract(x, h * v) - x - h * v)
+        assert np.linalg.norm(away) < 50 * h**3
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_riemannian_hessian_against_differences(orthogonal):
+    rng = np.random.default_rng(1)
+    manifold = Manifold(4, orthogonal)
+    M = rng.normal(size=(17, 17))
+    M = M + M.T
+
+    def value(x):
+        return x @ M @ x / 2
+
+    x = point(manifold, rng, 1)
+    v = manifold.project(x, rng.normal(size=17))
+    h = 1e-4
+    steps = [value(manifold.retract(x, s * h * v)) for s in (-1, 0, 1)]
+    numeric = (steps[0] - 2 * steps[1] + steps[2]) / h**2
+    product = manifold.hessian(x, M @ x, M @ v, v)
+    assert v @ product == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+def test_trust_region_finds_the_polar_factor_or_the_columns(orthogonal):
+    rng = np.random.default_rng(2)
+    C = rng.normal(size=(6, 6))
+    if np.linalg.det(C) < 0:
+        C[:, 0] *= -1
+    flat = C.ravel()
+    x = minimise(
+        Manifold(6, orthogonal),
+        lambda x: (-float(flat @ x), -flat, np.zeros_like),
+        np.eye(6).ravel(),
+        tol=1e-9,
+        max_iter=300,
+    )
+    left, _, right = np.linalg.svd(C)
+    best = left @ right if orthogonal else C / np.linalg.norm(C, axis=0)
+    assert np.allclose(x.reshape(6, 6), best, atol=1e-7)
+
+
+def test_two_variables_have_a_closed_form():
+    r = 0.6
+    R = np.array([[1.0, r], [r, 1.0]])
+    star = (np.sqrt(1 + r) + np.sqrt(1 - r)) / 2
+    run = protocol_threshold(R, n_starts=8)
+    assert run.best == pytest.approx(star, abs=2e-4)
+    assert run.best <= star + 1e-12
+    # Two caps of angular radius acos ρ leave the sources' own angle acos r by 2 acos ρ at most.
+    rho = 0.97
+    residual = np.cos(np.arccos(r) + 2 * np.arccos(rho))
+    run = protocol_primal(R, rho, n_starts=3)
+    relaxed = np.cos(np.arccos(r) + 2 * np.arccos(rho - VIOLATION))
+    assert relaxed**2 <= run.best <= residual**2 + 1e-9
+
+
+def test_floors_are_met_within_the_papers_tolerance():
+    run = protocol_primal(make_system(6), 0.99, n_starts=4)
+    assert run.feasible.all()
+    assert run.violations.max() < VIOLATION
+    assert (run.violations > 0).any()
+
+
+def test_wine_starts_end_in_worse_optima():
+    R = load_wine().correlation
+    run = protocol_primal(R, 0.85, n_starts=20)
+    assert run.feasible.all()
+    certified = 0.02208413
+    assert run.best == pytest.approx(certified, rel=0.01)
+    worse = run.values[run.values > 1.01 * run.best]
+    assert 0.2 <= len(worse) / 20 <= 0.8
+    assert worse.min() / run.best > 10
+    assert run.share_worse(certified) == len(worse) / 20
+
+
+def test_wine_threshold_starts_stay_in_their_component():
+    run = protocol_threshold(load_wine().correlation, n_starts=16)
+    assert run.best == pytest.approx(0.8262309, abs=2e-4)
+    assert run.best <= 0.8262309 + 1e-7
+    other = run.determinants < 0
+    assert 3 <= other.sum() <= 13
+    assert run.values[other].max() < 0.80
+
+
+def test_same_seed_same_bits():
+    first, second = (protocol_threshold(make_system(4), n_starts=3, random_state=7) for _ in "ab")
+    assert np.array_equal(first.values, second.values)
+
+
+def test_run_without_a_feasible_end():
+    run = ProtocolRun("primal", np.array([1.0]), np.array([0.1]), np.array([np.nan]), 0.0)
+    assert np.isnan(run.best)
+    assert run.share_worse(1.0) == 1.0
