@@ -1,0 +1,6 @@
+"""The trade-off: floors above the threshold, budgets, and the frontier, each with its certificate."""
+
+from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.solver import solve_tradeoff
+
+__all__ = ["dual_bound", "solve_tradeoff"]

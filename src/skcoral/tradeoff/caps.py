@@ -1,0 +1,52 @@
+"""Points that really are feasible: unit variance, and every fidelity at or above its floor.
+
+Column j of a feasible ``T`` lies on the unit sphere of the metric ``R``, on the cap of directions
+whose correlation with variable j is at least ``ρ_j``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._linalg import gram_defect
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def on_caps(R: Array, T: Array, floors: Array, pinned: NDArray[np.bool_]) -> Array:
+    """Scale the columns of ``T`` to unit variance and move them onto their caps.
+
+    A column below its floor is turned towards its source until it lies on the rim of the cap; so is
+    a ``pinned`` one from inside (its floor binds, and the rim is where the optimum is). The other
+    columns keep their direction.
+    """
+    T = T / np.sqrt(1.0 + np.diag(gram_defect(R, T)))
+    f = np.einsum("ji,ij->j", R, T)
+    # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
+    room = 4 * _EPS * np.einsum("ji,ij->j", np.abs(R), np.abs(T))
+    target = np.minimum(floors + room, 1.0)
+    for j in np.flatnonzero(pinned | (f < target)):
+        if target[j] >= 1.0:
+            T[:, j] = 0.0
+            T[j, j] = 1.0
+            continue
+        away = T[:, j].copy()
+        away[j] -= f[j]
+        length = np.sqrt(max(1.0 - f[j] ** 2, 0.0))
+        if length < 1e-7:
+            length = np.sqrt(max(float(away @ (R @ away)), 0.0))
+        if length == 0.0:
+            continue
+        T[:, j] = away * (np.sqrt(1.0 - target[j] ** 2) / length)
+        T[j, j] += target[j]
+    return T
+
+
+def correlation_of(R: Array, T: Array) -> Array:
+    """``TᵀRT`` to full accuracy."""
+    G = gram_defect(R, T)
+    G[np.diag_indices_from(G)] += 1.0
+    return G

@@ -1,0 +1,156 @@
+"""The dual of the trade-off: a lower bound from any multipliers, and its derivatives.
+
+For **any** ``λ ≥ 0`` and ``H ≻ 0``, every transformation with unit variances and fidelities of at
+least ``ρ_j`` has
+
+    φ(off G) ≥ 2 ρᵀλ - tr H - φ*(off H) - tr(D_λ R D_λ H⁻¹)                                      (★)
+
+with φ the criterion and φ* its conjugate. At the best ``λ, H`` the two sides are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral._linalg import gram_defect
+from skcoral.exceptions import CertificateError
+from skcoral.results import Criterion
+from skcoral.tradeoff import criteria
+
+Array = NDArray[np.float64]
+
+
+def dual_bound(
+    R: Array,
+    floors: Array,
+    multipliers: Array,
+    H: Array,
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    *,
+    near: Array | None = None,
+) -> float:
+    """Evaluate the lower bound (★), valid for any ``multipliers ≥ 0`` and ``H ≻ 0``.
+
+    With ``Z = T H - D_λ``, ``G = TᵀRT`` and ``f = diag(RT)`` for an arbitrary ``T``, (★) is the same as
+
+        2 λᵀ(ρ - f) + ⟨G - I, H⟩ - φ*(off H) - tr(H⁻¹ Zᵀ R Z),
+
+    which does not lose its digits when λ is large (floors near one).
+
+    Parameters
+    ----------
+    R, floors : ndarray
+        The problem.
+    multipliers, H : ndarray
+        The dual point; ``-inf`` is returned where the conjugate is infinite.
+    criterion : {"squared", "worst", "absolute"}
+        What is bounded.
+    pair_weights : ndarray of shape (p, p), optional
+        Weights of the pairs.
+    near : ndarray of shape (p, p), optional
+        The ``T`` at which the formula is expanded, ``D_λ H⁻¹`` by default. It does not change the
+        bound, only its rounding.
+
+    Raises
+    ------
+    CertificateError
+        A multiplier is negative, or ``H`` is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.tradeoff.dual import dual_bound
+    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> H = np.array([[2.0, 0.5], [0.5, 2.0]])
+    >>> dual_bound(R, np.array([0.95, 0.95]), np.array([2.0, 2.0]), H) <= 0.64
+    True
+    """
+    if np.any(multipliers < 0):
+        raise CertificateError(
+            f"multipliers must not be negative, the least is {multipliers.min():.3g}."
+        )
+    try:
+        factor = sla.cho_factor(H, lower=True)
+    except sla.LinAlgError as error:
+        raise CertificateError("H is not positive definite, so it proves nothing.") from error
+    penalty = criteria.conjugate(criterion, H, pair_weights)
+    if not np.isfinite(penalty):
+        return -np.inf
+    T = sla.cho_solve(factor, np.diag(multipliers)).T if near is None else near
+    defect = gram_defect(R, T)
+    f = np.einsum("ji,ij->j", R, T)
+    Z = T @ H - np.diag(multipliers)
+    rest = float(np.sum((R @ Z) * sla.cho_solve(factor, Z.T).T))
+    return float(2 * multipliers @ (floors - f) + np.sum(defect * H) - penalty - rest)
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """A dual point with everything that its derivatives need.
+
+    ``B = H⁻¹``, ``T = D_λ B``, ``C = R T``, ``G = TᵀRT``; the fidelities are ``diag(C)``.
+    """
+
+    lam: Array
+    H: Array
+    B: Array
+    T: Array
+    C: Array
+    G: Array
+
+    @property
+    def fidelity(self) -> Array:
+        """The fidelities of ``T``."""
+        return np.diag(self.C).copy()
+
+
+def inverse(H: Array) -> tuple[Array, Array] | None:
+    """``H⁻¹`` and the Cholesky factor of ``H``, or None where ``H`` is not positive definite.
+
+    Cholesky keeps the small entries of a graded ``H`` accurate, as an eigendecomposition does not.
+    """
+    if not np.all(np.isfinite(H)):
+        return None
+    factor, info = sla.lapack.dpotrf(H, lower=1, clean=1)
+    if info != 0:
+        return None
+    half, info = sla.lapack.dtrtri(factor, lower=1)
+    if info != 0:
+        return None
+    return np.asarray(half.T @ half), np.asarray(factor)
+
+
+def dual_point(R: Array, root: Array, lam: Array, H: Array, B: Array) -> DualPoint:
+    """Build a :class:`DualPoint`; ``root`` is the Cholesky factor of ``R``, ``R = root rootᵀ``."""
+    T = lam[:, None] * B
+    # Through the factor: TᵀRT formed directly loses cond(R) digits, WᵀW only half of them.
+    W = root.T @ T
+    return DualPoint(lam=lam, H=H, B=B, T=T, C=root @ W, G=W.T @ W)
+
+
+def curvature(R: Array, point: DualPoint, tau: float) -> Callable[[Array], Array]:
+    """Second derivative in H, sign changed, of ``max_λ [2ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ] + τ log det H``.
+
+    One application takes three matrix products and one solve of size p.
+    """
+    B, C, G = point.B, point.C, point.G
+    K = R * B
+    if tau > 0:
+        K[np.diag_indices_from(K)] += 0.5 * tau / point.lam**2
+        G = G + 0.5 * tau * B
+    factor = sla.cho_factor(K, lower=True, check_finite=False)
+    Ct = np.ascontiguousarray(C.T)
+
+    def apply(V: Array) -> Array:
+        U = V @ B
+        d_lam = sla.cho_solve(factor, np.einsum("ki,ki->i", Ct, U), check_finite=False)
+        Y = G @ U - Ct @ (d_lam[:, None] * B)
+        return Y + Y.T
+
+    return apply

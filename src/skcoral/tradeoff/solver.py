@@ -1,0 +1,373 @@
+"""Floors above what exact decorrelation allows: the least residual correlation, with its proof."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.exact import exact_threshold
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.results import Certificate, Criterion, Decorrelation, Status
+from skcoral.tradeoff import criteria
+from skcoral.tradeoff.binding import Candidate, settle
+from skcoral.tradeoff.caps import correlation_of, on_caps
+from skcoral.tradeoff.dual import DualPoint, dual_bound
+from skcoral.tradeoff.interior import solve_interior
+from skcoral.tradeoff.smooth import best_start, solve_squared
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Callback = Callable[[int, float, float], object]
+
+OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
+
+_LIFT = 1e9  # how far the multipliers of such floors are taken towards infinity
+_TIE_BREAK = 2e-8  # most that the tie-break may add to the objective, relative to max(1, D2)
+_MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A feasible transformation with its dual point; the raw material of a result."""
+
+    T: Array
+    G: Array
+    fidelity: Array
+    objective: float
+    lower_bound: float
+    lam: Array
+    H: Array
+    binding: NDArray[np.bool_]
+    n_iter: int
+
+    @property
+    def certified(self) -> bool:
+        """Whether the gap is closed as far as the word "optimal" promises."""
+        return self.objective - self.lower_bound <= OPTIMAL_GAP * max(1.0, self.objective)
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Where a neighbouring problem ended: multipliers and H of all variables, and what bound."""
+
+    lam: Array
+    H: Array
+    binding: NDArray[np.bool_]
+
+
+def solve_tradeoff(
+    R: Array,
+    floors: Array,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    warm: Warm | None = None,
+) -> Decorrelation:
+    """Least residual correlation for floors that exact decorrelation cannot meet.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix, positive definite.
+    floors : ndarray of shape (p,)
+        The least fidelity of each variable, in [0, 1].
+    names : sequence of str
+        The variables.
+    criterion : {"squared", "worst", "absolute"}
+        What is minimised. For "worst", the answer has the least sum of squares among the optima.
+    pair_weights : ndarray of shape (p, p), optional
+        Weights of the pairs; zero means that a pair does not matter.
+    tol : float
+        Gap to aim at, relative to ``max(1, objective)``.
+    max_iter : int
+        Largest number of Newton steps.
+    callback : callable, optional
+        Called as ``callback(iteration, objective, lower_bound)`` after each step.
+    warm : Warm, optional
+        Start from the solution of a neighbouring problem.
+
+    Returns
+    -------
+    Decorrelation
+
+    Warns
+    -----
+    NotCertifiedWarning
+        The gap could not be closed; the answer is feasible all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.tradeoff import solve_tradeoff
+    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> answer = solve_tradeoff(R, np.array([0.95, 0.95]), names=["a", "b"], criterion="worst")
+    >>> answer.status
+    'optimal'
+    >>> round(answer.objective, 6)  # cos(arccos 0.8 + 2 arccos 0.95)
+    0.288079
+    """
+    solved = solve_floors(
+        R,
+        floors,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        tol=tol,
+        max_iter=max_iter,
+        callback=callback,
+        warm=warm,
+    )
+    return as_result(
+        solved,
+        floors,
+        names=names,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        max_iter=max_iter,
+    )
+
+
+def solve_floors(
+    R: Array,
+    floors: Array,
+    *,
+    criterion: Criterion,
+    pair_weights: Array | None,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+    warm: Warm | None = None,
+) -> Solved:
+    """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
+    omega = criteria.pair_matrix(pair_weights, len(R))
+    top = float(omega.max(initial=0.0))
+    if top == 0.0:
+        return _nothing_counts(R, floors, tol, max_iter)
+    omega = omega / top
+    active = np.flatnonzero(floors > 0)
+    block = np.ix_(active, active)
+    pairs = omega[block][np.triu_indices(len(active), 1)]
+    report = _reporter(R[block], floors[active], criterion, omega[block], top, callback)
+    mild = float(pairs.min(initial=1.0)) >= _MILD and bool(np.all(floors < 1.0))
+    if np.all(floors[active] >= 1.0):
+        candidate = _at_sources(R, floors, criterion, omega)
+    elif criterion == "squared" and mild:
+        candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
+    else:
+        candidate = _interior(R, floors, omega, criterion, tol, max_iter, report)
+    return _finish(R, floors, candidate, criterion, omega, top)
+
+
+def _smooth(
+    R: Array,
+    floors: Array,
+    omega: Array,
+    tol: float,
+    max_iter: int,
+    warm: Warm | None,
+    report: Callable[[DualPoint], object] | None,
+) -> Candidate:
+    active = np.flatnonzero(floors > 0)
+    block = np.ix_(active, active)
+    guesses = [active]
+    if warm is not None:
+        H, lam = warm.H[block], warm.lam[active]
+        guesses.insert(0, np.flatnonzero(warm.binding))
+    else:
+        weights = exact_threshold(R, floors).weights[active]
+        H, lam = best_start(R[block], floors[active], omega[block], weights)
+        if np.any(weights == 0):
+            guesses.insert(0, active[weights > 0])
+    return solve_squared(
+        R,
+        floors,
+        omega,
+        H,
+        lam,
+        guesses=guesses,
+        goal=min(1e-3 * tol, 1e-12),
+        max_iter=max_iter,
+        report=report,
+    )
+
+
+def _interior(
+    R: Array,
+    floors: Array,
+    omega: Array,
+    criterion: Criterion,
+    tol: float,
+    max_iter: int,
+    report: Callable[[DualPoint], object] | None,
+) -> Candidate:
+    active = np.flatnonzero(floors > 0)
+    block = np.ix_(active, active)
+    kappa = _TIE_BREAK / max(1.0, criteria.value("squared", R))
+    pairs = omega[block][np.triu_indices(len(active), 1)]
+    tied = criterion == "worst" or bool(np.any(pairs < _MILD))
+    # The tie-break is only as sharp as complementarity is small against it.
+    goal = min(tol / len(active) ** 2, 1e-5 * kappa if tied else 1e-11)
+    solution = solve_interior(
+        R[block],
+        floors[active],
+        omega[block],
+        criterion,
+        kappa=kappa,
+        goal=goal,
+        max_iter=max_iter,
+        report=report,
+    )
+    point = solution.point
+    free = floors[active] < 1.0
+    spread = float(np.abs(criteria.off(point.H)).max(initial=0.0))
+    scale = kappa if tied else max(float(point.lam[free].max()), spread)
+    inner = np.flatnonzero(~free | (point.lam > solution.z * scale))
+    inside = np.ix_(inner, inner)
+    T = point.lam[inner][:, None] * np.linalg.inv(point.H[inside])
+    return settle(
+        R, floors, active[inner], point.lam[inner], point.H[inside], T, solution.n_iter
+    )
+
+
+def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solved:
+    """All pair weights are zero: the objective is zero, and ties go to the least sum of squares."""
+    p = len(R)
+    plain = solve_floors(
+        R, floors, criterion="squared", pair_weights=None, tol=tol, max_iter=max_iter
+    )
+    H = 1e-15 * np.eye(p)
+    return replace(plain, objective=0.0, lower_bound=-1e-15 * p, lam=np.zeros(p), H=H)
+
+
+def _finish(
+    R: Array, floors: Array, candidate: Candidate, criterion: Criterion, omega: Array, top: float
+) -> Solved:
+    """Make the candidate feasible to the last digit, and evaluate both sides of the certificate."""
+    T = on_caps(R, candidate.T, floors, candidate.binding)
+    G = correlation_of(R, T)
+    H = criteria.admissible(criterion, candidate.H, omega)
+    lam = candidate.lam
+    ones = floors >= 1.0
+    lam = np.where(ones, lam + _LIFT, lam)
+    H = H + np.diag(np.where(ones, _LIFT, 0.0))
+    bound = dual_bound(R, floors, lam, H, criterion, omega, near=T)
+    return Solved(
+        T=T,
+        G=G,
+        fidelity=np.einsum("ji,ij->j", R, T),
+        objective=top * criteria.value(criterion, G, omega),
+        lower_bound=top * bound,
+        lam=top * lam,
+        H=top * H,
+        binding=candidate.binding,
+        n_iter=candidate.n_iter,
+    )
+
+
+def _at_sources(R: Array, floors: Array, criterion: Criterion, omega: Array) -> Candidate:
+    """Every floor is one or zero: outputs are sources, the others are completed exactly.
+
+    The bound tends to the objective as the multipliers grow, ``λ = s`` and ``H = s I + K`` with K a
+    subgradient of the criterion at R. What grows is added at the end.
+    """
+    members = np.flatnonzero(floors >= 1.0)
+    block = np.ix_(members, members)
+    m = len(members)
+    residual, weights = criteria.off(R[block]), omega[block]
+    if criterion == "squared":
+        K = weights * residual
+    elif criterion == "absolute":
+        K = 0.5 * weights * np.sign(residual)
+    else:
+        K = np.zeros((m, m))
+        i, j = np.unravel_index(int(np.argmax(weights * np.abs(residual))), (m, m))
+        K[i, j] = K[j, i] = 0.5 * weights[i, j] * np.sign(residual[i, j])
+    size = np.abs(K).sum(axis=1)
+    return settle(R, floors, members, size, K + np.diag(size + 1e-15), np.eye(m), 0)
+
+
+def as_result(
+    solved: Solved,
+    floors: Array,
+    *,
+    names: Sequence[str],
+    criterion: Criterion,
+    pair_weights: Array | None,
+    max_iter: int,
+    stacklevel: int = 3,
+) -> Decorrelation:
+    """Judge what was solved, and warn where the gap is open."""
+    status: Status = "optimal"
+    if not solved.certified:
+        status = "not_converged" if solved.n_iter >= max_iter else "best_found"
+        warnings.warn(
+            f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
+            f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
+            f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
+            "a larger max_iter or a smaller tol may close it.",
+            NotCertifiedWarning,
+            stacklevel=stacklevel,
+        )
+    return Decorrelation(
+        T=solved.T,
+        correlation=solved.G,
+        fidelity=solved.fidelity,
+        rho_min=floors,
+        criterion=criterion,
+        objective=solved.objective,
+        lower_bound=solved.lower_bound,
+        prices=prices_of(solved, floors),
+        weights=solved.lam,
+        status=status,
+        names=tuple(names),
+        certificate=Certificate(
+            kind="tradeoff",
+            arrays={"multipliers": solved.lam, "H": solved.H},
+            info={"criterion": criterion},
+        ),
+        n_iter=solved.n_iter,
+        pair_weights=pair_weights,
+    )
+
+
+def prices_of(solved: Solved, floors: Array) -> Array:
+    """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
+
+    Near one the objective falls like the square root of ``1 - ρ_j``, so its slope has no bound.
+    """
+    prices = 2.0 * solved.lam
+    ones = floors >= 1.0
+    costs = np.max(np.abs(criteria.off(solved.H)), axis=1, initial=0.0) > 0
+    prices[ones] = np.where(costs[ones], np.inf, 0.0)
+    return prices
+
+
+def _reporter(
+    R: Array,
+    floors: Array,
+    criterion: Criterion,
+    omega: Array,
+    top: float,
+    callback: Callback | None,
+) -> Callable[[DualPoint], object] | None:
+    if callback is None:
+        return None
+    calls = 0
+
+    def report(point: DualPoint) -> None:
+        nonlocal calls
+        calls += 1
+        T = on_caps(R, point.T, floors, np.zeros(len(R), dtype=bool))
+        objective = criteria.value(criterion, correlation_of(R, T), omega)
+        lam = np.maximum(point.lam, 0.0)
+        H = criteria.admissible(criterion, point.H, omega)
+        callback(calls, top * objective, top * dual_bound(R, floors, lam, H, criterion, omega))
+
+    return report
