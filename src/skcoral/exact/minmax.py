@@ -108,7 +108,7 @@ def exact_threshold(
             T = _assemble(C, binding, rest, root, floors, completion, mix)
             break
         # The weights that refute the completion are a descent direction: they join the binding set.
-        push = (completion.weights - 1) * floors[rest]
+        push = completion.weights * floors[rest]
         joins = push > 0.03 * push.max()
         start = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins] / push.max()])
         members = np.concatenate([binding, rest[joins]])
