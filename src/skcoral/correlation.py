@@ -23,6 +23,8 @@ from .results import Array, read_only
 class CorrelationEstimate:
     """A correlation matrix with what is needed to standardise the rows it came from.
 
+    Functions that take a named correlation matrix take this object as it is.
+
     Attributes
     ----------
     R : ndarray of shape (p, p)
@@ -50,6 +52,15 @@ class CorrelationEstimate:
     def __post_init__(self) -> None:
         for name in ("R", "mean", "scale"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, under the attribute where data frames keep them."""
+        return self.names
+
+    def to_numpy(self) -> Array:
+        """Return the correlation matrix."""
+        return self.R
 
     @property
     def guarantee(self) -> str:

@@ -339,7 +339,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     n = len(rows)
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     table = estimate(Moments(column_names(reader)).update(rows, sample_weight=weights))
-    whole = api.threshold(table.named())
+    whole = api.threshold(table)
     Z = (rows - table.mean) / table.scale
     pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights
     first_order = -weights * pull / (2.0 * (weights.sum() - 1.0))
@@ -349,7 +349,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     for k, row in enumerate(chosen):
         kept = np.where(np.arange(n) == row, 0.0, weights)
         rest = Moments(table.names).update(rows, sample_weight=kept)
-        without[k] = api.threshold(estimate(rest).named()).value
+        without[k] = api.threshold(estimate(rest)).value
     order = np.argsort(-np.abs(without - whole.value), kind="stable")
     labels = tuple(X.index) if hasattr(X, "index") and not callable(X.index) else tuple(range(n))
     return Influence(whole.value, labels, first_order, chosen[order], without[order])

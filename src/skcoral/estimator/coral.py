@@ -115,7 +115,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     certificate_ : Certificate
         The numbers that prove it; see :mod:`skcoral.certificates`.
     n_iter_ : int
-        Newton steps taken.
+        Newton steps taken, for the threshold and the transformation together.
     moments_ : Moments
         Count, mean and co-moment of the rows seen.
     n_samples_seen_ : int
@@ -396,7 +396,6 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return estimate(self.moments_, shrinkage=check_shrinkage(self.shrinkage))
 
     def _solve(self, table: CorrelationEstimate) -> None:
-        R = table.named()
         settings = {
             "criterion": self.criterion,
             "pair_weights": self.pair_weights,
@@ -405,13 +404,17 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             "max_iter": self.max_iter,
         }
         if self.budget is not None:
-            result = api.maximize_fidelity(R, self.budget, **settings)
+            result = api.maximize_fidelity(table, self.budget, **settings)
         else:
             result = api.decorrelate(
-                R, self.rho_min, support=self.support, random_state=self.random_state, **settings
+                table,
+                self.rho_min,
+                support=self.support,
+                random_state=self.random_state,
+                **settings,
             )
         details = {**result.details, "guarantee": table.guarantee}
-        self._store(table, replace(result, details=details), api.threshold(R))
+        self._store(table, replace(result, details=details), api.threshold(table))
 
     def _store(self, table: CorrelationEstimate, result, threshold) -> None:
         self.estimate_ = table
@@ -420,7 +423,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.correlation_, self.mean_, self.scale_ = table.R, table.mean, table.scale
         self.shrinkage_ = table.shrinkage
         self.T_, self.fidelity_, self.prices_ = result.T, result.fidelity, result.prices
-        self.certificate_, self.n_iter_ = result.certificate, result.n_iter
+        self.certificate_ = result.certificate
+        self.n_iter_ = threshold.n_iter + result.n_iter
         components = (result.T / table.scale[:, None]).T
         if self.output_scale == "original":
             components *= table.scale[:, None]

@@ -1,0 +1,215 @@
+"""What happens on other rows: hold-out by hand, intervals that cover, derivatives that match."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import ShuffleSplit
+
+from skcoral import CORAL, threshold
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.stability import bootstrap, holdout, influence
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+def rho(X, weights=None):
+    """ρ★ of a table, by NumPy's own weighted covariance."""
+    C = np.cov(np.asarray(X).T, aweights=weights)
+    d = np.sqrt(np.diag(C))
+    return threshold(C / np.outer(d, d), tol=1e-10).value
+
+
+# --- hold-out --------------------------------------------------------------------------------
+
+
+def test_holdout_by_hand(wine):
+    splits = list(ShuffleSplit(3, test_size=0.4, random_state=1).split(wine))
+    report = holdout(CORAL(0.7), wine, cv=splits)
+    for fold, (train, test) in enumerate(splits):
+        coral = CORAL(0.7).fit(wine.iloc[train])
+        for rows, fidelity, residual, criterion in (
+            (train, report.fidelity_fitted, report.residual_fitted, report.criterion_fitted),
+            (test, report.fidelity_new, report.residual_new, report.criterion_new),
+        ):
+            X = wine.iloc[rows].to_numpy()
+            Y = coral.transform(wine.iloc[rows])
+            by_hand = [np.corrcoef(X[:, j], Y[:, j])[0, 1] for j in range(13)]
+            np.testing.assert_allclose(fidelity[fold], by_hand, atol=1e-9)
+            E = np.abs(np.corrcoef(Y.T) - np.eye(13))
+            np.testing.assert_allclose(residual[fold], E.max(axis=0), atol=1e-8)
+            assert criterion[fold] == pytest.approx(0.5 * (E**2).sum(), abs=1e-8)
+    frame = report.to_frame()
+    assert list(frame.index) == list(wine.columns)
+    np.testing.assert_allclose(frame["fidelity_new"], report.fidelity_new.mean(axis=0))
+    np.testing.assert_allclose(frame["residual_new_worst"], report.residual_new.max(axis=0))
+    assert "folds=3" in repr(report)
+
+
+def test_the_guarantee_holds_on_the_rows_fitted_and_wavers_on_others(wine):
+    report = holdout(CORAL(0.8), wine)
+    assert report.fidelity_fitted.min() >= 0.8 - 1e-9
+    assert report.criterion_fitted.max() < 1e-12
+    assert report.criterion_new.min() > 0.1
+    assert report.fidelity_new.min() < 0.8
+
+
+def test_a_sorted_table_is_dealt_at_random():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3))
+    X = X[np.argsort(X[:, 0])]
+    report = holdout(CORAL(), X, cv=4)
+    assert report.fidelity_new.min() > 0.6
+
+
+def test_holdout_with_composites(wine):
+    X = wine.iloc[:, :4]
+    B = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    report = holdout(CORAL(anchors=B), X)
+    assert report.fidelity_fitted.shape == (5, 2)
+    assert report.fidelity_fitted.min() > 0.5
+
+
+@pytest.mark.parametrize("cv", [1, 0, -3])
+def test_holdout_needs_two_folds(wine, cv):
+    with pytest.raises(InvalidArgumentError, match="cv"):
+        holdout(CORAL(), wine, cv=cv)
+
+
+# --- bootstrap -------------------------------------------------------------------------------
+
+
+def test_bootstrap_replicates_are_refits(wine):
+    seen = []
+    report = bootstrap(wine, n_boot=12, random_state=5, callback=lambda *a: seen.append(a))
+    assert seen == [(i, 12) for i in range(1, 13)]
+    seeds = np.random.SeedSequence(5).spawn(12)
+    for seed, value in zip(seeds, report.threshold_samples, strict=True):
+        counts = np.random.default_rng(seed).multinomial(178, np.full(178, 1 / 178))
+        assert value == pytest.approx(rho(np.repeat(wine.to_numpy(), counts, axis=0)), abs=1e-8)
+    assert report.threshold == pytest.approx(0.8262309, abs=1e-7)
+    low, high = np.quantile(report.threshold_samples, [0.025, 0.975])
+    assert report.threshold_interval == (low, high)
+    assert report.fidelity_interval.shape == (2, 13)
+    frame = report.to_frame()
+    assert list(frame.index) == ["threshold", *wine.columns]
+    assert (frame["low"] <= frame["high"]).all()
+    assert report.n_failed == 0
+
+
+def test_bootstrap_does_not_depend_on_the_number_of_processes(wine):
+    one = bootstrap(wine, n_boot=6)
+    two = bootstrap(wine, n_boot=6, n_jobs=2)
+    np.testing.assert_array_equal(one.threshold_samples, two.threshold_samples)
+    np.testing.assert_array_equal(one.fidelity_samples, two.fidelity_samples)
+
+
+def test_bootstrap_of_another_estimator(wine):
+    report = bootstrap(wine, estimator=CORAL(0.7), n_boot=5)
+    assert report.fidelity_samples.min() >= 0.7 - 1e-9
+    np.testing.assert_allclose(report.fidelity, CORAL(0.7).fit(wine).fidelity_, atol=1e-9)
+
+
+def test_replicates_that_fail_are_counted():
+    X = np.random.default_rng(0).normal(size=(7, 4))
+    report = bootstrap(X, n_boot=40)
+    assert 0 < report.n_failed < 40
+    assert len(report.threshold_samples) == 40 - report.n_failed
+    assert f"{report.n_failed} failed" in repr(report)
+    with pytest.raises(InvalidTableError, match="None of 20"):
+        bootstrap(np.random.default_rng(0).normal(size=(9, 8)), n_boot=20)
+
+
+def test_bad_arguments(wine):
+    with pytest.raises(InvalidArgumentError, match="n_boot"):
+        bootstrap(wine, n_boot=0)
+    with pytest.raises(InvalidArgumentError, match="confidence"):
+        bootstrap(wine, confidence=95)
+
+
+# --- influence -------------------------------------------------------------------------------
+
+
+def degenerate_table():
+    """The threshold of this table is bound by two of its four columns only."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    X[:, 1] = 0.95 * X[:, 0] + 0.3 * X[:, 1]
+    return X
+
+
+@pytest.mark.parametrize("source", ["wine", "degenerate"])
+def test_first_order_is_the_derivative(wine, source):
+    X = wine.to_numpy() if source == "wine" else degenerate_table()
+    n = len(X)
+    report = influence(X, n_refits=0)
+    if source == "degenerate":
+        weights = CORAL().fit(X).threshold_.weights
+        assert 0 < np.count_nonzero(weights) < 4
+    h = 0.02
+    for i in (0, 7, n - 1, int(np.argmax(np.abs(report.first_order)))):
+        one = np.ones(n)
+        step = h * (np.arange(n) == i)
+        near = (rho(X, one + step) - rho(X, one - step)) / (2 * h)
+        far = (rho(X, one + 2 * step) - rho(X, one - 2 * step)) / (4 * h)
+        derivative = (4 * near - far) / 3
+        assert report.first_order[i] == pytest.approx(-derivative, abs=2e-8)
+
+
+def test_first_order_effects_sum_to_nothing(wine):
+    # multiplying all weights by one number leaves the correlations alone
+    report = influence(wine, n_refits=0)
+    assert abs(report.first_order.sum()) < 1e-9
+    assert np.abs(report.first_order).max() > 1e-4
+
+
+def test_weighted_rows_are_repeated_rows(wine):
+    counts = np.random.default_rng(0).integers(0, 3, size=178)
+    weighted = influence(wine, sample_weight=counts, n_refits=0)
+    repeated = influence(np.repeat(wine.to_numpy(), counts, axis=0), n_refits=0)
+    joined = np.zeros(178)
+    np.add.at(joined, np.repeat(np.arange(178), counts), repeated.first_order)
+    np.testing.assert_allclose(weighted.first_order, joined, atol=1e-8)
+
+
+def test_refits_are_leave_one_out(wine):
+    report = influence(wine, n_refits=4)
+    for i, value in zip(report.refitted, report.threshold_without, strict=True):
+        assert value == pytest.approx(rho(np.delete(wine.to_numpy(), i, axis=0)), abs=1e-8)
+    change = np.abs(report.threshold_without - report.threshold)
+    assert (np.diff(change) <= 0).all()
+    assert set(report.refitted) == set(np.argsort(-np.abs(report.first_order))[:4])
+
+
+def test_an_outlier_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    X[42] = [8.0, 8.0, -8.0]
+    frame = pd.DataFrame(X, index=[f"site {i}" for i in range(100)])
+    frame.columns = list("abc")
+    report = influence(frame, n_refits=3)
+    assert report.to_frame().index[0] == "site 42"
+    assert "site 42" in repr(report)
+
+
+WDI = Path(os.environ.get("SKCORAL_WDI_CSV", Path(__file__).parents[1] / "wdi_2019.csv"))
+
+
+@pytest.mark.skipif(not WDI.exists(), reason="needs the indicators as a CSV file (SKCORAL_WDI_CSV)")
+def test_the_world_development_indicators_hang_on_three_countries():
+    X = pd.read_csv(WDI).set_index("country").drop(columns="iso3")
+    report = influence(X)
+    assert report.threshold == pytest.approx(0.750852, abs=5e-7)
+    top = report.to_frame().iloc[:3]
+    assert [name.split(",")[0] for name in top.index] == [
+        "Central African Republic",
+        "Chad",
+        "Somalia",
+    ]
+    np.testing.assert_allclose(top["threshold_without"], [0.739606, 0.755347, 0.753808], atol=5e-7)
