@@ -59,7 +59,7 @@ def dependent_csv(tmp_path_factory) -> Path:
     np.savetxt(
         path,
         np.column_stack([a, b, c, a + b, np.full(40, 7.0)]),
-        fmt="%r",
+        fmt="%.17g",
         delimiter=",",
         header="a,b,c,total,same",
         comments="",

@@ -134,9 +134,9 @@ def test_weights_count_rows(answer, tmp_path):
     w = rng.integers(1, 4, size=40)
     header = "a,b,c,w"
     np.savetxt(tmp_path / "w.csv", np.column_stack([X, w]), delimiter=",", header=header,
-               comments="", fmt="%r")  # fmt: skip
+               comments="", fmt="%.17g")  # fmt: skip
     repeated = np.repeat(X, w, axis=0)
-    np.savetxt(tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="", fmt="%r")
+    np.savetxt(tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="", fmt="%.17g")
     _, weighted = answer("fit", tmp_path / "w.csv", "--weights", "w", "--rho-min", "0.99")
     _, plain = answer("fit", tmp_path / "r.csv", "--rho-min", "0.99")
     assert weighted["objective"] == pytest.approx(plain["objective"], rel=1e-7)
@@ -148,7 +148,7 @@ def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
     rng = np.random.default_rng(2)
     X = np.cumsum(rng.normal(size=(200, 4)), axis=1)
     path = tmp_path / "x.csv"
-    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%r")
+    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
     R = np.corrcoef(X.T)
     mask = np.abs(R) > 0.6
     rows = [f"{name},{','.join(map(str, line.astype(int)))}" for name, line in zip(names, mask)]  # noqa: B905
@@ -172,7 +172,7 @@ def test_fewer_rows_than_columns_needs_shrinkage(main, answer, tmp_path):
     X = np.random.default_rng(4).normal(size=(5, 8))
     path = tmp_path / "wide.csv"
     names = [f"v{j}" for j in range(8)]
-    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%r")
+    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
     status, _, err = main("fit", path)
     assert status == 3
     assert "shrinkage" in err

@@ -58,7 +58,7 @@ def table(
         grid.add_column(
             name,
             justify="left" if k == 0 else "right",
-            no_wrap=True,
+            no_wrap=k > 0,
             overflow="ellipsis",
             min_width=6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)]),
         )

@@ -303,7 +303,7 @@ def _report(options: FitOptions, loaded: Loaded, estimator: Any, X: Any, dropped
         facts = report.gather(
             estimator,
             X=rows,
-            title=loaded.table.label,
+            title=Path(loaded.table.label).name,
             command=options.command,
             notes=notes,
         )

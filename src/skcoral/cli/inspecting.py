@@ -24,7 +24,7 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     loaded = load(options)
     moments, dropped = gather(loaded)
     answer = _overview(loaded, moments, dropped)
-    constant = moments.constant_columns
+    constant = moments.constant_columns()
     varying = tuple(name for name in loaded.names if name not in set(constant))
     answer["constant"] = list(constant)
     if constant and len(varying) >= 2:

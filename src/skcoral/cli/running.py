@@ -48,7 +48,6 @@ class NotCertifiedError(Exception):
 def run(arguments: list[str]) -> int:
     """Run the command and turn every expected failure into two lines on standard error."""
     _prepare_streams()
-    sys.excepthook = _unexpected
     signal.signal(signal.SIGTERM, _terminate)
     as_json = "--json" in arguments
     from skcoral.cli.commands import app
@@ -57,6 +56,8 @@ def run(arguments: list[str]) -> int:
         # A command only reads its arguments and returns the work to do, so that failures of the
         # work do not pass through the parser, which has its own ideas about some of them.
         work = app(arguments, prog_name="coral", standalone_mode=False)
+        # Set here, because the parser sets its own.
+        sys.excepthook = _unexpected
         status = work() if callable(work) else work
         sys.stdout.flush()
     except _ParseError as error:

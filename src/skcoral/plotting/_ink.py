@@ -62,7 +62,7 @@ def labels(names: Sequence[str], limit: int = 28) -> list[str]:
 
 def label_size(p: int) -> float:
     """A type size at which ``p`` labels stand side by side in the default figure."""
-    return max(5.0, min(9.0, 10.5 - 0.09 * p))
+    return max(6.5, min(9.0, 10.0 - 0.06 * p))
 
 
 def finish(ax: Axes) -> None:

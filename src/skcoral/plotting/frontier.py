@@ -116,9 +116,14 @@ class FrontierDisplay:
         ax.axvline(self.threshold, color=_ink.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
         ax.text(
-            self.threshold, 1.02 * top, f"ρ★ = {self.threshold:.4f}", fontsize=9, ha="center",
-            va="bottom", color=_ink.INK,
-        )  # fmt: skip
+            self.threshold - 0.008,
+            1.02 * top,
+            f"ρ★ = {self.threshold:.4f}",
+            fontsize=9,
+            ha="right",
+            va="bottom",
+            color=_ink.INK,
+        )
         styles = {
             "ZCA-cor": ("D", _ink.ORANGE), "PCA": ("s", _ink.GREY), "identity": ("^", _ink.GREEN),
         }  # fmt: skip
@@ -129,7 +134,14 @@ class FrontierDisplay:
                 linewidths=1.5, label=name, zorder=4, clip_on=False,
             )  # fmt: skip
         if self.chosen is not None:
-            self._draw_chosen(ax, top)
+            x, y = self.chosen
+            ax.scatter(
+                [x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5
+            )
+            self._draw_price(ax, x, y, top)
+        else:
+            middle = 0.5 * (self.threshold + 1.0)
+            self._draw_price(ax, middle, float(np.interp(middle, rho, objective)), top)
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")
@@ -146,22 +158,28 @@ class FrontierDisplay:
         order = np.argsort(self.rho_min)
         return float(np.interp(rho, self.rho_min[order], self.slope[order]))
 
-    def _draw_chosen(self, ax: Axes, top: float) -> None:
-        assert self.chosen is not None
-        x, y = self.chosen
+    def _draw_price(self, ax: Axes, x: float, y: float, top: float) -> None:
+        """The tangent at a point of the curve: its slope is the price of the floor."""
         price = self.price_at(x)
         if price > 0:
-            reach = min(0.06, 0.25 * top / price, 1.0 - x) if x < 1 else 0.0
+            reach = min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
             ax.plot(
-                [x - reach, x + reach], [y - price * reach, y + price * reach],
-                color=_ink.YELLOW, linewidth=1.5, zorder=3.5,
-            )  # fmt: skip
-        ax.scatter([x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5)
+                [x - reach, x + reach],
+                [y - price * reach, y + price * reach],
+                color=_ink.YELLOW,
+                linewidth=1.5,
+                zorder=3.5,
+            )
         ax.annotate(
             f"floor {x:.3f}, residual {y:.4g}\nprice {price:.3g} per unit of floor",
-            (x, y), textcoords="offset points", xytext=(-10, 14), ha="right", fontsize=9,
+            (x, y),
+            textcoords="offset points",
+            xytext=(-12, 10),
+            ha="right",
+            fontsize=9,
             color=_ink.INK,
-        )  # fmt: skip
+            bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+        )
 
 
 def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:

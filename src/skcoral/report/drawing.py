@@ -99,23 +99,24 @@ def heat_map(
 ) -> str:
     """A matrix on a scale from ``-top`` to ``top``, rows and columns in the order given."""
     n, m = M.shape
-    label = 84.0
+    label = 92.0
     cell = max((WIDTH - label) / m, 9.5)
-    width, height = label + cell * m, label * 0.9 + cell * n
-    size = min(11.0, cell * 0.92)
-    y0 = label * 0.9
+    width, height = label + cell * m, label + cell * n
+    size = min(10.5, cell * 0.92)
+    fits = int((label - 6) / (0.6 * size))
+    y0 = label
     parts = []
     for j, name in enumerate(columns):
         x = label + (j + 0.5) * cell
         parts.append(
             f'<text class="name" font-size="{size:.1f}" transform="translate({x + size / 3:.1f} '
-            f'{y0 - 4:.1f}) rotate(-90)"><title>{clean(name)}</title>{clip(name, 13)}</text>'
+            f'{y0 - 4:.1f}) rotate(-90)"><title>{clean(name)}</title>{clip(name, fits)}</text>'
         )
     for i, name in enumerate(rows):
         y = y0 + (i + 0.5) * cell + size / 3
         parts.append(
             f'<text class="name" font-size="{size:.1f}" x="{label - 4}" y="{y:.1f}" '
-            f'text-anchor="end"><title>{clean(name)}</title>{clip(name, 14)}</text>'
+            f'text-anchor="end"><title>{clean(name)}</title>{clip(name, fits)}</text>'
         )
     if max(n, m) <= CELLS_UP_TO:
         parts.extend(_cells(M, rows, columns, top, label, y0, cell))
@@ -244,4 +245,4 @@ def _ticks(low: float, high: float, n: int) -> list[float]:
     step = power * min((1, 2, 2.5, 5, 10), key=lambda s: abs(s * power - raw))
     first = np.ceil(low / step - 1e-9)
     last = np.floor(high / step + 1e-9)
-    return [float(round(k * step, 10)) for k in np.arange(first, last + 1)]
+    return [float(round(k * step, 10)) + 0.0 for k in np.arange(first, last + 1)]

@@ -1,0 +1,294 @@
+"""The report: the right numbers, safe whatever the columns are called, whole in a real browser."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL, report
+from skcoral.report import drawing, words
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    "a & b",
+    "'quoted' \"name\"",
+    "line\nbreak\x1b[31m\x00",
+    "</style><style>*{display:none}",
+    "\u202eright to left",
+    "ρ★ ü 漢字",
+]
+
+
+class Page(HTMLParser):
+    """What a page is made of: its elements, their attributes and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.open = set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "br", "img", "line", "rect", "circle", "polygon", "polyline"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open
+        assert self.open[-1] == tag
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def evil_table(n=120):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, len(EVIL))) + rng.normal(size=(n, 1))
+    return pd.DataFrame(X, columns=EVIL)
+
+
+@pytest.fixture(scope="module")
+def wine_facts(wine):
+    X = wine.to_frame()
+    return report.gather(
+        CORAL(rho_min=0.85).fit(X), X=X, title="wine.csv", command="coral fit wine.csv", notes=["N"]
+    )
+
+
+@pytest.fixture(scope="module")
+def wine_page(wine_facts):
+    return report.render(wine_facts)
+
+
+@pytest.fixture(scope="module")
+def evil_page():
+    X = evil_table()
+    facts = report.gather(
+        CORAL(rho_min=0.9).fit(X), X=X, title=EVIL[0], command=EVIL[1], notes=[EVIL[2], EVIL[5]]
+    )
+    return report.render(facts)
+
+
+def test_every_section_is_there(wine_page):
+    titles = re.findall(r"<h2>(.*?)</h2>", wine_page)
+    assert titles == [
+        "What was asked",
+        "Certificate",
+        "Fidelity and prices",
+        "The trade-off",
+        "Correlations before and after",
+        "Variance inflation",
+        "What each output is made of",
+        "On rows not used for fitting",
+        "Good to know",
+        "To repeat it",
+    ]
+
+
+def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine):
+    text = html.unescape(wine_page)
+    assert words.guarantee(wine_facts.result) in text
+    assert "0.0220841" in text
+    assert "0.826230862 ≤ ρ★ ≤ 0.82623086" in text
+    assert "independent check</dt><dd>passed" in text
+    vif = np.diag(np.linalg.inv(wine.correlation))
+    for name, f, price, inflation in zip(
+        wine.names, wine_facts.result.fidelity, wine_facts.result.prices, vif, strict=True
+    ):
+        row = next(line for line in text.split("<tr>") if f">{name}</bdi></td><td>{f:.4f}" in line)
+        assert f"<td>{price:.4g}</td>" in row
+        assert f">{name}</bdi></td><td>{inflation:.2f}</td>" in text
+
+
+def test_held_out_numbers(wine_facts):
+    held = wine_facts.holdout
+    assert held.folds == 5
+    assert held.in_sample.min() >= 0.85 - 1e-9
+    assert held.residual_held_out > held.residual_in_sample
+    assert np.all(np.abs(held.held_out - held.in_sample) < 0.1)
+
+
+def test_outputs_are_made_of_their_largest_coefficients():
+    T = np.array([[0.5, 0.0], [-2.0, 0.0], [1.0, 3.0]])
+    from skcoral.report.facts import top_sources
+
+    assert top_sources(T, 0, limit=2) == [(1, -2.0), (2, 1.0)]
+    assert top_sources(T, 1) == [(2, 3.0)]
+
+
+@pytest.mark.parametrize("page", ["wine_page", "evil_page"])
+def test_no_script_no_request_no_handler(page, request):
+    text = request.getfixturevalue(page)
+    parsed = Page(text)
+    assert parsed.open == []
+    assert not parsed.tags & {"script", "link", "iframe", "img", "object", "embed", "form", "base"}
+    for name, value in parsed.attributes:
+        assert not name.startswith("on")
+        assert name not in ("src", "href") or value.startswith("data:image/png;base64,")
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://", text)
+    assert not re.search(r"url\(|@import", text)
+
+
+def test_names_are_text(evil_page):
+    assert "<script" not in evil_page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in evil_page
+    assert "\x1b" not in evil_page
+    assert "\x00" not in evil_page
+    assert evil_page.count("</style>") == 1
+    shown = "".join(Page(evil_page).text)
+    for name in (EVIL[0], EVIL[1], EVIL[2], EVIL[3], EVIL[5], EVIL[7]):
+        assert name in shown
+
+
+def test_guarantee_in_every_state(wine):
+    from dataclasses import replace
+
+    from skcoral import decorrelate
+
+    exact = decorrelate(wine.correlation)
+    assert "at least 0.8262 " in words.guarantee(exact)
+    assert "uncorrelated" in words.guarantee(exact)
+    best = decorrelate(wine.correlation, 0.85)
+    assert "least possible" in words.guarantee(best)
+    mixed = decorrelate(wine.correlation, np.linspace(0.5, 0.9, 13))
+    assert "floors from 0.5 to 0.9" in words.guarantee(mixed)
+    found = replace(best, status="best_found", lower_bound=0.01)
+    assert "can have less than 0.01" in words.guarantee(found)
+    assert "least possible" not in words.guarantee(found)
+    assert not words.is_certified(found)
+    assert words.is_certified(best)
+
+
+def test_a_promise_is_never_rounded_up(wine):
+    from dataclasses import replace
+
+    from skcoral import decorrelate
+
+    result = decorrelate(wine.correlation)
+    low = replace(result, fidelity=np.full(13, 0.82999), rho_min=np.full(13, 0.82999))
+    assert "at least 0.8299 " in words.guarantee(low)
+
+
+def test_many_variables_stay_light():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 60)) + rng.normal(size=(400, 1))
+    facts = report.gather(CORAL().fit(X), n_points=5)
+    page = report.render(facts)
+    assert len(page) < 400_000
+    assert page.count("data:image/png;base64,") == 2
+    assert "x59" in page
+    assert facts.holdout is None
+
+
+def test_the_picture_of_a_matrix_is_the_matrix():
+    import base64
+    import io
+
+    from PIL import Image
+
+    M = np.random.default_rng(0).uniform(-1, 1, size=(5, 7))
+    data = base64.b64decode(drawing._picture(M).partition(",")[2])
+    pixels = np.asarray(Image.open(io.BytesIO(data)))
+    assert pixels.shape == (5, 7, 4)
+    assert np.allclose(pixels[..., 3] / 255, np.abs(M), atol=1 / 255)
+    assert np.array_equal(pixels[..., 0] > pixels[..., 2], M >= 0)
+
+
+def test_ticks_are_round_numbers_inside():
+    for low, high in ((0.2, 1.0), (0.0, 10.56), (0.75, 1.0), (0.0, 3e-5)):
+        ticks = drawing._ticks(low, high, 5)
+        assert 2 <= len(ticks) <= 9
+        assert min(ticks) >= low - 1e-12
+        assert max(ticks) <= high + 1e-12
+        assert "-0" not in [f"{tick:g}" for tick in ticks]
+
+
+def test_support_and_budget_are_reported(wine):
+    X = wine.to_frame()
+    budget = report.render(report.gather(CORAL(budget=0.1).fit(X), n_points=0))
+    assert "with at most 0.1 residual" in budget
+    assert "The trade-off" not in budget
+
+
+@pytest.mark.browser
+class TestInChromium:
+    """What a reader sees."""
+
+    @pytest.fixture
+    def opened(self, browser, tmp_path):
+        """Open a page at a width; everything that goes wrong is collected."""
+        contexts = []
+
+        def open_page(text, width=1280, **kwargs):
+            path = tmp_path / "report.html"
+            path.write_text(text, encoding="utf-8")
+            context = browser.new_context(viewport={"width": width, "height": 900}, **kwargs)
+            contexts.append(context)
+            page = context.new_page()
+            page.trouble = []
+            page.requests = []
+            page.on("console", lambda message: page.trouble.append(message.text))
+            page.on("pageerror", lambda error: page.trouble.append(str(error)))
+            page.on("dialog", lambda dialog: page.trouble.append("dialog"))
+            page.on("request", lambda request: page.requests.append(request.url))
+            page.goto(path.as_uri())
+            return page
+
+        yield open_page
+        for context in contexts:
+            context.close()
+
+    @pytest.mark.parametrize("width", [390, 1280])
+    def test_opens_quietly_and_fits(self, opened, wine_page, artifacts, width):
+        page = opened(wine_page, width)
+        assert page.trouble == []
+        assert len(page.requests) == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        small = page.evaluate(
+            "[...document.querySelectorAll('h1,h2,p,td,th,dd,dt,li,pre')]"
+            ".filter(e => parseFloat(getComputedStyle(e).fontSize) < 12).length"
+        )
+        assert small == 0
+        page.screenshot(path=artifacts / f"report-{width}.png", full_page=True)
+
+    def test_hostile_names_show_as_text(self, opened, evil_page):
+        page = opened(evil_page)
+        assert page.trouble == []
+        assert len(page.requests) == 1
+        assert page.locator("td", has_text="<script>alert(1)</script>").count() >= 1
+        assert page.locator("h1").inner_text() == "<script>alert(1)</script>"
+        assert page.evaluate("document.scripts.length") == 0
+        assert page.title().startswith("<script>alert(1)</script>")
+
+    def test_dark_setting_is_followed(self, opened, wine_page):
+        light = opened(wine_page)
+        dark = opened(wine_page, color_scheme="dark")
+        colour = "getComputedStyle(document.body).backgroundColor"
+        assert light.evaluate(colour) == "rgb(255, 255, 255)"
+        assert dark.evaluate(colour) != light.evaluate(colour)
+
+    def test_prints_on_paper(self, opened, wine_page, artifacts):
+        page = opened(wine_page, color_scheme="dark")
+        data = page.pdf(path=artifacts / "report.pdf", format="A4")
+        assert data.startswith(b"%PDF")
+        pages = len(re.findall(rb"/Type\s*/Page\b", data))
+        assert 1 <= pages <= 8
+        page.emulate_media(media="print")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") in (
+            "rgb(255, 255, 255)",
+            "rgba(0, 0, 0, 0)",
+        )
+        page.set_viewport_size({"width": 700, "height": 1000})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700

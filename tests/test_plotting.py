@@ -1,0 +1,236 @@
+"""Displays: the numbers are right, the labels are there, and nothing global moves."""
+
+from __future__ import annotations
+
+import itertools
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from skcoral import CORAL, api
+from skcoral.datasets import make_system
+from skcoral.plotting import (
+    CorrelationDisplay,
+    FidelityDisplay,
+    FrontierDisplay,
+    GeometryDisplay,
+    TransformDisplay,
+)
+
+DISPLAYS = [
+    CorrelationDisplay,
+    FidelityDisplay,
+    FrontierDisplay,
+    GeometryDisplay,
+    TransformDisplay,
+]
+
+
+@pytest.fixture(scope="module")
+def fitted(wine):
+    return CORAL(rho_min=0.85).fit(wine.to_frame())
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def zca_fidelity(R):
+    values, vectors = np.linalg.eigh(R)
+    return np.diag((vectors * np.sqrt(values)) @ vectors.T)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_drawing_changes_nothing_global(display, fitted):
+    before = dict(mpl.rcParams)
+    drawn = display.from_estimator(fitted).plot()
+    drawn.figure_.canvas.draw()
+    assert dict(mpl.rcParams) == before
+    assert isinstance(drawn, display)
+
+
+@pytest.mark.parametrize("display", [FidelityDisplay, FrontierDisplay, TransformDisplay])
+def test_drawing_on_given_axes_makes_no_figure(display, fitted):
+    ax = Figure().add_subplot()
+    drawn = display.from_estimator(fitted).plot(ax=ax)
+    assert drawn.ax_ is ax
+    assert plt.get_fignums() == []
+
+
+def test_fidelity_numbers(fitted, wine):
+    display = FidelityDisplay.from_estimator(fitted)
+    assert np.array_equal(display.fidelity, fitted.fidelity_)
+    assert np.all(display.rho_min == 0.85)
+    assert np.allclose(display.baselines["ZCA-cor"], zca_fidelity(wine.correlation))
+    values, vectors = np.linalg.eigh(wine.correlation)
+    loadings = np.abs(vectors * np.sqrt(values))
+    assert set(np.round(display.baselines["PCA"], 9)) <= set(np.round(loadings, 9).ravel())
+    ax = display.plot().ax_
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(wine.names)
+    drawn = ax.collections[-1].get_offsets()
+    assert np.allclose(drawn[:, 0], fitted.fidelity_)
+    legend = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert legend == {"CORAL", "floor", "ZCA-cor", "PCA"}
+
+
+def test_fidelity_of_a_threshold_has_no_floor(wine):
+    display = FidelityDisplay.from_result(api.threshold(wine.correlation))
+    assert display.rho_min is None
+    assert display.baselines == {}
+    display.plot()
+
+
+def test_correlation_before_and_after(fitted, wine):
+    display = CorrelationDisplay.from_estimator(fitted)
+    Z = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0)
+    assert np.allclose(display.before, np.corrcoef(Z.T))
+    assert np.allclose(display.after, np.corrcoef((Z @ fitted.T_).T))
+    left, right = display.plot().axes_
+    assert left.images[0].get_clim() == right.images[0].get_clim() == (-1.0, 1.0)
+    assert [t.get_text() for t in left.get_xticklabels()] == [
+        name if len(name) <= 22 else name[:21] + "…" for name in wine.names
+    ]
+
+
+def test_correlation_shares_one_axes_or_takes_two(fitted):
+    figure = Figure()
+    ax = figure.add_subplot(2, 1, 1)
+    CorrelationDisplay.from_estimator(fitted).plot(ax=ax)
+    pair = Figure().subplots(1, 2)
+    display = CorrelationDisplay.from_estimator(fitted).plot(ax=pair)
+    assert display.axes_ == tuple(pair)
+    with pytest.raises(ValueError, match="2 of them, got 3"):
+        CorrelationDisplay.from_estimator(fitted).plot(ax=Figure().subplots(1, 3))
+
+
+def test_names_come_with_a_frame(wine):
+    R = pd.DataFrame(wine.correlation, index=wine.names, columns=wine.names)
+    display = CorrelationDisplay.from_result(api.decorrelate(R), R)
+    assert display.names == display.output_names == wine.names
+
+
+def test_transform(fitted, wine):
+    display = TransformDisplay.from_estimator(fitted)
+    assert np.array_equal(display.T, fitted.T_)
+    image = display.plot().ax_.images[0]
+    top = np.abs(fitted.T_).max()
+    assert image.get_clim() == (-top, top)
+    assert np.array_equal(image.get_array(), fitted.T_)
+
+
+def test_frontier_numbers(fitted, wine):
+    display = FrontierDisplay.from_estimator(fitted, n_points=9)
+    R = wine.correlation
+    off = R[np.triu_indices(13, 1)]
+    assert display.threshold == pytest.approx(0.8262309, abs=1e-7)
+    assert display.points["identity"] == pytest.approx((1.0, (off**2).sum()))
+    assert display.points["ZCA-cor"] == pytest.approx((zca_fidelity(R).min(), 0.0))
+    assert display.chosen == pytest.approx((0.85, 0.02208413), abs=1e-7)
+    assert display.price_at(0.5) == 0.0
+    # The price is the slope: compare with a difference quotient of two solves.
+    h = 1e-4
+    rho = float(display.rho_min[len(display.rho_min) // 2])
+    quotient = (api.decorrelate(R, rho + h).objective - api.decorrelate(R, rho - h).objective) / (
+        2 * h
+    )
+    assert display.price_at(rho) == pytest.approx(quotient, rel=1e-3)
+    ax = display.plot().ax_
+    texts = " ".join(text.get_text() for text in ax.texts)
+    assert "ρ★ = 0.8262" in texts
+    assert "price" in texts
+
+
+@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+def test_frontier_of_other_criteria(wine, criterion):
+    R = wine.correlation[:5, :5]
+    curve = api.frontier(R, criterion=criterion, n_points=4)
+    display = FrontierDisplay.from_result(curve, R)
+    off = np.abs(R[np.triu_indices(5, 1)])
+    whole = off.max() if criterion == "worst" else off.sum()
+    assert display.points["identity"][1] == pytest.approx(whole)
+    assert criterion in display.plot().ax_.get_ylabel() or criterion == "worst"
+
+
+def test_geometry_is_the_problem(wine):
+    R = wine.correlation[np.ix_([5, 6, 11], [5, 6, 11])]
+    result = api.decorrelate(R, 0.9)
+    display = GeometryDisplay.from_result(result, R)
+    assert np.allclose(display.sources @ display.sources, R)
+    assert np.allclose(np.linalg.norm(display.outputs, axis=0), 1)
+    assert np.allclose(display.outputs.T @ display.outputs, result.correlation)
+    assert np.allclose(np.diag(display.loadings), result.fidelity)
+    for j in range(3):
+        cap = display.cap(j)
+        assert np.allclose(np.linalg.norm(cap, axis=-1), 1)
+        fidelity = cap @ display.sources[:, j]
+        assert fidelity.min() == pytest.approx(0.9)
+        assert np.allclose(fidelity[-1], 0.9)
+        assert np.allclose(cap[0], display.sources[:, j])
+        ellipsoid = cap @ display.inverse_root.T
+        assert np.allclose(np.einsum("abi,ij,abj->ab", ellipsoid, R, ellipsoid), 1)
+
+
+def test_geometry_of_three_among_many(fitted, wine):
+    display = GeometryDisplay.from_estimator(fitted)
+    assert display.names == ("total_phenols", "flavanoids", "od280/od315_of_diluted_wines")
+    chosen = ("hue", "ash", "alcohol")
+    display = GeometryDisplay.from_estimator(fitted, variables=chosen)
+    assert display.names == chosen
+    places = [wine.names.index(name) for name in chosen]
+    assert np.allclose(display.R, wine.correlation[np.ix_(places, places)])
+    with pytest.raises(ValueError, match="no variable 'hu'"):
+        GeometryDisplay.from_estimator(fitted, variables=("hu", "ash", "alcohol"))
+    with pytest.raises(ValueError, match="three different"):
+        GeometryDisplay.from_estimator(fitted, variables=("ash", "ash", "alcohol"))
+    with pytest.raises(ValueError, match="projection='3d'"):
+        display.plot(ax=Figure().subplots(2, 2))
+    four = Figure().subplots(1, 4, subplot_kw={"projection": "3d"})
+    assert display.plot(ax=four).axes_ == tuple(four)
+
+
+@pytest.mark.parametrize("p", [2, 5, 60])
+def test_labels_do_not_run_into_each_other(p):
+    R = make_system(p)
+    names = [f"variable {j}" for j in range(p)]
+    result = api.decorrelate(pd.DataFrame(R, columns=names, index=names))
+    displays = {
+        "fidelity": FidelityDisplay.from_result(result, R),
+        "transform": TransformDisplay.from_result(result),
+        "correlation": CorrelationDisplay.from_result(result, R, names=names),
+    }
+    for display in displays.values():
+        figure = display.plot().figure_
+        figure.canvas.draw()
+        ax = display.axes_[0] if hasattr(display, "axes_") else display.ax_
+        boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+        assert [label.get_text() for label in ax.get_yticklabels()] == names
+        for one, other in itertools.pairwise(boxes):
+            upper, lower = max(one.y0, other.y0), min(one.y1, other.y1)
+            assert lower - upper <= 0.35 * one.height
+        assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
+
+
+def test_names_are_shown_literally():
+    names = ["$x^2$", "cost in $", "a\nb", ""]
+    R = make_system(4)
+    result = api.decorrelate(pd.DataFrame(R, columns=names, index=names))
+    ax = FidelityDisplay.from_result(result).plot().ax_
+    ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        r"\$x^2\$",
+        r"cost in \$",
+        "a b",
+        "·",
+    ]
+
+
+def test_numbers_cannot_be_changed(fitted):
+    display = FidelityDisplay.from_estimator(fitted)
+    with pytest.raises(ValueError, match="read-only"):
+        display.fidelity[0] = 0.0
