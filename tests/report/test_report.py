@@ -36,7 +36,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes += attrs
-        if tag not in ("meta", "br", "img", "line", "rect", "circle", "polygon", "polyline"):
+        if tag not in ("meta", "br", "img"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):

@@ -116,7 +116,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def short(value: float) -> str:
     """A number with four significant digits."""
-    return f"{value:.4g}"
+    return f"{value:.4g}" if math.isfinite(value) else "∞"
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:

@@ -40,6 +40,8 @@ class FrontierDisplay:
         Other methods as (weakest fidelity, residual).
     chosen : (float, float), optional
         The floor and the residual that were settled on.
+    chosen_price : float, optional
+        The slope there, if it is known; read off the curve otherwise.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class FrontierDisplay:
         criterion: str = "squared",
         points: Mapping[str, tuple[float, float]] | None = None,
         chosen: tuple[float, float] | None = None,
+        chosen_price: float | None = None,
     ) -> None:
         self.rho_min = read_only(rho_min)
         self.objective = read_only(objective)
@@ -69,6 +72,7 @@ class FrontierDisplay:
         self.criterion = criterion
         self.points = dict(points or {})
         self.chosen = chosen
+        self.chosen_price = chosen_price
 
     @classmethod
     def from_result(
@@ -76,11 +80,13 @@ class FrontierDisplay:
     ) -> FrontierDisplay:
         """Gather the numbers from a frontier; with ``R``, the classical methods as points.
 
-        ``chosen`` marks a solution on the curve; it must have one common floor.
+        ``chosen`` marks a solution by its weakest fidelity and its residual; with one common floor
+        it lies on the curve, with floors of their own, above it.
         """
-        mark = None
+        mark = price = None
         if chosen is not None:
             mark = (chosen.min_fidelity, chosen.objective)
+            price = float(chosen.prices.sum())
         return cls(
             frontier.rho_min,
             frontier.objective,
@@ -89,6 +95,7 @@ class FrontierDisplay:
             criterion=frontier.criterion,
             points={} if R is None else landmark_points(R, frontier.criterion),
             chosen=mark,
+            chosen_price=price,
         )
 
     @classmethod
@@ -138,10 +145,12 @@ class FrontierDisplay:
             ax.scatter(
                 [x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5
             )
-            self._draw_price(ax, x, y, top)
+            price = self.price_at(x) if self.chosen_price is None else self.chosen_price
         else:
-            middle = 0.5 * (self.threshold + 1.0)
-            self._draw_price(ax, middle, float(np.interp(middle, rho, objective)), top)
+            x = 0.5 * (self.threshold + 1.0)
+            y = float(np.interp(x, rho, objective))
+            price = self.price_at(x)
+        self._draw_price(ax, x, y, price, top)
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")
@@ -155,13 +164,15 @@ class FrontierDisplay:
         """Slope of the curve at a floor, between the computed points by interpolation."""
         if rho <= self.threshold:
             return 0.0
-        order = np.argsort(self.rho_min)
+        # At a floor of one the slope is infinite: nothing can be read off between there and it.
+        known = np.flatnonzero(np.isfinite(self.slope))
+        order = known[np.argsort(self.rho_min[known])]
         return float(np.interp(rho, self.rho_min[order], self.slope[order]))
 
-    def _draw_price(self, ax: Axes, x: float, y: float, top: float) -> None:
+    @staticmethod
+    def _draw_price(ax: Axes, x: float, y: float, price: float, top: float) -> None:
         """The tangent at a point of the curve: its slope is the price of the floor."""
-        price = self.price_at(x)
-        if price > 0:
+        if 0 < price < np.inf:
             reach = min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
             ax.plot(
                 [x - reach, x + reach],
