@@ -405,3 +405,17 @@ class TestOthers:
         for value in (0, -1, 2.0, "many", True):
             with pytest.raises(InvalidArgumentError, match="max_iter must be"):
                 v.check_count("max_iter", value)
+
+
+def test_redundant_variables_are_the_ones_to_leave_out():
+    rng = np.random.default_rng(4)
+    a, b, c = rng.normal(size=(3, 50))
+    table = np.column_stack([a, b, a + b, c, -2 * c])
+    names = ["a", "b", "total", "c", "copy"]
+    R = np.corrcoef(table, rowvar=False)
+    with pytest.raises(SingularCorrelationError) as caught:
+        check_correlation(R, names)
+    left_out = caught.value.redundant
+    assert len(left_out) == 2
+    keep = [j for j, name in enumerate(names) if name not in left_out]
+    check_correlation(R[np.ix_(keep, keep)], [names[j] for j in keep])

@@ -77,6 +77,11 @@ def linked_variables(null: Array, names: Sequence[str]) -> list[str]:
     return [names[int(j)] for j in np.flatnonzero(rows.any(axis=0))]
 
 
+def redundant_variables(null: Array, names: Sequence[str]) -> list[str]:
+    """One variable per null direction, determined by the others; without them R is regular."""
+    return [names[int(j)] for j in reduced_null_basis(null)[1]]
+
+
 def _term(coefficient: float, name: str, *, first: bool) -> str:
     sign = "-" if coefficient < 0 else "+"
     size = abs(coefficient)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from skcoral._singular import linear_relations, linked_variables
+from skcoral._singular import linear_relations, linked_variables, redundant_variables
 from skcoral.exceptions import (
     CoralError,
     InvalidAnchorError,
@@ -398,6 +398,7 @@ def _require_positive_definite(
         "regularised silently. With no more rows than variables, every table is like this.",
         relations=relations,
         variables=linked_variables(null, names),
+        redundant=redundant_variables(null, names),
     )
 
 

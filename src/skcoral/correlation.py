@@ -307,4 +307,5 @@ def _told_by_table(
         "(0, 1]; the guarantee is then about the shrunk matrix.",
         relations=error.relations,
         variables=error.variables,
+        redundant=error.redundant,
     )
