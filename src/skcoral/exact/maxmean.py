@@ -91,7 +91,8 @@ def best_exact(
     for iteration in range(max_iter + 1):
         slack = root.fidelity - floors
         if callback is not None:
-            callback(iteration, (root.trace - (weights - 1) @ floors) / p, float(slack.min()))
+            mean_bound = (root.trace - float((weights - 1) @ floors)) / p
+            callback(iteration, mean_bound, float(slack.min()))
         # Σ λ_j f_j ≤ tr S for every exact decorrelator, so tr S < λᵀρ leaves no room for any.
         if root.trace < (weights @ floors) * (1 - 1e-14):
             infeasible = True

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._linalg import gram_defect
@@ -39,7 +40,7 @@ def solve_threshold(
 ) -> Threshold:
     """Compute ρ★ of a correlation matrix with its certificate."""
     found = exact_threshold(R, tol=tol, max_iter=max_iter, callback=callback)
-    zca = WeightedRoot(R, np.ones(len(R)), np.linalg.cholesky(R)).fidelity
+    zca = WeightedRoot(R, np.ones(len(R)), sla.cholesky(R, lower=True)).fidelity
     result = Threshold(
         lower=found.lower,
         upper=found.upper,

@@ -1,0 +1,63 @@
+"""Correlation matrices that are easy, ugly, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+
+def to_correlation(C: np.ndarray) -> np.ndarray:
+    scale = 1 / np.sqrt(np.diag(C))
+    C = C * np.outer(scale, scale)
+    C = (C + C.T) / 2
+    np.fill_diagonal(C, 1.0)
+    return C
+
+
+def random_correlation(kind: str, p: int, rng: np.random.Generator) -> np.ndarray:
+    if kind == "spectrum":
+        Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+        return to_correlation((Q * np.logspace(0, -rng.uniform(0, 7), p)) @ Q.T)
+    if kind == "factor":
+        loadings = rng.normal(size=(p, 2))
+        return to_correlation(loadings @ loadings.T + np.diag(10 ** rng.uniform(-5, 0, p)))
+    if kind == "table":
+        X = rng.normal(size=(3 * p, p)) * 10 ** rng.uniform(-2, 2, p)
+        X[:, 0] += X[:, -1]
+        return np.corrcoef(X.T)
+    if kind == "block":
+        R = np.eye(p)
+        half = p // 2
+        R[:half, :half] = rng.uniform(0, 0.99)
+        np.fill_diagonal(R, 1.0)
+        return R
+    assert kind == "autoregressive"
+    r = rng.uniform(-0.99, 0.99)
+    return r ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+
+
+KINDS = ("spectrum", "factor", "table", "block", "autoregressive")
+
+
+@pytest.fixture(params=[(kind, seed) for kind in KINDS for seed in range(6)], ids=str)
+def ugly(request: pytest.FixtureRequest) -> np.ndarray:
+    """Random correlation matrix of one of several kinds, condition number up to 1e8."""
+    kind, seed = request.param
+    rng = np.random.default_rng([seed, len(kind)])
+    while True:
+        R = random_correlation(kind, int(rng.integers(2, 20)), rng)
+        if np.linalg.cond(R) < 1e8:
+            return R
+
+
+@pytest.fixture
+def haar() -> Callable[[int, np.random.Generator], np.ndarray]:
+    """Random orthogonal matrices."""
+
+    def draw(p: int, rng: np.random.Generator) -> np.ndarray:
+        Q, upper = np.linalg.qr(rng.normal(size=(p, p)))
+        return Q * np.sign(np.diag(upper))
+
+    return draw

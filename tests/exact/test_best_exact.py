@@ -1,0 +1,134 @@
+"""Below the threshold: the exact decorrelator of largest mean fidelity that meets the floors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check
+from skcoral.datasets import load_wine, make_system
+from skcoral.exact import best_exact
+
+
+def symmetric_root(R: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(R)
+    return (vectors * np.sqrt(values)) @ vectors.T
+
+
+def test_is_zca_cor_where_that_meets_the_floors(ugly: np.ndarray) -> None:
+    floor = float(np.diag(symmetric_root(ugly)).min())
+    answer = decorrelate(ugly, max(floor - 1e-9, 0))
+    assert answer.status == "exact"
+    # Compare in the metric of R: T itself is as large as R is nearly singular.
+    assert np.abs(ugly @ answer.T - symmetric_root(ugly)).max() < 1e-7
+    assert np.abs(answer.weights - 1).max() < 1e-6
+
+
+@pytest.mark.parametrize("margin", [0.3, 0.05, 1e-2, 1e-4, 1e-6, 1e-8])
+def test_floors_are_met_and_the_mean_is_certified(ugly: np.ndarray, margin: float) -> None:
+    floor = max(threshold(ugly).value - margin, 0.0)
+    answer = decorrelate(ugly, floor)
+    assert answer.status == "exact"
+    assert np.abs(answer.T.T @ ugly @ answer.T - np.eye(len(ugly))).max() < 1e-8
+    assert np.all(np.einsum("ij,ij->j", ugly, answer.T) >= floor - 1e-9)
+    assert np.all(answer.prices == 0)
+    verdict = check(answer, ugly)
+    assert verdict.passed, verdict.problems
+
+
+def test_no_decorrelator_tried_at_random_has_a_larger_mean(ugly: np.ndarray) -> None:
+    th = threshold(ugly)
+    floor = 0.98 * th.value
+    answer = decorrelate(ugly, floor)
+    root = symmetric_root(ugly)
+    bases = (root @ answer.T, root @ th.T)  # the second has room to turn in every direction
+    rng = np.random.default_rng(1)
+    tried = 0
+    for scale in (1e-4, 1e-3, 1e-2, 0.1):
+        for base in 13 * bases:
+            A = scale * rng.normal(size=root.shape)
+            Q = base @ np.linalg.qr(np.eye(len(root)) + A - A.T)[0]
+            Q *= np.sign(np.sum(root * Q, axis=0))
+            f = np.sum(root * Q, axis=0)
+            if f.min() >= floor:
+                tried += 1
+                assert f.mean() <= answer.mean_fidelity + 1e-9
+    assert tried > 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_against_a_semidefinite_solver(seed: int) -> None:
+    """The same maximum over the ball ‖W‖ ≤ 1, by an independent program."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 7))
+    loadings = rng.normal(size=(p, 2))
+    C = loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p))
+    R = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    floors = threshold(R).value * rng.uniform(0.7, 1.0, p)
+    root = np.linalg.cholesky(R)
+    W = cp.Variable((p, p))
+    f = cp.diag(root @ W)
+    problem = cp.Problem(cp.Maximize(cp.sum(f)), [cp.sigma_max(W) <= 1, f >= floors])
+    problem.solve(solver=cp.CLARABEL)
+    answer = decorrelate(R, floors)
+    assert answer.status == "exact"
+    assert answer.fidelity.sum() == pytest.approx(problem.value, abs=1e-6)
+
+
+def test_mixed_floors_zero_and_high() -> None:
+    R = make_system(18)
+    floors = np.zeros(18)
+    floors[3] = 0.999
+    answer = decorrelate(R, floors)
+    assert answer.status == "exact"
+    assert answer.fidelity[3] >= 0.999 - 1e-9
+    assert np.all(answer.fidelity > 0)
+    assert check(answer, R).passed
+
+
+def test_one_floor_of_one_keeps_that_variable_as_it_is() -> None:
+    """Alone, any single variable can be kept whole (Gram–Schmidt from it)."""
+    R = make_system(6)
+    answer = decorrelate(R, [1.0, 0, 0, 0, 0, 0])
+    assert answer.status == "exact"
+    assert answer.fidelity[0] == pytest.approx(1, abs=1e-9)
+
+
+def test_none_means_the_threshold() -> None:
+    R = np.asarray(load_wine().correlation)
+    answer, th = decorrelate(R), threshold(R)
+    assert answer.status == "exact"
+    assert np.array_equal(answer.T, th.T)
+    assert np.allclose(answer.rho_min, th.value, rtol=0, atol=1e-12)
+    assert check(answer, R).passed
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-12, -1e-12, -1e-10])
+def test_floors_on_the_edge(offset: float) -> None:
+    R = np.asarray(load_wine().correlation)
+    floor = threshold(R).value + offset
+    answer = decorrelate(R, floor)
+    assert answer.status == "exact"
+    assert answer.min_fidelity >= floor - 1e-10
+
+
+def test_floors_out_of_reach_come_with_a_proof() -> None:
+    R = np.asarray(load_wine().correlation)
+    floors = np.full(13, 0.83)
+    found = best_exact(R, floors)
+    assert not found.feasible
+    nuclear = np.linalg.svd(np.linalg.cholesky(R).T * found.weights, compute_uv=False).sum()
+    assert nuclear < found.weights @ floors
+
+
+def test_any_positive_definite_matrix_will_do() -> None:
+    """Residual covariances have no unit diagonal; the fidelities are then covariances."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 5)) * [1, 10, 0.1, 3, 0.5]
+    C = np.cov(X.T)
+    found = best_exact(C, 0.5 * np.sqrt(np.diag(C)))
+    assert found.feasible
+    assert np.abs(found.T.T @ C @ found.T - np.eye(5)).max() < 1e-10
+    assert found.mean_gap < 1e-10

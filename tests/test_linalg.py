@@ -1,0 +1,67 @@
+"""Gram matrices to full accuracy and the small solvers, against exact rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from skcoral._linalg import conjugate_gradient, gram_defect, make_exact
+
+
+def exact_gram(R: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """TᵀRT - I in rational arithmetic, rounded once."""
+    p, k = T.shape
+    r = [[Fraction(float(v)) for v in row] for row in R]
+    t = [[Fraction(float(v)) for v in row] for row in T]
+    image = [[sum(r[i][m] * t[m][j] for m in range(p)) for j in range(k)] for i in range(p)]
+    return np.array(
+        [
+            [float(sum(t[m][i] * image[m][j] for m in range(p)) - (i == j)) for j in range(k)]
+            for i in range(k)
+        ]
+    )
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_gram_defect_is_exact_to_the_last_digits(size: float) -> None:
+    rng = np.random.default_rng(0)
+    p = 9
+    Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+    R = (Q * np.logspace(0, -2 * np.log10(size), p)) @ Q.T
+    R = (R + R.T) / 2
+    T = (Q * np.logspace(0, np.log10(size), p)) @ Q.T
+    error = np.abs(gram_defect(R, T) - exact_gram(R, T)).max()
+    assert error < 1e-14 * p
+    if size >= 1e6:  # what plain floating point would have done
+        assert np.abs(T.T @ R @ T - np.eye(p) - exact_gram(R, T)).max() > 100 * error
+
+
+def test_make_exact_repairs_a_rough_decorrelator() -> None:
+    rng = np.random.default_rng(1)
+    Q, _ = np.linalg.qr(rng.normal(size=(12, 12)))
+    R = (Q * np.logspace(0, -8, 12)) @ Q.T
+    R = (R + R.T) / 2
+    rough = (Q * np.logspace(0, 4, 12)) @ Q.T * (1 + 1e-9 * rng.normal(size=(12, 12)))
+    T, defect = make_exact(R, rough)
+    assert defect < 1e-11
+    assert np.abs(exact_gram(R, T)).max() < 1e-11
+
+
+def test_make_exact_leaves_what_it_cannot_repair() -> None:
+    T, defect = make_exact(np.eye(3), np.zeros((3, 3)))
+    assert not T.any()
+    assert defect == pytest.approx(np.sqrt(3))
+
+
+def test_conjugate_gradient_solves_and_stops_at_flat_directions() -> None:
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(8, 8))
+    A = A @ A.T + np.eye(8)
+    b = rng.normal(size=8)
+    x, steps = conjugate_gradient(lambda v: A @ v, b, np.diag(A), rtol=1e-12, max_iter=100)
+    assert np.allclose(A @ x, b)
+    assert steps <= 20
+    flat, _ = conjugate_gradient(lambda v: 0 * v, b, np.ones(8), rtol=1e-12, max_iter=10)
+    assert flat @ b > 0
