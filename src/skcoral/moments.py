@@ -252,7 +252,7 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
     told = []
     for kind, mask in (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf)):
         bad = mask(rows)
-        columns = [names[j] for j in np.flatnonzero(bad.any(axis=0))]
+        columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
         if columns:
             first = int(np.flatnonzero(bad.any(axis=1))[0])
             told.append(f"{kind} in {_listing(columns)}, first in row {first}")

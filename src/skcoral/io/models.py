@@ -26,10 +26,14 @@ from skcoral.exceptions import CoralError, ModelFileError
 from skcoral.io.writing import Outputs
 from skcoral.moments import Moments
 from skcoral.results import Certificate, Decorrelation, Threshold
+from skcoral.support import DegreesOfFreedom
 
 FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
-_RECORDS = {c.__name__: c for c in (Certificate, Decorrelation, Threshold, CorrelationEstimate)}
+_RECORDS = {
+    kind.__name__: kind
+    for kind in (Certificate, CorrelationEstimate, Decorrelation, DegreesOfFreedom, Threshold)
+}
 _ARRAY_KINDS = "bifU"
 
 
@@ -59,6 +63,13 @@ def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
     >>> load_model(path)
     CORAL(rho_min=0.8)
     """
+    with Outputs(force=True) as outputs:
+        outputs.write_text(Path(path), model_json(model))
+        outputs.commit()
+
+
+def model_json(model: CORAL) -> str:
+    """The text that :func:`save_model` writes, for those who have no file to write to."""
     estimate = model.estimate_  # asks for the solution, should it be pending
     content = {
         "versions": _versions(),
@@ -69,7 +80,7 @@ def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
         "threshold": _coded(model.threshold_, "threshold"),
         "moments": _coded(model.moments_.state(), "moments"),
     }
-    _write_json(_MODEL, content, path)
+    return _enveloped(_MODEL, content)
 
 
 def load_model(path: str | os.PathLike[str]) -> CORAL:
@@ -102,7 +113,10 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     path = Path(path)
     state = moments.state()
     if path.suffix == ".json":
-        _write_json(_MOMENTS, {"versions": _versions(), "moments": _coded(state, "moments")}, path)
+        content = {"versions": _versions(), "moments": _coded(state, "moments")}
+        with Outputs(force=True) as outputs:
+            outputs.write_text(path, _enveloped(_MOMENTS, content))
+            outputs.commit()
     elif path.suffix == ".npz":
         with Outputs(force=True) as outputs:
             with outputs.open(path) as stream:
@@ -118,7 +132,7 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     try:
         if path.suffix == ".json":
             return Moments.from_state(_decoded(_read_json(_MOMENTS, path)["moments"]))
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
                 raise ModelFileError(
                     f"{path}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
@@ -131,33 +145,28 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
         raise _unusable(path, error) from error
 
 
-def _write_json(kind: str, content: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    envelope = {
-        "format": kind,
-        "version": FORMAT_VERSION,
-        "checksum": _checksum(content),
-        "content": content,
-    }
-    with Outputs(force=True) as outputs:
-        outputs.write_text(Path(path), json.dumps(envelope, allow_nan=False) + "\n")
-        outputs.commit()
+def _enveloped(kind: str, content: dict[str, Any]) -> str:
+    envelope = {"format": kind, "version": FORMAT_VERSION, "checksum": "", "content": content}
+    envelope["checksum"] = _checksum(json.dumps(envelope, allow_nan=False))
+    return json.dumps(envelope, allow_nan=False) + "\n"
 
 
 def _read_json(kind: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        envelope = json.loads(Path(path).read_bytes().decode("utf-8"), parse_constant=_no_constant)
+        text = Path(path).read_bytes().decode("utf-8")
+        envelope = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise _unusable(path, error) from error
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
         found = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
         raise ModelFileError(f"{path}: not a {kind} file (its format is {found!r}).")
-    if envelope.get("version") != FORMAT_VERSION:
+    if type(envelope.get("version")) is not int or envelope["version"] != FORMAT_VERSION:
         raise ModelFileError(
             f"{path}: format version {envelope.get('version')!r}; this release reads version "
             f"{FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
         )
     content = envelope.get("content")
-    if not isinstance(content, dict) or envelope.get("checksum") != _checksum(content):
+    if not isinstance(content, dict) or envelope.get("checksum") != _checksum(text):
         raise ModelFileError(
             f"{path}: the content does not fit its checksum, so the file was altered after it was "
             "written. Get it again from where it came."
@@ -165,8 +174,10 @@ def _read_json(kind: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     return content
 
 
-def _checksum(content: Any) -> str:
-    canonical = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+def _checksum(text: str) -> str:
+    """Digest of the content as written, digit by digit; white space does not matter."""
+    content = json.loads(text, parse_float=str, parse_int=str)["content"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -131,7 +131,7 @@ class TableFile:
         os.close(handle)
         try:
             writer = None
-            for batch in self.batches(dict.fromkeys([*keep, *features])):
+            for batch in self.batches(list(dict.fromkeys([*keep, *features]))):
                 transformed = _plain_transform(estimator, batch[features])
                 kept = [pa.array(batch[name], from_pandas=True) for name in keep]
                 table = pa.table([*kept, *transformed.T], names=names)
