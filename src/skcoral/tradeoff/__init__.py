@@ -1,6 +1,8 @@
 """The trade-off: floors above the threshold, budgets, and the frontier, each with its certificate."""
 
+from skcoral.tradeoff.budget import solve_budget
 from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.path import trace_frontier
 from skcoral.tradeoff.solver import solve_tradeoff
 
-__all__ = ["dual_bound", "solve_tradeoff"]
+__all__ = ["dual_bound", "solve_budget", "solve_tradeoff", "trace_frontier"]

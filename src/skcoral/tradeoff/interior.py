@@ -78,7 +78,9 @@ class _Problem:
         fidelity = (point.fidelity - self.floors - 0.5 * state.z)[self.free]
         own = state.model.equations(point.H[self.pairs], tau)
         total = np.sum(self.stationarity(state, tau) ** 2) + np.sum(fidelity**2)
-        return float(np.sqrt(total + np.sum((point.lam * state.z - tau)[self.free] ** 2) + own @ own))
+        return float(
+            np.sqrt(total + np.sum((point.lam * state.z - tau)[self.free] ** 2) + own @ own)
+        )
 
     def mean_product(self, state: _State) -> float:
         products = state.model.products(state.point.H[self.pairs])

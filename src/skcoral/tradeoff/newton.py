@@ -35,19 +35,23 @@ class SmoothDual:
     root: Array
     floors: Array
     stiffness: Array
+    identity: Array
 
     @classmethod
     def build(cls, R: Array, floors: Array, omega: Array) -> SmoothDual:
         """Set up the problem for pair weights ``omega`` (positive off the diagonal)."""
         stiffness = off(1.0 / (omega + np.eye(len(R))))
-        return cls(R, sla.cholesky(R, lower=True, check_finite=False), floors, stiffness)
+        return cls(
+            R, sla.cholesky(R, lower=True, check_finite=False), floors, stiffness, np.eye(len(R))
+        )
 
     def restricted(self, members: NDArray[np.intp]) -> SmoothDual:
         """Return the same problem for some of the variables alone."""
         block = np.ix_(members, members)
         R = self.R[block]
         root = sla.cholesky(R, lower=True, check_finite=False)
-        return SmoothDual(R, root, self.floors[members], self.stiffness[block])
+        identity = np.eye(len(members))
+        return SmoothDual(R, root, self.floors[members], self.stiffness[block], identity)
 
     def evaluate(self, H: Array, lam: Array, tau: float) -> tuple[float, DualPoint] | None:
         """Value and point at ``H`` with the best λ; None outside the domain."""
@@ -73,13 +77,9 @@ class SmoothDual:
 
 @dataclass(frozen=True)
 class SmoothSolution:
-    """Where Newton's method stopped: the point, the squared decrement, and the steps taken.
-
-    ``converged`` says that the decrement is at the goal or at the level of rounding.
-    """
+    """Where Newton's method stopped, and whether it was at its goal or at the level of rounding."""
 
     point: DualPoint
-    decrement: float
     converged: bool
     n_iter: int
 
@@ -94,7 +94,7 @@ def maximise(
     max_iter: int,
     report: Callable[[DualPoint], object] | None = None,
 ) -> SmoothSolution | None:
-    """Maximise the dual from ``H`` until the squared decrement falls below ``goal`` times the value.
+    """Maximise the dual from ``H`` until the expected gain falls below ``goal`` times the value.
 
     Returns None if the start is outside the domain. Stops early when rounding leaves nothing to gain,
     or (without barrier) when a multiplier vanishes, because then its floor does not bind; what has
@@ -104,84 +104,100 @@ def maximise(
     if start is None:
         return None
     value, point = start
-    decrement = np.inf
-    steps = 0
+    gain = np.inf
     lazy = 0
-    while True:
+    for steps in range(max_iter + 1):
+        size = float(problem.floors @ np.abs(point.lam))
+        worth = max(value, 1e-12 * size) if tau == 0 else tau
         h, Q = np.linalg.eigh(point.H)
         h = np.maximum(h, _EPS * h[-1])
         # Exact second derivative at G = I, and close to it everywhere near the threshold.
         model = 1.0 / h[:, None] + 1.0 / h[None, :] + 1.0 + tau / np.outer(h, h)
-        gradient = point.G + tau * point.B - np.eye(len(h)) - problem.stiffness * point.H
-        previous, decrement = decrement, float(np.sum((Q.T @ gradient @ Q) ** 2 / model))
-        lazy = lazy + 1 if decrement > 0.25 * previous else 0
-        size = float(problem.floors @ np.abs(point.lam))
-        worth = max(value, 1e-12 * size) if tau == 0 else tau
-        if decrement <= max(goal * worth, _EPS**2 * size) or steps >= max_iter:
+        gradient = point.G + tau * point.B - problem.identity - problem.stiffness * point.H
+        apply = curvature(problem.R, point, tau)
+        direction, left = _solve(apply, problem.stiffness, gradient, Q, model, worth)
+        previous, gain = gain, float(np.sum(gradient * direction))
+        lazy = lazy + 1 if gain > 0.25 * previous else 0
+        if gain <= max(goal * worth, _EPS**2 * size) or (lazy >= 3 and gain <= 1e-8 * worth):
+            return SmoothSolution(point, True, steps)
+        vanished = tau == 0 and point.lam.min() <= _VANISHED * point.lam.max()
+        if vanished or steps == max_iter:
             break
-        if lazy >= 3 and decrement <= 1e-8 * worth:
-            break
-        if tau == 0 and point.lam.min() <= _VANISHED * point.lam.max():
-            break
-        direction = _solve(
-            curvature(problem.R, point, tau), problem.stiffness, gradient, Q, model
-        )
-        moved = _line_search(problem, value, point, gradient, direction, tau)
+        moved = _line_search(problem, value, point, gain, direction, tau)
         if moved is None:
             break
-        value, point = moved
-        steps += 1
+        value, point, length = moved
         if report is not None:
             report(point)
-    return SmoothSolution(point, decrement, decrement <= max(goal, 1e-8) * worth, steps)
+        # Newton's method squares a small error; what the linear solve left over is what remains.
+        if length == 1.0 and gain <= 1e-7 * worth and left * gain <= goal * worth:
+            return SmoothSolution(point, True, steps + 1)
+    return SmoothSolution(point, gain <= 1e-8 * worth, steps)
 
 
 def _solve(
-    apply: Callable[[Array], Array], stiffness: Array, gradient: Array, Q: Array, model: Array
-) -> Array:
-    """Conjugate gradients for the Newton direction, preconditioned in the eigenbasis of H."""
+    apply: Callable[[Array], Array],
+    stiffness: Array,
+    gradient: Array,
+    Q: Array,
+    model: Array,
+    worth: float,
+) -> tuple[Array, float]:
+    """Conjugate gradients for the Newton direction, preconditioned in the eigenbasis of H.
+
+    Returns the direction and about what share of its gain is still missing.
+    """
+    Qt = np.ascontiguousarray(Q.T)
+    inverse_model = 1.0 / model
 
     def precondition(V: Array) -> Array:
-        return np.asarray(Q @ ((Q.T @ V @ Q) / model) @ Q.T)
+        return np.asarray(Q @ ((Qt @ V @ Q) * inverse_model) @ Qt)
 
     x = np.zeros_like(gradient)
     r = gradient
     z = precondition(r)
     d = z
-    rz = first = float(np.sum(r * z))
-    # A loose solve far away, a tight one close by: superlinear overall.
-    goal = min(1e-2, np.sqrt(first)) * first
+    rz = float(np.vdot(r, z))
+    total = 0.0
+    left = 1.0
     for _ in range(20 + 4 * len(gradient)):
         image = apply(d) + stiffness * d
-        bend = float(np.sum(d * image))
-        if bend <= 0.0:
-            return x if np.any(x) else z
+        bend = float(np.vdot(d, image))
+        if not bend > 0.0:
+            return (x if total > 0 else z), 1.0
         step = rz / bend
         x = x + step * d
         r = r - step * image
+        # Each step adds this much to the gain; the next ones add less and less.
+        added = step * rz
+        total += added
+        left = added / total if total > added else left
+        # A loose solve far away, a tight one close by: superlinear overall.
+        if left <= min(1e-2, np.sqrt(total / worth)):
+            break
         z = precondition(r)
-        rz, before = float(np.sum(r * z)), rz
-        if rz <= goal:
+        rz, before = float(np.vdot(r, z)), rz
+        if rz <= 1e-28 * total:
+            left = 0.0
             break
         d = z + (rz / before) * d
-    return 0.5 * (x + x.T)
+    return 0.5 * (x + x.T), left
 
 
 def _line_search(
     problem: SmoothDual,
     value: float,
     point: DualPoint,
-    gradient: Array,
+    slope: float,
     direction: Array,
     tau: float,
-) -> tuple[float, DualPoint] | None:
-    slope = float(np.sum(gradient * direction))
+) -> tuple[float, DualPoint, float] | None:
     noise = 8 * _EPS * float(problem.floors @ np.abs(point.lam) + np.trace(point.H))
     step = 1.0
     while step > 1e-8:
         trial = problem.evaluate(point.H + step * direction, point.lam, tau)
         if trial is not None and trial[0] >= value + 1e-4 * step * slope - noise:
-            return trial
+            return *trial, step
         step *= 0.5
     return None
 

@@ -72,12 +72,14 @@ def solve_squared(
     guesses: Sequence[Index],
     goal: float,
     max_iter: int,
+    follow: bool = True,
     report: Report | None = None,
-) -> Candidate:
+) -> Candidate | None:
     """Solve the squared criterion from the start ``(H, λ)``, given for the positive floors.
 
     ``guesses`` are binding sets (indices into all variables) to try before the barrier path is
-    followed. Floors of zero never bind: the sign of an output is free.
+    followed (with ``follow=False`` it is not, and None is returned if no guess was right). Floors of
+    zero never bind: the sign of an output is free.
     """
     active = np.flatnonzero(floors > 0)
     problem = SmoothDual.build(
@@ -118,6 +120,8 @@ def solve_squared(
         answer = attempt(members, H, lam)
         if answer is not None:
             return answer
+    if not follow:
+        return None
     last: SmoothSolution | None = None
     for sigma in _PATH:
         solution = maximise(

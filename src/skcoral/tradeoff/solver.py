@@ -27,6 +27,7 @@ OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word
 
 _LIFT = 1e9  # how far the multipliers of such floors are taken towards infinity
 _TIE_BREAK = 2e-8  # most that the tie-break may add to the objective, relative to max(1, D2)
+_DENSE = 80  # largest system that the interior-point method is asked to rescue
 _MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
 
 
@@ -45,9 +46,14 @@ class Solved:
     n_iter: int
 
     @property
+    def gap(self) -> float:
+        """``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+    @property
     def certified(self) -> bool:
         """Whether the gap is closed as far as the word "optimal" promises."""
-        return self.objective - self.lower_bound <= OPTIMAL_GAP * max(1.0, self.objective)
+        return self.gap <= OPTIMAL_GAP * max(1.0, self.objective)
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,13 @@ def solve_floors(
         candidate = _at_sources(R, floors, criterion, omega)
     elif criterion == "squared" and mild:
         candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
+        smooth = _finish(R, floors, candidate, criterion, omega, top)
+        if smooth.certified or len(active) > _DENSE or candidate.n_iter >= max_iter:
+            return smooth
+        candidate = _interior(R, floors, omega, criterion, tol, max_iter, report)
+        return min(
+            smooth, _finish(R, floors, candidate, criterion, omega, top), key=lambda s: s.gap
+        )
     else:
         candidate = _interior(R, floors, omega, criterion, tol, max_iter, report)
     return _finish(R, floors, candidate, criterion, omega, top)
@@ -176,26 +189,38 @@ def _smooth(
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
     block = np.ix_(active, active)
-    guesses = [active]
+    goal = min(1e-3 * tol, 1e-12)
     if warm is not None:
-        H, lam = warm.H[block], warm.lam[active]
-        guesses.insert(0, np.flatnonzero(warm.binding))
-    else:
-        weights = exact_threshold(R, floors).weights[active]
-        H, lam = best_start(R[block], floors[active], omega[block], weights)
-        if np.any(weights == 0):
-            guesses.insert(0, active[weights > 0])
-    return solve_squared(
+        answer = solve_squared(
+            R,
+            floors,
+            omega,
+            warm.H[block],
+            warm.lam[active],
+            guesses=[np.flatnonzero(warm.binding)],
+            follow=False,
+            goal=goal,
+            max_iter=max_iter,
+        )
+        if answer is not None:
+            return answer
+    weights = exact_threshold(R, floors).weights[active]
+    H, lam = best_start(R[block], floors[active], omega[block], weights)
+    guesses = [active[weights > 0]] if np.any(weights == 0) else []
+    cold = solve_squared(
         R,
         floors,
         omega,
         H,
         lam,
-        guesses=guesses,
-        goal=min(1e-3 * tol, 1e-12),
+        guesses=[*guesses, active],
+        goal=goal,
         max_iter=max_iter,
         report=report,
     )
+    if cold is None:
+        raise AssertionError("the barrier path always ends somewhere")
+    return cold
 
 
 def _interior(
@@ -231,9 +256,7 @@ def _interior(
     inner = np.flatnonzero(~free | (point.lam > solution.z * scale))
     inside = np.ix_(inner, inner)
     T = point.lam[inner][:, None] * np.linalg.inv(point.H[inside])
-    return settle(
-        R, floors, active[inner], point.lam[inner], point.H[inside], T, solution.n_iter
-    )
+    return settle(R, floors, active[inner], point.lam[inner], point.H[inside], T, solution.n_iter)
 
 
 def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solved:
@@ -307,14 +330,7 @@ def as_result(
     status: Status = "optimal"
     if not solved.certified:
         status = "not_converged" if solved.n_iter >= max_iter else "best_found"
-        warnings.warn(
-            f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
-            f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
-            f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
-            "a larger max_iter or a smaller tol may close it.",
-            NotCertifiedWarning,
-            stacklevel=stacklevel,
-        )
+        warn_open_gap(solved, criterion, stacklevel=stacklevel + 1)
     return Decorrelation(
         T=solved.T,
         correlation=solved.G,
@@ -334,6 +350,18 @@ def as_result(
         ),
         n_iter=solved.n_iter,
         pair_weights=pair_weights,
+    )
+
+
+def warn_open_gap(solved: Solved, criterion: Criterion, *, stacklevel: int) -> None:
+    """Warn that optimality is not proved, with the numbers."""
+    warnings.warn(
+        f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
+        f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
+        f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
+        "a larger max_iter or a smaller tol may close it.",
+        NotCertifiedWarning,
+        stacklevel=stacklevel + 1,
     )
 
 

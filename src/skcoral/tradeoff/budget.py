@@ -1,0 +1,152 @@
+"""The largest common floor within a residual budget: the inverse function of the frontier.
+
+The least residual is a convex, increasing function of the floor with known slope. Newton's method from
+above stays above and a chord from below stays below, so the two enclose the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.exact import solve_exact
+from skcoral.results import Criterion, Decorrelation
+from skcoral.tradeoff import criteria
+from skcoral.tradeoff.path import Node, Path
+from skcoral.tradeoff.solver import as_result
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+
+def solve_budget(
+    R: Array,
+    budget: float,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+) -> Decorrelation:
+    """Find the largest common floor whose least residual stays within ``budget``.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix, positive definite.
+    budget : float
+        Largest acceptable value of the criterion.
+    names : sequence of str
+        The variables.
+    criterion, pair_weights, max_iter
+        As in :func:`solve_tradeoff`.
+    tol : float
+        Largest distance of the floor found from the upper bound on it.
+    callback : callable, optional
+        Called as ``callback(point, objective, lower_bound)`` after each floor tried.
+
+    Returns
+    -------
+    Decorrelation
+        With the floor in ``rho_min``; ``details["rho_upper"]`` bounds what any transformation within
+        the budget can have as its common floor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.tradeoff import solve_budget
+    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> answer = solve_budget(R, 0.3, names=["a", "b"], criterion="worst")
+    >>> round(float(answer.rho_min[0]), 6)
+    0.951936
+    """
+    p = len(R)
+    everything = criteria.value(criterion, R, pair_weights)
+    path = Path(R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter)
+    details = {"budget": budget, "rho_upper": 1.0}
+    if budget >= everything:
+        node = path.solve(1.0)
+        return _result(node, p, names, criterion, pair_weights, max_iter, details)
+    if budget == 0 and criteria.pair_matrix(pair_weights, p)[np.triu_indices(p, 1)].all():
+        exact = solve_exact(
+            R, None, names=tuple(names), criterion=criterion, pair_weights=pair_weights, tol=tol
+        )
+        if exact is not None:
+            details["rho_upper"] = min(path.threshold.upper, 1.0)
+            return replace(exact, details=details)
+    node, upper = _invert(path, budget, everything, tol, callback)
+    details["rho_upper"] = upper
+    return _result(node, p, names, criterion, pair_weights, max_iter, details)
+
+
+def _invert(
+    path: Path, budget: float, everything: float, tol: float, callback: Callback | None
+) -> tuple[Node, float]:
+    """Return the best floor within the budget and a bound on every other one."""
+    inside = path.solve(path.edge)
+    low, high = path.edge, 1.0
+    # Squares grow quadratically from the threshold, the other criteria linearly.
+    power = 0.5 if path.criterion == "squared" else 1.0
+    share = (budget / everything) ** power
+    guess = float(np.cos(np.arccos(path.edge) * (1.0 - 0.5 * share)))
+    upper = 1.0
+    for count in range(1, 61):
+        node = path.solve(guess)
+        value, slope = node.solved.objective, node.slope
+        if callback is not None:
+            callback(count, value, node.solved.lower_bound)
+        if slope > 0:
+            # φ(ρ) ≥ bound + slope (ρ - guess) for every ρ, so φ(ρ) ≤ budget caps ρ.
+            upper = min(upper, guess + (budget - node.solved.lower_bound) / slope)
+        if value <= budget:
+            inside, low = node, guess
+        else:
+            high = guess
+        if upper - inside.rho <= 0.1 * tol or high - low <= 4e-16:
+            break
+        guess = _next(node, inside, low, high, upper, budget, power)
+    return inside, max(upper, inside.rho)
+
+
+def _next(
+    node: Node, inside: Node, low: float, high: float, upper: float, budget: float, power: float
+) -> float:
+    """Newton's step in the power of the objective that is nearly linear, kept in the bracket."""
+    value, slope = node.solved.objective, node.slope
+    guess = 0.5 * (low + high)
+    if value > 0 and slope > 0 and budget > 0:
+        steep = power * value ** (power - 1.0) * slope
+        guess = node.rho + (budget**power - value**power) / steep
+    near = upper - low
+    if abs(guess - node.rho) < 1e-7 or near < 1e-7:
+        # So close that the curve is its tangent; aim a little inside, so that it ends inside.
+        guess = upper - max(0.05 * near, 2e-16) if near > 0 else 0.5 * (low + high)
+    if not low < guess < high:
+        guess = 0.5 * (low + high)
+    return float(guess)
+
+
+def _result(
+    node: Node,
+    p: int,
+    names: Sequence[str],
+    criterion: Criterion,
+    pair_weights: Array | None,
+    max_iter: int,
+    details: dict[str, float],
+) -> Decorrelation:
+    result = as_result(
+        node.solved,
+        np.full(p, node.rho),
+        names=names,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        max_iter=max_iter,
+        stacklevel=4,
+    )
+    return replace(result, details=details)

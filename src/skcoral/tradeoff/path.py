@@ -1,0 +1,253 @@
+"""The whole frontier as one continuation, each point started from its neighbours.
+
+In the angle ``θ = arccos ρ`` the curve and its dual are smooth up to a floor of one: λ and H grow like
+``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.exact import best_exact, exact_threshold
+from skcoral.measures import mean_residual
+from skcoral.results import Criterion, Frontier
+from skcoral.tradeoff import criteria
+from skcoral.tradeoff.caps import correlation_of
+from skcoral.tradeoff.solver import Solved, Warm, prices_of, solve_floors, warn_open_gap
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One solved floor; ``slope`` is the derivative of the objective there."""
+
+    rho: float
+    solved: Solved
+    slope: float
+
+
+class Path:
+    """Solve common floors one after the other, each from its nearest neighbours."""
+
+    def __init__(
+        self,
+        R: Array,
+        *,
+        criterion: Criterion,
+        pair_weights: Array | None,
+        tol: float,
+        max_iter: int,
+    ) -> None:
+        self.R = R
+        self.criterion: Criterion = criterion
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.threshold = exact_threshold(R)
+        self.edge = min(self.threshold.lower, 1.0)
+        self.nodes: list[Node] = []
+        # Where no pair counts, the neighbours' multipliers say nothing about the next point.
+        self._warm = criterion == "squared"
+
+    def solve(self, rho: float) -> Node:
+        """Solve one common floor, exactly below the threshold and by the trade-off above."""
+        floors = np.full(len(self.R), rho)
+        solved = self._exact(rho, floors) if rho <= self.edge else None
+        if solved is None:
+            solved = solve_floors(
+                self.R,
+                floors,
+                criterion=self.criterion,
+                pair_weights=self.pair_weights,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                warm=self._neighbour(rho) if self._warm and rho < 1 else None,
+            )
+        node = Node(rho, solved, float(np.sum(prices_of(solved, floors))))
+        self.nodes.append(node)
+        self.nodes.sort(key=lambda node: node.rho)
+        return node
+
+    def _exact(self, rho: float, floors: Array) -> Solved | None:
+        p = len(floors)
+        T = self.threshold.T
+        if rho < self.edge - 1e-9:
+            best = best_exact(self.R, floors)
+            if not best.feasible:
+                return None
+            T = best.T
+        G = correlation_of(self.R, T)
+        return Solved(
+            T=T,
+            G=G,
+            fidelity=np.einsum("ji,ij->j", self.R, T),
+            objective=criteria.value(self.criterion, G, self.pair_weights),
+            lower_bound=0.0,
+            lam=np.zeros(p),
+            H=np.zeros((p, p)),
+            binding=np.zeros(p, dtype=bool),
+            n_iter=0,
+        )
+
+    def _neighbour(self, rho: float) -> Warm | None:
+        """Interpolate the dual of the nearest points, the binding set from the closest."""
+        known = [n for n in self.nodes if self.edge < n.rho < 1.0]
+        if not known:
+            return None
+        theta = float(np.arccos(rho))
+        known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
+        closest = known[0]
+        same = [n for n in known if np.array_equal(n.solved.binding, closest.solved.binding)]
+        for count in (4, 2, 1):
+            if len(same) < count:
+                continue
+            H, lam = self._interpolate(same[:count], theta)
+            positive = lam[closest.solved.binding]
+            if positive.min(initial=1.0) > 0 and _definite(H):
+                return Warm(np.maximum(lam, 0.0), H, closest.solved.binding)
+        return None
+
+    def _interpolate(self, nodes: Sequence[Node], theta: float) -> tuple[Array, Array]:
+        angles = [float(np.arccos(n.rho)) for n in nodes]
+        start = float(np.arccos(self.edge))
+        p = len(self.R)
+        terms = [
+            (a, np.sin(a) * n.solved.H, np.sin(a) * n.solved.lam) for a, n in zip(angles, nodes)
+        ]
+        # At the threshold itself the dual of the squares vanishes.
+        terms.append((start, np.zeros((p, p)), np.zeros(p)))
+        H, lam = np.zeros((p, p)), np.zeros(p)
+        for k, (a, h, v) in enumerate(terms):
+            weight = 1.0
+            for m, (b, _, _) in enumerate(terms):
+                if m != k:
+                    weight *= (theta - b) / (a - b)
+            H += weight * h
+            lam += weight * v
+        return H / np.sin(theta), lam / np.sin(theta)
+
+
+def trace_frontier(
+    R: Array,
+    floors: Array | None = None,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    n_points: int = 25,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+) -> Frontier:
+    """Compute the frontier at given common floors, or on a grid that is dense where it bends.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix, positive definite.
+    floors : ndarray of shape (n,), optional
+        Common floors; by default ``n_points`` of them from ρ★ to 1, both included.
+    names : sequence of str
+        The variables.
+    criterion, pair_weights, tol, max_iter
+        As in :func:`solve_tradeoff`.
+    n_points : int
+        Number of points of the adaptive grid.
+    callback : callable, optional
+        Called as ``callback(point, objective, lower_bound)`` after each point.
+
+    Returns
+    -------
+    Frontier
+
+    Warns
+    -----
+    NotCertifiedWarning
+        The gap of some point could not be closed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.tradeoff import trace_frontier
+    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> curve = trace_frontier(R, names=["a", "b"], n_points=5)
+    >>> round(float(curve.objective[0]), 12), round(float(curve.objective[-1]), 12)
+    (0.0, 0.64)
+    """
+    path = Path(R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter)
+    count = 0
+
+    def visit(rho: float) -> Node:
+        nonlocal count
+        node = path.solve(rho)
+        count += 1
+        if callback is not None:
+            callback(count, node.solved.objective, node.solved.lower_bound)
+        return node
+
+    if floors is None:
+        nodes = _adaptive(path, visit, n_points)
+    else:
+        by_floor = {rho: visit(rho) for rho in sorted({float(rho) for rho in floors})}
+        nodes = [by_floor[float(rho)] for rho in floors]
+    solved = [node.solved for node in nodes]
+    for node in nodes:
+        if not node.solved.certified:
+            warn_open_gap(node.solved, criterion, stacklevel=3)
+    return Frontier(
+        rho_min=np.array([node.rho for node in nodes]),
+        objective=np.array([s.objective for s in solved]),
+        lower_bound=np.array([s.lower_bound for s in solved]),
+        slope=np.array([node.slope for node in nodes]),
+        worst_residual=np.array([criteria.value("worst", s.G) for s in solved]),
+        mean_residual=np.array([mean_residual(R, s.T) for s in solved]),
+        min_fidelity=np.array([s.fidelity.min() for s in solved]),
+        mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
+        threshold=path.edge,
+        criterion=criterion,
+        names=tuple(names),
+        pair_weights=pair_weights,
+    )
+
+
+def _adaptive(path: Path, visit: Callable[[float], Node], n_points: int) -> list[Node]:
+    """Start from the ends, then halve (in angle) the interval where the curve is least known."""
+    edge = visit(path.edge)
+    if path.edge >= 1.0:
+        return [edge]
+    nodes = [edge, visit(1.0)]
+    # From high to low, so that every point but the first has a neighbour in the smooth part.
+    first = min(n_points, 9) - 2
+    start = float(np.arccos(path.edge))
+    for k in range(first):
+        nodes.append(visit(float(np.cos(start * (k + 1) / (first + 1)))))
+    nodes.sort(key=lambda node: node.rho)
+    while len(nodes) < n_points:
+        doubt = [_uncertainty(a, b) for a, b in zip(nodes, nodes[1:], strict=False)]
+        k = int(np.argmax(doubt))
+        middle = 0.5 * (np.arccos(nodes[k].rho) + np.arccos(nodes[k + 1].rho))
+        nodes.insert(k + 1, visit(float(np.cos(middle))))
+    return nodes
+
+
+def _uncertainty(a: Node, b: Node) -> float:
+    """Largest distance between the chord and the tangents, which enclose a convex curve."""
+    width = b.rho - a.rho
+    chord = (b.solved.objective - a.solved.objective) / width
+    below = max(chord - a.slope, 0.0)
+    if not np.isfinite(b.slope):
+        return below * width
+    above = max(b.slope - chord, 0.0)
+    if below + above <= 0.0:
+        return 0.0
+    return width * below * above / (below + above)
+
+
+def _definite(H: Array) -> bool:
+    return bool(np.linalg.eigvalsh(H)[0] > 0)
