@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,8 +23,9 @@ from skcoral.cli.loading import (
 )
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.tables import Table, choose_columns, complete_rows, profile
-from skcoral.io.writing import Outputs, output_format, table_writer
+from skcoral.io.tables import Table, choose_columns, profile
+from skcoral.io.transforming import write_transformed
+from skcoral.io.writing import Outputs, output_format
 from skcoral.report import words
 
 if TYPE_CHECKING:
@@ -230,41 +230,10 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
 def _write_transformed(
     stream: BinaryIO, path: str, loaded: Loaded, estimator: Any
 ) -> tuple[int, list[int]]:
-    """Write the table with its variables replaced, everything else untouched and in place."""
-    table = loaded.table
-    place = {name: k for k, name in enumerate(loaded.names)}
-    writer = table_writer(
-        stream, table.names, path=path, separator=table.separator, decimal=table.decimal
-    )
-    has_names = hasattr(estimator, "feature_names_in_")
-    n_rows = 0
-    dropped: list[int] = []
     with console.progress("Writing") as tell:
-        for part in complete_rows(table, loaded.names):
-            dropped.extend(part.dropped)
-            if len(part.values):
-                rows = _frame(part.values, loaded.names) if has_names else part.values
-                new = np.asarray(estimator.transform(rows))
-                n_rows += len(new)
-                writer.write(
-                    [
-                        new[:, place[name]] if name in place else _kept(cells, part.kept)
-                        for name, cells in zip(table.names, part.batch.columns, strict=True)
-                    ]
-                )
-            tell(part.batch.fraction)
-        writer.close()
-    return n_rows, dropped
-
-
-def _kept(cells: Any, kept: Any) -> Any:
-    if kept.all():
-        return cells
-    if hasattr(cells, "filter"):
-        import pyarrow as pa
-
-        return cells.filter(pa.array(kept))
-    return list(itertools.compress(cells, kept))
+        return write_transformed(
+            stream, path, loaded.table, loaded.names, estimator, on_batch=lambda b: tell(b.fraction)
+        )
 
 
 def _check_output(output: str | None, as_json: bool) -> None:
