@@ -5,6 +5,7 @@ from skcoral.paper.figure import draw_interactive, draw_static, wine_geometry
 from skcoral.paper.geometry import Geometry, cap_geometry
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.protocol_support import protocol_support
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
 from skcoral.paper.verdicts import VERDICTS
 
@@ -23,6 +24,7 @@ __all__ = [
     "draw_static",
     "paper_numbers",
     "protocol_primal",
+    "protocol_support",
     "protocol_threshold",
     "reproduce",
     "wine_geometry",

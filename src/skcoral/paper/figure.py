@@ -77,7 +77,7 @@ def draw_static(geometry: Geometry) -> matplotlib.figure.Figure:
         ):
             set_label(label, fontsize=8)
         axes.tick_params(labelsize=6)
-        axes.set_box_aspect(np.ptp(surface.reshape(3, -1), axis=1))
+        axes.set_aspect("equal")
         axes.view_init(**_VIEW)
     handles = [_legend_line(colour) for colour in _COLOURS]
     figure.legend(handles, geometry.names, loc="outside lower center", ncols=3, fontsize=9)

@@ -1,8 +1,9 @@
 """The numbers behind the paper's Figure 1, for any system of three variables.
 
 Column j of ``T`` lies on the ellipsoid ``tᵀRt = 1``; its floor cuts out a cap. Under
-``w = R^{1/2}t`` the ellipsoid is the unit sphere and the cap a round one about ``a_j = R^{1/2}e_j``; the chosen
-frame is as orthogonal as the caps allow; ``c_j = Rt_j`` are the correlations with the variables.
+``w = R^{1/2}t`` the ellipsoid is the unit sphere and the cap a round one about
+``a_j = R^{1/2}e_j``; the chosen frame is as orthogonal as the caps allow; ``c_j = Rt_j`` are the
+correlations with the variables.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def paper_numbers() -> tuple[Cell, ...]:
     place = ("table", "row", "column", "printed", "quantity")
     return tuple(
         Cell(
-            *(entry[key] for key in place),
-            MappingProxyType({key: entry[key] for key in entry if key not in place}),
+            **{key: entry[key] for key in place},
+            args=MappingProxyType({key: entry[key] for key in entry if key not in place}),
         )
         for entry in entries
     )

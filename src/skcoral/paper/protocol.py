@@ -134,7 +134,7 @@ def protocol_primal(
         fidelity = np.einsum("ij,ij->j", root, x.reshape(p, p))
         return objective(x)[0], float(max(0.0, rho_min - fidelity.min())), np.nan
 
-    return _run("primal", one, n_starts, random_state)
+    return run_starts("primal", one, n_starts, random_state)
 
 
 def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int = 0) -> ProtocolRun:
@@ -177,7 +177,7 @@ def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int =
         value = float(np.einsum("ij,ij->j", root, Q).min())
         return value, 0.0, float(np.sign(np.linalg.det(Q)))
 
-    return _run("threshold", one, n_starts, random_state)
+    return run_starts("threshold", one, n_starts, random_state)
 
 
 def _augmented(
@@ -229,12 +229,13 @@ def _augmented(
     return x
 
 
-def _run(
+def run_starts(
     problem: str,
     one: Callable[[np.random.Generator], tuple[float, float, float]],
     n_starts: int,
     random_state: int,
 ) -> ProtocolRun:
+    """Run ``one`` from independent random streams: value, violation, determinant of each end."""
     start = perf_counter()
     seeds = np.random.SeedSequence(random_state).spawn(n_starts)
     ends = np.array([one(np.random.default_rng(seed)) for seed in seeds])

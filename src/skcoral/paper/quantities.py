@@ -187,7 +187,7 @@ QUANTITIES: Mapping[str, Recipe] = {
     "support_zeros": _degrees("zeros"),
     "rotation_dimension": _degrees("rotations"),
     "decorrelation_equations": _degrees("equations"),
-    "sparse_nonzeros": _of_sparse_pca(lambda R, found: np.count_nonzero(found.T)),
+    "sparse_nonzeros": _of_sparse_pca(lambda R, found: float(np.count_nonzero(found.T))),
     "sparse_max_residual": _of_sparse_pca(lambda R, found: worst_residual(R, found.T)),
     "sparse_mean_residual": _of_sparse_pca(lambda R, found: mean_residual(R, found.T)),
     "sparse_min_fidelity": _of_sparse_pca(lambda R, found: found.min_fidelity),
