@@ -1,0 +1,296 @@
+"""Lower bounds that hold for every supported transformation, and how to re-check them.
+
+Three dual points prove a bound, each from a few arrays and without the solver that found them:
+
+* ``"frame"`` and ``"least-norm"``: a symmetric P and η ≥ 0, see :mod:`skcoral.support.frame`
+  (``P = L M Lᵀ`` with ``R = L Lᵀ``; the least-norm point has P zero on every Ω_k × Ω_k);
+* ``"lifted"``: multipliers λ ≥ 0 of the floors and a symmetric H whose quadratic form
+  ``Q = (H ⊗ R)`` restricted to the support is positive definite. For a convex loss φ of the
+  residual with conjugate φ*,
+
+      φ ≥ 2 ρᵀλ − tr H − φ*(off H) − bᵀ Q⁻¹ b,    b_ij = λ_j R_ij,
+
+  which for a full support is the bound of the unrestricted problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.optimize as so
+from numpy.typing import NDArray
+
+from skcoral.exceptions import CertificateError
+from skcoral.results import Array, Certificate, Criterion
+from skcoral.support.frame import FrameBound, Norm, frame_value
+from skcoral.support.geometry import Caps, caps
+from skcoral.support.kkt import quadratic_form
+from skcoral.support.pattern import Mask
+
+_MAX_PAIRS = 2000
+_MAX_FORM = 3000
+_SEARCH_FORM = 600
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A lower bound of a criterion: its value, its name, and the dual point that proves it."""
+
+    value: float
+    name: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class LeastNorm:
+    """The least-norm bound on D2 and its strongest pair.
+
+    Attributes
+    ----------
+    value : float
+        Lower bound on D2; zero if no two rows of the support are disjoint.
+    M : ndarray of shape (p, p)
+        Its dual point in the coordinates of the Cholesky factor of R.
+    pair : tuple of int or None
+        The disjoint pair with the largest absolute partial correlation.
+    partial_correlation : float
+        That partial correlation.
+    n_pairs : int
+        How many disjoint pairs entered.
+    """
+
+    value: float
+    M: Array
+    pair: tuple[int, int] | None
+    partial_correlation: float
+    n_pairs: int
+
+
+def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
+    """Bound D2 by the pairs of sources that share no output.
+
+    For such a pair ``(T Tᵀ)_ij = 0`` while exactness needs ``T Tᵀ = R⁻¹``. All pairs together are
+    linear conditions on ``F − I``, whose least norm is a closed form.
+    """
+    p = len(R)
+    counts = mask.astype(np.int64)
+    i, j = np.nonzero(np.triu(counts @ counts.T == 0, 1))
+    factor = sla.cho_factor(R, lower=True)
+    K = sla.cho_solve(factor, np.eye(p))
+    K = 0.5 * (K + K.T)
+    if not len(i):
+        return LeastNorm(0.0, np.zeros((p, p)), None, 0.0, 0)
+    scale = np.sqrt(np.diag(K))
+    partial = -K / np.outer(scale, scale)
+    strength = np.abs(partial[i, j])
+    top = int(np.argmax(strength))
+    pair = (int(i[top]), int(j[top]))
+    if len(i) > _MAX_PAIRS:
+        chosen = np.argsort(-strength, kind="stable")[:_MAX_PAIRS]
+        i, j = i[chosen], j[chosen]
+    gram = 0.5 * (K[np.ix_(i, i)] * K[np.ix_(j, j)] + K[np.ix_(i, j)] * K[np.ix_(j, i)])
+    y = sla.solve(gram, K[i, j], assume_a="pos")
+    P = np.zeros((p, p))
+    P[i, j] = P[j, i] = -0.5 * y
+    half = sla.solve_triangular(np.tril(factor[0]), P, lower=True)
+    M = sla.solve_triangular(np.tril(factor[0]), half.T, lower=True)
+    M = 0.5 * (M + M.T)
+    value = float(-np.trace(M) - 0.5 * np.sum(M * M))
+    return LeastNorm(max(value, 0.0), M, pair, float(partial[pair]), len(i))
+
+
+def frame_certificate(
+    space: Caps, bound: FrameBound | LeastNorm, criterion: Criterion, norm: Norm
+) -> LowerBound:
+    """Translate a bound on D2 or on the nuclear norm into one on the criterion."""
+    root = np.linalg.cholesky(space.R)
+    P = root @ bound.M @ root.T
+    eta = bound.eta if isinstance(bound, FrameBound) else np.zeros(space.p)
+    name = "frame" if isinstance(bound, FrameBound) else "least-norm"
+    value = _from_norm(bound.value, criterion, norm, space.p)
+    arrays = {"P": 0.5 * (P + P.T), "eta": eta, "support": space.mask.astype(np.float64)}
+    info = {"bound": name, "criterion": criterion, "norm": norm}
+    return LowerBound(value, name, Certificate("support", arrays, info))
+
+
+def _from_norm(value: float, criterion: Criterion, norm: Norm, p: int) -> float:
+    """The nuclear norm bounds the absolute sum as it is; D2 bounds the others by Cauchy–Schwarz."""
+    value = max(value, 0.0)
+    if norm == "nuclear" or criterion == "squared":
+        return value
+    if criterion == "worst":
+        return float(np.sqrt(value / (p * (p - 1) / 2)))
+    return float(np.sqrt(value))
+
+
+def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> LowerBound | None:
+    """The best lifted bound with this ``off(H)``, over a common shift of its diagonal and over λ.
+
+    A stationary point whose form is positive semidefinite is certified as it stands; otherwise
+    the shift that makes it so is paid for, and the bound is weaker but valid.
+    """
+    H = _into_dual_ball(H, criterion)
+    Q, first = quadratic_form(space, H)
+    if len(Q) > _MAX_FORM:
+        return None
+
+    smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
+    scale = max(float(np.abs(Q).max()), 1e-8)
+    base = max(0.0, -smallest)
+
+    def attempt(shift: float) -> tuple[float, Array]:
+        return _lifted_at(space, Q, first, H, shift, smallest, lam, criterion)
+
+    shifts = [base + share * scale for share in (0.0, 1e-12, 1e-10, 1e-7, 1e-4)]
+    if len(Q) <= _SEARCH_FORM:
+        found = so.minimize_scalar(
+            lambda log_shift: -max(attempt(base + float(np.exp(log_shift)))[0], -1e300),
+            bounds=(np.log(1e-9 * scale), np.log(10.0 * scale)),
+            method="bounded",
+        )
+        shifts.append(base + float(np.exp(found.x)))
+    tried = [(*attempt(shift), shift) for shift in shifts]
+    value, multipliers, shift = max(tried, key=lambda item: item[0])
+    if not np.isfinite(value) or value <= 0:
+        return None
+    arrays = {
+        "H": H + shift * np.eye(space.p),
+        "multipliers": multipliers,
+        "support": space.mask.astype(np.float64),
+    }
+    info = {"bound": "lifted", "criterion": criterion}
+    return LowerBound(value, "lifted", Certificate("support", arrays, info))
+
+
+def _lifted_at(
+    space: Caps,
+    Q: Array,
+    first: NDArray[np.intp],
+    H: Array,
+    shift: float,
+    smallest: float,
+    lam: Array,
+    criterion: Criterion,
+) -> tuple[float, Array]:
+    """Value of the lifted bound at ``H + shift·I``, with the better of two choices of λ.
+
+    ``bᵀQ⁻¹b`` is bounded from above by the computed solution, its residual and the smallest
+    eigenvalue of Q, so that an ill-conditioned form cannot flatter the bound.
+    """
+    largest = float(np.abs(Q).sum(axis=1).max()) + shift
+    definite = smallest + shift - len(Q) * np.finfo(np.float64).eps * largest
+    if definite <= 0:
+        return -np.inf, lam
+    shifted = Q + shift * np.eye(len(Q))
+    try:
+        factor = sla.cho_factor(shifted, lower=True)
+    except np.linalg.LinAlgError:
+        return -np.inf, lam
+    unit = np.zeros((len(Q), space.p))
+    unit[first, np.arange(space.p)] = 1.0
+    columns = sla.cho_solve(factor, unit)
+    options = [lam]
+    floored = space.floors > 0
+    if floored.any():
+        K = columns[first]
+        options.append(_best_floor_multipliers(K, space.floors, floored, 1.0 / largest))
+    best = (-np.inf, lam)
+    for option in options:
+        x = columns @ option
+        residual = unit @ option - shifted @ x
+        quadratic = option @ x[first] + x @ residual + residual @ residual / definite
+        value = float(2 * space.floors @ option - quadratic)
+        value -= float(np.trace(H)) + space.p * shift + _conjugate(H, criterion)
+        if value > best[0]:
+            best = (value, option)
+    return best
+
+
+def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float) -> Array:
+    """λ ≥ 0 that maximises ``2 ρᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
+
+    Any λ gives a valid bound, so rounding here does no harm.
+    """
+    values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
+    root = np.sqrt(np.maximum(values, least))
+    lam = np.zeros(len(floors))
+    rows = root[:, None] * vectors.T
+    lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
+    return lam
+
+
+def _conjugate(H: Array, criterion: Criterion) -> float:
+    off = H - np.diag(np.diag(H))
+    return 0.5 * float(np.sum(off * off)) if criterion == "squared" else 0.0
+
+
+def _into_dual_ball(H: Array, criterion: Criterion) -> Array:
+    """Scale ``off(H)`` so that its conjugate is finite; at an optimum this undoes a rounding."""
+    off = H - np.diag(np.diag(H))
+    excess = 1.0
+    if criterion == "worst":
+        excess = max(1.0, float(np.abs(off).sum()))
+    elif criterion == "absolute":
+        excess = max(1.0, 2.0 * float(np.abs(off).max()))
+    return np.asarray(np.diag(np.diag(H)) + off / excess)
+
+
+def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:
+    """Recompute the lower bound that a support certificate proves, from R and its arrays alone.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix.
+    floors : ndarray of shape (p,)
+        Fidelity floors.
+    certificate : Certificate
+        Of kind "support".
+
+    Returns
+    -------
+    float
+        A lower bound on the certificate's criterion over all transformations with its support.
+    """
+    if certificate.kind != "support" or "support" not in certificate.arrays:
+        raise CertificateError(
+            f"expected a certificate of kind 'support', got {certificate.kind!r}."
+        )
+    mask, criterion = certificate.arrays["support"] > 0.5, certificate.info["criterion"]
+    if mask.shape != R.shape:
+        raise CertificateError(
+            f"the certificate is for {len(mask)} variables, the matrix has {len(R)}."
+        )
+    space = feasible_set(R, mask, floors)
+    if certificate.info["bound"] == "lifted":
+        H, lam = certificate.arrays["H"], certificate.arrays["multipliers"]
+        if np.any(lam < 0):
+            raise CertificateError("a multiplier of a floor is negative.")
+        H = _into_dual_ball(H, criterion)
+        Q, first = quadratic_form(space, H)
+        smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
+        return max(_lifted_at(space, Q, first, H, 0.0, smallest, lam, criterion)[0], 0.0)
+    eta = certificate.arrays["eta"]
+    if np.any(eta < 0):
+        raise CertificateError("a multiplier of a floor is negative.")
+    root = np.linalg.cholesky(R)
+    half = sla.solve_triangular(root, certificate.arrays["P"], lower=True)
+    M = sla.solve_triangular(root, half.T, lower=True)
+    norm: Norm = certificate.info["norm"]
+    value = frame_value(space, 0.5 * (M + M.T), eta, norm)
+    return _from_norm(value, criterion, norm, space.p)
+
+
+def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:
+    """Caps of a problem after settling the columns that have no freedom.
+
+    A floor of one leaves only the source itself, and a column without other sources has fidelity
+    one whatever its floor.
+    """
+    mask = mask.copy()
+    mask[:, floors >= 1.0] = False
+    np.fill_diagonal(mask, True)
+    floors = np.where(mask.sum(axis=0) == 1, 1.0, floors)
+    return caps(R, mask, floors)

@@ -1,0 +1,299 @@
+"""Supports whose coefficients also have signs or intervals to keep.
+
+The unrestricted answer is returned if it already keeps them. Otherwise every start follows an
+augmented Lagrangian on the caps, the best few are made feasible column by column, and the best one
+is refined by sequential quadratic programming with exact derivatives. Bounds only shrink the
+feasible set, so the lower bounds of the unrestricted problem stay valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.optimize as so
+
+from skcoral.exceptions import InfeasibleError, InvalidSupportError
+from skcoral.measures import fidelity
+from skcoral.results import Array, Criterion, Decorrelation, Status
+from skcoral.support.bounds import feasible_set
+from skcoral.support.columns import feasible_column, nearest_column
+from skcoral.support.descent import Rows, descend
+from skcoral.support.geometry import Caps, fold, unfold
+from skcoral.support.multistart import as_stack, solve_unbounded
+from skcoral.support.objectives import (
+    Loss,
+    absolute_loss,
+    criterion_values,
+    on_spheres,
+    power_loss,
+    residuals,
+    squared_loss,
+)
+from skcoral.support.pattern import Mask
+from skcoral.support.starts import random_starts
+
+# One loss per round of the augmented Lagrangian.
+_LOSSES: dict[str, list[Loss]] = {
+    "squared": [squared_loss] * 7,
+    "worst": [squared_loss] * 2 + [power_loss(q) for q in (6.0, 12.0, 30.0, 80.0, 200.0)],
+    "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
+}
+_REPAIRED = 4
+_PROGRAMME_SIZE = 160
+
+
+def _check_bounds(bounds: Any, mask: Mask, names: Sequence[str]) -> tuple[Array, Array]:
+    """Return the two matrices of coefficient bounds, zero off the support.
+
+    Raises
+    ------
+    InvalidSupportError
+        A shape does not fit, an entry is not a number, or a lower bound exceeds the upper one.
+    InfeasibleError
+        A coefficient off the support is required to differ from zero.
+    """
+    p = len(mask)
+    if not (isinstance(bounds, Sequence) and len(bounds) == 2):
+        raise InvalidSupportError(
+            "bounds must be a pair (lower, upper) of numbers or p × p matrices, infinite where a "
+            f"coefficient is free; got {type(bounds).__name__}."
+        )
+    sides = []
+    for side, what in zip(bounds, ("lower", "upper"), strict=True):
+        values = np.asarray(side, dtype=np.float64)
+        if values.ndim == 0:
+            values = np.full((p, p), float(values))
+        if values.shape != (p, p):
+            raise InvalidSupportError(
+                f"the {what} bounds must have shape ({p}, {p}), rows the sources and columns the "
+                f"outputs; got {values.shape}."
+            )
+        if np.isnan(values).any():
+            i, j = np.argwhere(np.isnan(values))[0]
+            raise InvalidSupportError(
+                f"the {what} bound of source {names[i]!r} in output {names[j]!r} is not a number; "
+                "use -inf or inf where there is none."
+            )
+        sides.append(values)
+    lower, upper = sides
+    if np.any(lower > upper):
+        i, j = np.argwhere(lower > upper)[0]
+        raise InvalidSupportError(
+            f"source {names[i]!r} in output {names[j]!r}: the lower bound {lower[i, j]:g} exceeds "
+            f"the upper bound {upper[i, j]:g}."
+        )
+    excluded = ~mask & ((lower > 0) | (upper < 0))
+    if excluded.any():
+        i, j = np.argwhere(excluded)[0]
+        raise InfeasibleError(
+            f"source {names[i]!r} may not enter output {names[j]!r} (it is off the support), but "
+            f"its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
+        )
+    return np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
+
+
+def solve_within(
+    R: Array,
+    floors: Array,
+    mask: Mask,
+    bounds: tuple[Array, Array],
+    *,
+    names: tuple[str, ...],
+    criterion: Criterion,
+    tol: float,
+    max_iter: int,
+    n_starts: int,
+    random_state: Any,
+    callback: Any,
+    warm: Any,
+) -> Decorrelation:
+    """Solve a support problem whose coefficients have bounds."""
+    lower, upper = _check_bounds(bounds, mask, names)
+    safe = np.column_stack(
+        [
+            feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], names)
+            for j in range(len(R))
+        ]
+    )
+    free = solve_unbounded(
+        R,
+        floors,
+        mask,
+        names=names,
+        criterion=criterion,
+        tol=tol,
+        max_iter=max_iter,
+        n_starts=n_starts,
+        random_state=random_state,
+        callback=callback,
+        warm=warm,
+    )
+    if _keeps(free.T, lower, upper):
+        return replace(free, details={**free.details, "bounds": "not binding"})
+    space = feasible_set(R, mask, floors)
+    # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
+    space = replace(space, floors=np.maximum(space.floors, 1e-12))
+    stack = np.concatenate((np.stack((free.T, safe)), as_stack(warm, len(R))))
+    starts = np.concatenate(
+        (
+            unfold(space, space.points(stack), 1e-2),
+            random_starts(space, max(n_starts - 2, 0), np.random.default_rng(random_state)),
+        )
+    )
+    points = _augmented(space, starts, lower, upper, criterion)
+    ranked = _ranked(space, points, lower, upper, criterion)
+    candidates = [safe, *[w for w in stack[2:] if _inside(R, w, lower, upper, floors)]]
+    for T in ranked[:_REPAIRED]:
+        repaired = [
+            nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], T[:, j])
+            for j in range(len(R))
+        ]
+        if all(column is not None for column in repaired):
+            candidates.append(np.column_stack([c for c in repaired if c is not None]))
+    best = min(candidates, key=lambda T: _objective(R, T, criterion))
+    if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
+        best = _programme(R, mask, best, lower, upper, floors)
+    objective = _objective(R, best, criterion)
+    G = best.T @ R @ best
+    gap = objective - free.lower_bound
+    status: Status = "optimal" if gap <= tol * max(objective, 1e-3) else "best_found"
+    if float(np.abs(G - np.eye(len(R))).max()) <= 1e-10:
+        status = "exact"
+    return replace(
+        free,
+        T=best,
+        correlation=0.5 * (G + G.T),
+        fidelity=fidelity(R, best),
+        objective=objective,
+        prices=np.full(len(R), np.nan),
+        weights=np.full(len(R), np.nan),
+        status=status,
+        details={
+            **free.details,
+            "n_starts": len(starts),
+            "n_best": 1,
+            "bounds": "binding",
+            "stationarity": np.nan,
+        },
+    )
+
+
+def _objective(R: Array, T: Array, criterion: Criterion) -> float:
+    E = T.T @ R @ T
+    np.fill_diagonal(E, 0.0)
+    return float(criterion_values(criterion, E[None])[0])
+
+
+def _keeps(T: Array, lower: Array, upper: Array) -> bool:
+    return bool(np.all(lower <= T) and np.all(upper >= T))
+
+
+def _inside(R: Array, T: Array, lower: Array, upper: Array, floors: Array) -> bool:
+    return bool(
+        _keeps(T, lower, upper)
+        and np.all(fidelity(R, T) >= floors)
+        and np.allclose(np.einsum("ij,ij->j", T, R @ T), 1.0, rtol=0, atol=1e-12)
+    )
+
+
+def _augmented(
+    space: Caps, starts: Array, lower: Array, upper: Array, criterion: Criterion
+) -> Array:
+    """Points (S, p, m) that nearly keep the bounds, from an augmented Lagrangian."""
+    own = np.arange(space.p)[:, None]
+    low, high = (np.where(space.valid, side[space.index, own], 0.0) for side in (lower, upper))
+    back = space.to_coefficients.swapaxes(1, 2)
+    shape = starts.shape
+    multipliers = np.zeros(shape)
+    weight = 5.0
+
+    def excess(U: Array, rows: Rows) -> Array:
+        """By how much shifted coefficients leave their intervals, times the weight."""
+        t = np.matmul(U.swapaxes(0, 1), space.to_coefficients).swapaxes(0, 1)
+        moved = t + multipliers[rows] / weight
+        return np.asarray(weight * (moved - np.clip(moved, low, high)))
+
+    def penalty(U: Array, rows: Rows) -> tuple[Array, Array]:
+        outside = excess(U, rows)
+        value = np.einsum("spm,spm->s", outside, outside) / (2.0 * weight)
+        return value, np.matmul(outside.swapaxes(0, 1), back).swapaxes(0, 1)
+
+    Z = starts.reshape(len(starts), -1)
+    U = starts
+    for loss in _LOSSES[criterion]:
+        ended = descend(on_spheres(space, loss, penalty), Z, tol=1e-7, max_iter=80)
+        Z = ended.Z
+        X = Z.reshape(shape)
+        U = fold(space, X / np.linalg.norm(X, axis=2, keepdims=True))
+        multipliers = excess(U, np.arange(len(U)))
+        weight *= 3.0
+    return U
+
+
+def _ranked(
+    space: Caps, points: Array, lower: Array, upper: Array, criterion: Criterion
+) -> list[Array]:
+    """Transformations by criterion, those that nearly keep the bounds first."""
+    T = space.transform(points)
+    violation = np.maximum(lower - T, T - upper).max(axis=(1, 2))
+    value = criterion_values(criterion, residuals(space, points))
+    order = np.lexsort((value, violation > 1e-4))
+    return list(T[order])
+
+
+def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array) -> Array:
+    """Refine a feasible point for D2 by sequential quadratic programming; never makes it worse."""
+    p = len(R)
+    rows, columns = np.nonzero(mask)
+    slot = np.arange(len(rows))
+
+    def build(x: Array) -> Array:
+        out = np.zeros((p, p))
+        out[rows, columns] = x
+        return out
+
+    def value(x: Array) -> tuple[float, Array]:
+        M = build(x)
+        E = M.T @ R @ M
+        np.fill_diagonal(E, 0.0)
+        return 0.5 * float(np.sum(E * E)), (2.0 * R @ M @ E)[rows, columns]
+
+    def spread(x: Array) -> Array:
+        M = build(x)
+        return np.asarray(np.einsum("ij,ij->j", M, R @ M) - 1.0)
+
+    def spread_slope(x: Array) -> Array:
+        out = np.zeros((p, len(x)))
+        out[columns, slot] = 2.0 * (R @ build(x))[rows, columns]
+        return out
+
+    floor_slope = np.zeros((p, len(rows)))
+    floor_slope[columns, slot] = R[rows, columns]
+    solved = so.minimize(
+        value,
+        T[rows, columns],
+        jac=True,
+        method="SLSQP",
+        bounds=np.column_stack((lower[rows, columns], upper[rows, columns])),
+        constraints=[
+            {"type": "eq", "fun": spread, "jac": spread_slope},
+            {
+                "type": "ineq",
+                "fun": lambda x: floor_slope @ x - floors,
+                "jac": lambda _: floor_slope,
+            },
+        ],
+        options={"maxiter": 100, "ftol": 1e-13},
+    )
+    rough = build(np.clip(solved.x, lower[rows, columns], upper[rows, columns]))
+    repaired = [
+        nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], rough[:, j])
+        for j in range(p)
+    ]
+    if any(column is None for column in repaired):
+        return T
+    refined = np.column_stack([c for c in repaired if c is not None])
+    return min((T, refined), key=lambda M: _objective(R, M, "squared"))

@@ -1,0 +1,258 @@
+"""From starts to a polished candidate: descent along several routes, then the sharp finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.results import Array, Criterion
+from skcoral.support.descent import descend
+from skcoral.support.geometry import Caps, fold, unfold
+from skcoral.support.kkt import newton_squared
+from skcoral.support.objectives import (
+    Loss,
+    absolute_loss,
+    criterion_values,
+    on_spheres,
+    power_loss,
+    residuals,
+    squared_loss,
+)
+from skcoral.support.sharp import refine
+
+# Loss, share of the starts that go on, and how many go on at least.
+_STAGES: dict[str, list[tuple[Loss, float, int]]] = {
+    "squared": [],
+    "worst": [(power_loss(6.0), 1.0, 8), (power_loss(16.0), 0.5, 8), (power_loss(50.0), 0.2, 8)],
+    "absolute": [
+        (absolute_loss(0.05), 1.0, 8),
+        (absolute_loss(0.01), 0.5, 8),
+        (absolute_loss(0.002), 0.2, 8),
+    ],
+}
+_REFINED = 3
+_SAME = 1e-6
+_NEWTON_SIZE = 700
+
+
+Report = Callable[[int, float], None] | None
+
+
+class _Reports(Protocol):
+    def step(self, objective: float | None = None, lower_bound: float | None = None) -> None: ...
+
+
+@dataclass(frozen=True)
+class Found:
+    """Candidates of a search, best first, and the best one polished.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, p, m)
+        Candidates, best first.
+    values : ndarray of shape (n,)
+        Their criterion.
+    reached : ndarray
+        The value that every start reached.
+    U : ndarray of shape (p, m)
+        The best point.
+    value, worst : float
+        Its criterion and its largest residual.
+    half_slope : ndarray of shape (p, p)
+        ``off(H)`` at the best point.
+    converged : bool
+        Whether the best point is stationary.
+    """
+
+    points: Array
+    values: Array
+    reached: Array
+    U: Array
+    value: float
+    worst: float
+    half_slope: Array
+    converged: bool
+
+    @property
+    def n_starts(self) -> int:
+        """Starts that were tried."""
+        return len(self.reached)
+
+    @property
+    def n_best(self) -> int:
+        """Starts that reached the best value."""
+        return int(np.sum(self.reached <= self.value + _SAME * max(self.value, 1e-3)))
+
+    def merge(self, other: Found) -> Found:
+        """Candidates of both searches together."""
+        points = np.concatenate((self.U[None], self.points, other.points))
+        values = np.concatenate(([self.value], self.values, other.values))
+        order = np.argsort(values, kind="stable")
+        best = self if self.value <= other.value else other
+        return replace(
+            best,
+            points=points[order],
+            values=values[order],
+            reached=np.concatenate((self.reached, other.reached)),
+        )
+
+
+def search_from(
+    space: Caps,
+    starts: Array,
+    n_structured: int,
+    criterion: Criterion,
+    max_iter: int,
+    progress: _Reports,
+    keep: int = 0,
+) -> Found:
+    """Descend from every start; the first ``keep`` of them also stay candidates as they are."""
+    report: Report = None
+    if criterion == "squared":
+        report = lambda _, value: progress.step(value)  # noqa: E731
+    reached_points, _ = _best_routes(space, starts, n_structured, max_iter, report)
+    reached_values = criterion_values(criterion, residuals(space, reached_points))
+    points, values = reached_points, reached_values
+    final = reached_values.copy()
+    alive = np.arange(len(points))
+    for loss, share, least in _STAGES[criterion]:
+        chosen = np.argsort(values, kind="stable")[: max(least, int(share * len(starts)))]
+        alive = alive[chosen]
+        ended = descend(
+            on_spheres(space, loss),
+            unfold(space, points[chosen]).reshape(len(chosen), -1),
+            tol=1e-6,
+            max_iter=max_iter,
+        )
+        moved = _points(space, ended.Z)
+        moved_values = criterion_values(criterion, residuals(space, moved))
+        better = moved_values < values[chosen]
+        points = np.where(better[:, None, None], moved, points[chosen])
+        values = np.where(better, moved_values, values[chosen])
+        final[alive] = np.minimum(final[alive], values)
+        progress.step(float(values.min()))
+    if keep:
+        points = np.concatenate((points, starts[:keep]))
+        given = criterion_values(criterion, residuals(space, starts[:keep]))
+        values = np.concatenate((values, given))
+    order = np.argsort(values, kind="stable")
+    points, values = points[order], values[order]
+    E = residuals(space, points[:1])[0]
+    return Found(
+        points, values, final, points[0], float(values[0]), float(np.abs(E).max()), E, False
+    )
+
+
+def _best_routes(
+    space: Caps, starts: Array, n_structured: int, max_iter: int, report: Report
+) -> tuple[Array, Array]:
+    """Descend on D2 directly, by way of no floors, and by way of higher floors; keep the best."""
+    function = on_spheres(space, squared_loss)
+    free = (space.floors > 0) & (space.floors < 1)
+    detours: list[Array | None] = [None]
+    if free.any():
+        detours += [
+            np.where(free, 0.0, space.floors),
+            np.where(free, 0.5 + 0.5 * space.floors, space.floors),
+        ]
+    best_points = starts
+    best_values = np.full(len(starts), np.inf)
+    structured = (np.arange(len(starts)) < n_structured)[:, None, None]
+    for floors in detours:
+        X = np.where(structured, unfold(space, space.onto_caps(starts)), starts)
+        if floors is not None:
+            other = replace(space, floors=floors)
+            begin = np.where(structured, unfold(other, other.onto_caps(starts)), starts)
+            ended = descend(
+                on_spheres(other, squared_loss),
+                begin.reshape(len(starts), -1),
+                tol=1e-5,
+                max_iter=max_iter,
+            )
+            X = unfold(space, space.onto_caps(_points(other, ended.Z)), 1e-2)
+        ended = descend(
+            function,
+            X.reshape(len(starts), -1),
+            tol=1e-7,
+            max_iter=max_iter,
+            on_iteration=report,
+        )
+        points = _points(space, ended.Z)
+        better = ended.value < best_values
+        best_values = np.where(better, ended.value, best_values)
+        best_points = np.where(better[:, None, None], points, best_points)
+    return best_points, best_values
+
+
+def _points(space: Caps, Z: Array) -> Array:
+    X = Z.reshape(len(Z), space.p, space.m)
+    return space.onto_caps(fold(space, X / np.linalg.norm(X, axis=2, keepdims=True)))
+
+
+def sharpen(space: Caps, found: Found, criterion: Criterion) -> Found:
+    """Polish the best few distinct candidates; the answer is never worse than the best of them."""
+    chosen = _distinct(found.values)
+    polish = _polish_squared if criterion == "squared" else _polish_sharp
+    options = polish(space, found.points[chosen], criterion)
+    best = min(options, key=lambda option: option.value)
+    reached = found.reached.copy()
+    # A refined start has reached what its refinement reached.
+    for option, original in zip(options, found.values[chosen], strict=True):
+        same = np.abs(reached - original) <= _SAME * max(original, 1e-3)
+        reached[same] = np.minimum(reached[same], option.value)
+    return replace(
+        found,
+        reached=reached,
+        U=best.U,
+        value=best.value,
+        worst=float(np.abs(residuals(space, best.U[None])).max()),
+        half_slope=best.half_slope,
+        converged=best.converged,
+    )
+
+
+def _distinct(values: Array) -> NDArray[np.intp]:
+    """Positions of the few best values that differ from one another."""
+    chosen: list[int] = []
+    for k, value in enumerate(values):
+        if all(abs(value - values[c]) > _SAME * max(value, 1e-3) for c in chosen):
+            chosen.append(k)
+        if len(chosen) == _REFINED:
+            break
+    return np.asarray(chosen, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class _Polished:
+    U: Array
+    value: float
+    half_slope: Array
+    converged: bool
+
+
+def _polish_sharp(space: Caps, points: Array, criterion: Criterion) -> list[_Polished]:
+    refined = [refine(space, U, criterion) for U in points]
+    return [_Polished(r.U, r.value, r.half_slope, r.converged) for r in refined]
+
+
+def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[_Polished]:
+    ended = descend(
+        on_spheres(space, squared_loss),
+        unfold(space, points, 0.0).reshape(len(points), -1),
+        tol=1e-9,
+        max_iter=200,
+    )
+    out = []
+    for before, after, slope in zip(points, _points(space, ended.Z), ended.slope, strict=True):
+        pair = np.stack((before, after))
+        U = pair[int(np.argmin(criterion_values(criterion, residuals(space, pair))))]
+        if space.valid.sum() <= _NEWTON_SIZE:
+            U = newton_squared(space, U)
+        E = residuals(space, U[None])
+        value = float(criterion_values(criterion, E)[0])
+        out.append(_Polished(U, value, E[0], bool(slope <= 1e-6)))
+    return out

@@ -1,0 +1,47 @@
+"""Where to start: structured points first, then random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skcoral.exact import best_exact, exact_threshold
+from skcoral.results import Array
+from skcoral.support.exactness import cholesky_within
+from skcoral.support.geometry import Caps
+
+
+def structured_starts(space: Caps, warm: Array) -> Array:
+    """Points (S, p, m): warm ones, then the identity and masked exact decorrelators of R.
+
+    In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
+    there is one; the exact decorrelator with the best mean fidelity under the floors, or the one
+    with the best common fidelity; the identity; ZCA-cor; Cholesky factors in input order and
+    backwards.
+    """
+    R, p = space.R, space.p
+    values, vectors = np.linalg.eigh(R)
+    candidates = list(warm)
+    fitting = cholesky_within(R, space.mask)
+    if fitting is not None:
+        candidates.append(fitting[0])
+    candidates.append(_dense_exact(R, space.floors))
+    candidates.append(np.eye(p))
+    candidates.append((vectors / np.sqrt(values)) @ vectors.T)
+    candidates.append(np.linalg.inv(np.linalg.cholesky(R)).T)
+    backwards = np.linalg.cholesky(R[::-1, ::-1])[::-1, ::-1]
+    candidates.append(np.linalg.inv(backwards).T)
+    return space.points(np.stack(candidates))
+
+
+def random_starts(space: Caps, n: int, rng: np.random.Generator) -> Array:
+    """Uniform points (n, p, m) on the spheres."""
+    draw = np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0)
+    return np.asarray(draw / np.linalg.norm(draw, axis=2, keepdims=True))
+
+
+def _dense_exact(R: Array, floors: Array) -> Array:
+    below_one = np.minimum(floors, 1.0 - 1e-9)
+    best = best_exact(R, below_one)
+    if best.feasible:
+        return np.asarray(best.T)
+    return np.asarray(exact_threshold(R).T)
