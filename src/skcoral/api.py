@@ -166,7 +166,7 @@ def decorrelate(
     'exact'
     >>> answer = decorrelate(R, 0.95)
     >>> answer.status, round(float(answer.correlation[0, 1]), 6)
-    ('optimal', 0.288079)
+    ('optimal', 0.288035)
     >>> answer.gap < 1e-7
     True
     """
@@ -322,7 +322,7 @@ def frontier(
     >>> from skcoral import frontier
     >>> curve = frontier([[1.0, 0.8], [0.8, 1.0]], rho_min=[0.8, 0.9, 1.0])
     >>> [round(float(v), 6) for v in curve.objective]
-    [0.0, 0.000607, 0.64]
+    [0.0, 0.000637, 0.64]
     """
     matrix, names = _correlation(R)
     if anchors is not None:

@@ -1,4 +1,4 @@
-"""The trade-off: floors above the threshold, budgets, and the frontier, each with its certificate."""
+"""The trade-off: floors above the threshold, budgets, the frontier, each with a certificate."""
 
 from skcoral.tradeoff.budget import solve_budget
 from skcoral.tradeoff.dual import dual_bound

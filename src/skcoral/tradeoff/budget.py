@@ -1,7 +1,7 @@
 """The largest common floor within a residual budget: the inverse function of the frontier.
 
-The least residual is a convex, increasing function of the floor with known slope. Newton's method from
-above stays above and a chord from below stays below, so the two enclose the answer.
+The least residual is a convex, increasing function of the floor with known slope. Each floor tried
+gives a tangent, and where the tangent meets the budget is a bound on what is possible.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from skcoral.exact import solve_exact
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
+from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
-from skcoral.tradeoff.solver import as_result
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -53,8 +53,8 @@ def solve_budget(
     Returns
     -------
     Decorrelation
-        With the floor in ``rho_min``; ``details["rho_upper"]`` bounds what any transformation within
-        the budget can have as its common floor.
+        With the floor in ``rho_min``; ``details["rho_upper"]`` bounds the common floor of every
+        transformation within the budget.
 
     Examples
     --------

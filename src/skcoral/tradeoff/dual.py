@@ -37,7 +37,7 @@ def dual_bound(
 ) -> float:
     """Evaluate the lower bound (★), valid for any ``multipliers ≥ 0`` and ``H ≻ 0``.
 
-    With ``Z = T H - D_λ``, ``G = TᵀRT`` and ``f = diag(RT)`` for an arbitrary ``T``, (★) is the same as
+    With ``Z = T H - D_λ``, ``G = TᵀRT`` and ``f = diag(RT)`` for an arbitrary ``T``, (★) equals
 
         2 λᵀ(ρ - f) + ⟨G - I, H⟩ - φ*(off H) - tr(H⁻¹ Zᵀ R Z),
 
@@ -135,9 +135,10 @@ def dual_point(R: Array, root: Array, lam: Array, H: Array, B: Array) -> DualPoi
 
 
 def curvature(R: Array, point: DualPoint, tau: float) -> Callable[[Array], Array]:
-    """Second derivative in H, sign changed, of ``max_λ [2ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ] + τ log det H``.
+    """Second derivative, sign changed, of the part of the dual that involves ``R``.
 
-    One application takes three matrix products and one solve of size p.
+    That is ``max_λ [2ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ_j] + τ log det H`` as a function of H. One
+    application takes three matrix products and one solve of size p.
     """
     B, C, G = point.B, point.C, point.G
     K = R * B
@@ -150,7 +151,7 @@ def curvature(R: Array, point: DualPoint, tau: float) -> Callable[[Array], Array
     def apply(V: Array) -> Array:
         U = V @ B
         d_lam = sla.cho_solve(factor, np.einsum("ki,ki->i", Ct, U), check_finite=False)
-        Y = G @ U - Ct @ (d_lam[:, None] * B)
-        return Y + Y.T
+        Y: Array = G @ U - Ct @ (d_lam[:, None] * B)
+        return np.asarray(Y + Y.T)
 
     return apply

@@ -2,13 +2,12 @@
 
 Newton's method on the optimality conditions of the dual, all relaxed by the same τ:
 
-    G + τ H⁻¹ - I = S           unit variances, and residual correlations as the criterion wants them
+    G + τ H⁻¹ - I = S           unit variances, residual correlations as the criterion wants
     f_j = ρ_j + z_j/2,  λ_j z_j = τ
     the pair model's conditions between S and off(H)
 
-with ``T = D_λ H⁻¹``. The multiplier of a floor of one is infinite; it is held at a large value, at which
-the output is its source to rounding. The Newton equations are reduced to H and solved by a dense factorisation up to
-moderate sizes, by conjugate gradients beyond.
+with ``T = D_λ H⁻¹``. The multiplier of a floor of one is infinite; it is held at a large value, at
+which the output is its source to rounding.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _FIXED = 1e7  # the multiplier of a floor of one
 
 @dataclass(frozen=True)
 class InteriorSolution:
-    """Where the method stopped: the dual point, the slack variables of λ, τ, and the steps taken."""
+    """Where the method stopped: the dual point, the slacks of λ, τ, and the steps taken."""
 
     point: DualPoint
     z: Array

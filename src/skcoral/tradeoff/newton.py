@@ -4,9 +4,9 @@ With λ eliminated, the dual is one concave function of a symmetric matrix,
 
     q(H) = max_λ [2 ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ_j] + τ log det H - tr H - ½ Σ_{i≠j} H_ij² / ω_ij,
 
-whose gradient is ``G + τ H⁻¹ - I - off(H)/ω`` for ``T = D_λ H⁻¹``. The barrier on λ keeps it positive
-while it is not known which floors bind; the barrier on H keeps the valley wide in which a nearly
-singular ``R`` confines H. With τ = 0 both are dropped and all floors are met with equality.
+whose gradient is ``G + τ H⁻¹ - I - off(H)/ω`` for ``T = D_λ H⁻¹``. The barrier on λ keeps it
+positive while it is not known which floors bind; the barrier on H keeps the valley wide in which a
+nearly singular ``R`` confines H. With τ = 0 both are dropped and all floors are met with equality.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def maximise(
 ) -> SmoothSolution | None:
     """Maximise the dual from ``H`` until the expected gain falls below ``goal`` times the value.
 
-    Returns None if the start is outside the domain. Stops early when rounding leaves nothing to gain,
-    or (without barrier) when a multiplier vanishes, because then its floor does not bind; what has
-    been reached is told by the certificate, not by this function.
+    Returns None if the start is outside the domain. Stops early when rounding leaves nothing to
+    gain, or (without barrier) when a multiplier vanishes, because then its floor does not bind;
+    what has been reached is told by the certificate, not by this function.
     """
     start = problem.evaluate(H, lam, tau)
     if start is None:
@@ -205,8 +205,8 @@ def _line_search(
 def _best_multipliers(M: Array, floors: Array, tau: float, lam: Array) -> Array | None:
     """Solve ``M λ = ρ + τ/(2λ)`` for λ > 0 (τ > 0), or ``M λ = ρ`` (τ = 0).
 
-    The barrier problem is self-concordant after division by τ/2, so damped Newton steps converge from
-    any positive start.
+    The barrier problem is self-concordant after division by τ/2, so damped Newton steps converge
+    from any positive start.
     """
     if tau == 0:
         factor, info = sla.lapack.dpotrf(M, lower=1)

@@ -2,8 +2,8 @@
 
 At the optimum ``off(G)`` is a subgradient of the conjugate at ``off(H)``. For the criteria that are
 not smooth this is a set of complementarity conditions, relaxed here by a parameter τ. Each model
-keeps its own variables, one per pair ``i < j``, and answers the questions of the interior-point method:
-what is the residual correlation S now, how does it move with H, how far can we go.
+keeps its own variables, one per pair ``i < j``, and answers the questions of the interior-point
+method: what is the residual correlation S now, how does it move with H, how far can we go.
 
 A tie-break ``κ Σ_{i<j} G_ij²`` is added where the criterion itself does not settle a pair.
 """

@@ -1,13 +1,14 @@
 """The whole frontier as one continuation, each point started from its neighbours.
 
-In the angle ``θ = arccos ρ`` the curve and its dual are smooth up to a floor of one: λ and H grow like
-``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
+In the angle ``θ = arccos ρ`` the curve and its dual are smooth up to a floor of one: λ and H grow
+like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from skcoral.measures import mean_residual
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
-from skcoral.tradeoff.solver import Solved, Warm, prices_of, solve_floors, warn_open_gap
+from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
+from skcoral.tradeoff.solver import Warm, solve_floors
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -114,12 +116,12 @@ class Path:
         return None
 
     def _interpolate(self, nodes: Sequence[Node], theta: float) -> tuple[Array, Array]:
-        angles = [float(np.arccos(n.rho)) for n in nodes]
         start = float(np.arccos(self.edge))
         p = len(self.R)
-        terms = [
-            (a, np.sin(a) * n.solved.H, np.sin(a) * n.solved.lam) for a, n in zip(angles, nodes)
-        ]
+        terms = []
+        for node in nodes:
+            angle = float(np.arccos(node.rho))
+            terms.append((angle, np.sin(angle) * node.solved.H, np.sin(angle) * node.solved.lam))
         # At the threshold itself the dual of the squares vanishes.
         terms.append((start, np.zeros((p, p)), np.zeros(p)))
         H, lam = np.zeros((p, p)), np.zeros(p)
@@ -229,7 +231,7 @@ def _adaptive(path: Path, visit: Callable[[float], Node], n_points: int) -> list
         nodes.append(visit(float(np.cos(start * (k + 1) / (first + 1)))))
     nodes.sort(key=lambda node: node.rho)
     while len(nodes) < n_points:
-        doubt = [_uncertainty(a, b) for a, b in zip(nodes, nodes[1:], strict=False)]
+        doubt = [_uncertainty(a, b) for a, b in pairwise(nodes)]
         k = int(np.argmax(doubt))
         middle = 0.5 * (np.arccos(nodes[k].rho) + np.arccos(nodes[k + 1].rho))
         nodes.insert(k + 1, visit(float(np.cos(middle))))

@@ -1,4 +1,4 @@
-"""The squared criterion from start to finish: start, binding set, barrier path, exact completion."""
+"""The squared criterion from start to finish: start, binding set, barrier path, completion."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def best_start(R: Array, floors: Array, omega: Array, weights: Array) -> tuple[A
 def start_from_weights(R: Array, floors: Array, weights: Array) -> tuple[Array, Array]:
     """Start (H, λ) from the weights of the threshold: on the curve ``H = s (D R D)^{1/2}``, G = I.
 
-    The scale s is where the dual is largest along the curve. Weights that vanish are lifted a little,
-    because H must be positive definite; so little that the margin above the threshold stays visible.
+    The scale s is where the dual is largest along the curve. Weights that vanish are lifted a
+    little, because H must be positive definite; so little that the margin above the threshold stays
+    visible.
     """
     spectrum = np.linalg.eigvalsh(weights[:, None] * R * weights)
     total = float(floors @ weights)
@@ -78,8 +79,8 @@ def solve_squared(
     """Solve the squared criterion from the start ``(H, λ)``, given for the positive floors.
 
     ``guesses`` are binding sets (indices into all variables) to try before the barrier path is
-    followed (with ``follow=False`` it is not, and None is returned if no guess was right). Floors of
-    zero never bind: the sign of an output is free.
+    followed (with ``follow=False`` it is not, and None is returned if no guess was right). Floors
+    of zero never bind: the sign of an output is free.
     """
     active = np.flatnonzero(floors > 0)
     problem = SmoothDual.build(
@@ -89,7 +90,7 @@ def solve_squared(
     tried: dict[bytes, int] = {}
 
     def attempt(members: Index, H: Array, lam: Array) -> Candidate | None:
-        """Solve for these binding floors alone and complete; None if they are not the right ones."""
+        """Solve for these binding floors alone and complete; None if they are the wrong ones."""
         nonlocal used
         key = members.tobytes()
         # The right set can fail from a start too far away; it deserves another try, not many.

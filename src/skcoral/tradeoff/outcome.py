@@ -1,0 +1,104 @@
+"""What was solved, judged: status, prices, certificate, and a warning where the gap is open."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.results import Certificate, Criterion, Decorrelation, Status
+from skcoral.tradeoff import criteria
+
+Array = NDArray[np.float64]
+
+OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A feasible transformation with its dual point; the raw material of a result."""
+
+    T: Array
+    G: Array
+    fidelity: Array
+    objective: float
+    lower_bound: float
+    lam: Array
+    H: Array
+    binding: NDArray[np.bool_]
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+    @property
+    def certified(self) -> bool:
+        """Whether the gap is closed as far as the word "optimal" promises."""
+        return self.gap <= OPTIMAL_GAP * max(1.0, self.objective)
+
+
+def as_result(
+    solved: Solved,
+    floors: Array,
+    *,
+    names: Sequence[str],
+    criterion: Criterion,
+    pair_weights: Array | None,
+    max_iter: int,
+    stacklevel: int = 3,
+) -> Decorrelation:
+    """Judge what was solved, and warn where the gap is open."""
+    status: Status = "optimal"
+    if not solved.certified:
+        status = "not_converged" if solved.n_iter >= max_iter else "best_found"
+        warn_open_gap(solved, criterion, stacklevel=stacklevel + 1)
+    return Decorrelation(
+        T=solved.T,
+        correlation=solved.G,
+        fidelity=solved.fidelity,
+        rho_min=floors,
+        criterion=criterion,
+        objective=solved.objective,
+        lower_bound=solved.lower_bound,
+        prices=prices_of(solved, floors),
+        weights=solved.lam,
+        status=status,
+        names=tuple(names),
+        certificate=Certificate(
+            kind="tradeoff",
+            arrays={"multipliers": solved.lam, "H": solved.H},
+            info={"criterion": criterion},
+        ),
+        n_iter=solved.n_iter,
+        pair_weights=pair_weights,
+    )
+
+
+def warn_open_gap(solved: Solved, criterion: Criterion, *, stacklevel: int) -> None:
+    """Warn that optimality is not proved, with the numbers."""
+    warnings.warn(
+        f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
+        f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
+        f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
+        "a larger max_iter or a smaller tol may close it.",
+        NotCertifiedWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def prices_of(solved: Solved, floors: Array) -> Array:
+    """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
+
+    Near one the objective falls like the square root of ``1 - ρ_j``, so its slope has no bound.
+    """
+    prices = 2.0 * solved.lam
+    ones = floors >= 1.0
+    costs = np.max(np.abs(criteria.off(solved.H)), axis=1, initial=0.0) > 0
+    prices[ones] = np.where(costs[ones], np.inf, 0.0)
+    return prices
