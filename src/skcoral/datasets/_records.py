@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.correlation import sample_correlation
+from skcoral.moments import Moments
 from skcoral.results import read_only
 
 if TYPE_CHECKING:
@@ -92,13 +95,15 @@ class Dataset:
         return pd.DataFrame(self.data, index=list(self.rows) or None, columns=list(self.names))
 
 
-def pearson(data: Array) -> Array:
-    """Pearson correlation matrix with an exactly symmetric, exactly unit diagonal result."""
-    centred = data - data.mean(axis=0)
-    # A second pass: the first mean is off by rounding where values are large against their spread.
-    centred = centred - centred.mean(axis=0)
-    scaled = centred / np.linalg.norm(centred, axis=0)
-    R = scaled.T @ scaled
-    R = (R + R.T) / 2
-    np.fill_diagonal(R, 1.0)
-    return R
+def complete_table(
+    data: Array, names: Sequence[str], rows: Sequence[str], *, source: str, licence: str
+) -> Dataset:
+    """Put a complete table and its sample correlation matrix together."""
+    return Dataset(
+        data=data,
+        names=tuple(names),
+        rows=tuple(rows),
+        correlation=sample_correlation(Moments.from_rows(data, names=names)),
+        source=source,
+        licence=licence,
+    )

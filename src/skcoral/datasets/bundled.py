@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from skcoral.datasets._records import Dataset, NamedCorrelation, pearson
+from skcoral.datasets._records import Dataset, NamedCorrelation, complete_table
 
 
 def load_wine() -> Dataset:
@@ -29,12 +29,10 @@ def load_wine() -> Dataset:
     from sklearn.datasets import load_wine as bundled_wine
 
     wine = bundled_wine()
-    data = np.asarray(wine.data, dtype=np.float64)
-    return Dataset(
-        data=data,
-        names=tuple(str(name) for name in wine.feature_names),
-        rows=(),
-        correlation=pearson(data),
+    return complete_table(
+        np.asarray(wine.data, dtype=np.float64),
+        [str(name) for name in wine.feature_names],
+        (),
         source="Aeberhard and Forina (1992), Wine, UCI Machine Learning Repository",
         licence="CC BY 4.0",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skcoral.datasets._records import Dataset, pearson
+from skcoral.datasets._records import Dataset, complete_table
 from skcoral.datasets._worldbank import WorldBankClient
 from skcoral.exceptions import InvalidTableError
 
@@ -176,11 +176,10 @@ def _number(cell: str, column: str, path: str | Path, line: int) -> float:
 
 
 def _dataset(data: np.ndarray, countries: list[str], year: int) -> Dataset:
-    return Dataset(
-        data=data,
-        names=tuple(WDI_SERIES),
-        rows=tuple(countries),
-        correlation=pearson(data),
+    return complete_table(
+        data,
+        list(WDI_SERIES),
+        countries,
         source=_SOURCE.format(year=year),
         licence=_LICENCE,
     )
