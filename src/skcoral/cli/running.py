@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import warnings
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -48,6 +49,9 @@ class NotCertifiedError(Exception):
 def run(arguments: list[str]) -> int:
     """Run the command and turn every expected failure into two lines on standard error."""
     _prepare_streams()
+    if not os.environ.get("CORAL_DEBUG"):
+        # What they say is told in the answer's own words: its status, gap and exit status.
+        warnings.simplefilter("ignore")
     signal.signal(signal.SIGTERM, _terminate)
     as_json = "--json" in arguments
     from skcoral.cli.commands import app
