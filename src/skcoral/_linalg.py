@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
+_CHUNK = 256  # columns at a time, to bound the memory of exact products
 
 
 def _slices(A: Array, axis: int, bits: int, count: int = 3) -> list[Array]:
@@ -53,13 +54,19 @@ def _exact_product(A: Array, B: Array) -> tuple[Array, Array]:
 
 def gram_defect(R: Array, T: Array) -> Array:
     """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular."""
-    identity = np.eye(T.shape[1])
-    if _EPS * np.linalg.norm(T) ** 2 * np.linalg.norm(R, 1) < 1e-13:
-        defect = T.T @ (R @ T) - identity
+    # The usual size of the rounding error of the plain product decides whether it will do.
+    if _EPS * np.linalg.norm(T) ** 2 * np.linalg.norm(R, 1) < 1e-11 * np.sqrt(len(R)):
+        defect = T.T @ (R @ T)
+        defect[np.diag_indices_from(defect)] -= 1.0
     else:
-        high, low = _exact_product(R, T)
-        gram, rest = _exact_product(np.ascontiguousarray(T.T), high)
-        defect = (gram - identity) + (rest + T.T @ low)
+        defect = np.empty((T.shape[1], T.shape[1]))
+        for start in range(0, T.shape[1], _CHUNK):
+            columns = slice(start, start + _CHUNK)
+            high, low = _exact_product(R, T[:, columns])
+            gram, rest = _exact_product(T.T, high)
+            here = np.arange(gram.shape[1])
+            gram[start + here, here] -= 1.0
+            defect[:, columns] = gram + (rest + T.T @ low)
     return np.asarray((defect + defect.T) / 2)
 
 

@@ -153,7 +153,8 @@ class _Search:
 
     def __init__(self, C: Array, tol: float, callback: Callback | None) -> None:
         self.C = C
-        self.goal = min(0.1 * tol, 1e-12)
+        self.goal = min(0.01 * tol, 1e-11)
+        self.close = 0.1 * tol
         self.callback = callback
         self.n_iter = 0
 
@@ -185,7 +186,7 @@ class _Search:
                 continue
             stalled = stalled + 1 if gap > 0.5 * best else 0
             best = min(best, gap)
-            if gap <= self.goal or self.n_iter >= max_iter or (stalled >= 5 and gap < 1e-9):
+            if gap <= self.goal or self.n_iter >= max_iter or (stalled >= 2 and gap <= self.close):
                 return members, root
             barrier = min(0.1 * gap * root.trace * root.weights.sum() / len(C), barrier)
             self.n_iter += 1
@@ -206,8 +207,8 @@ class _Search:
 
 def _normalised(C: Array, factor: Array, weights: Array) -> WeightedRoot:
     """Root at ``weights`` scaled so that ``(tr S)² = Σλ``, the minimum along the ray."""
-    trace = WeightedRoot(C, weights, factor).trace
-    return WeightedRoot(C, weights * (weights.sum() / trace**2), factor)
+    root = WeightedRoot(C, weights, factor)
+    return root.scaled(float(weights.sum()) / root.trace**2)
 
 
 def _direction(C: Array, root: WeightedRoot, barrier: float) -> Array:
