@@ -138,8 +138,6 @@ def test_weights_count_rows(answer, tmp_path):
     repeated = np.repeat(X, w, axis=0)
     np.savetxt(tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="",
                fmt="%.17g")  # fmt: skip
-        tmp_path / "r.csv", repeated, delimiter=",", header="a,b,c", comments="", fmt="%.17g"
-    )
     _, weighted = answer("fit", tmp_path / "w.csv", "--weights", "w", "--rho-min", "0.99")
     _, plain = answer("fit", tmp_path / "r.csv", "--rho-min", "0.99")
     assert weighted["objective"] == pytest.approx(plain["objective"], rel=1e-7)

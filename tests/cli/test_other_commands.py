@@ -103,6 +103,23 @@ def test_demo(main, answer, wine, tmp_path):
     assert set(told["fidelity"]) == {"CORAL", "ρ★", "ZCA-cor", "PCA"}
 
 
+def test_reproduce_a_table_by_label_and_by_number(main, answer, tmp_path):
+    status, told = answer("reproduce", "--table", "rho-star", "-o", tmp_path / "t.md")
+    assert status == 0
+    assert sum(told["counts"].values()) == len(told["cells"])
+    ours = {(cell["row"], cell["column"]): cell["ours"] for cell in told["cells"]}
+    assert ours["Wine", "CORAL"] == pytest.approx(0.8262309, abs=1e-7)
+    assert "0.8262" in (tmp_path / "t.md").read_text()
+    status, out, _ = main("reproduce", "--table", "1")
+    assert status == 0
+    assert "Wine, CORAL" in out
+    status, _, err = main("reproduce", "--table", "12345")
+    assert status == 2
+    assert "rho-star" in err
+    status, _, err = main("reproduce", "-o", tmp_path / "t.doc")
+    assert status == 2
+
+
 def test_app_is_bound_to_this_machine_and_tells_nobody():
     command = extras.app_command(host="127.0.0.1", port=8501, browser=False)
     assert command[:4] == [sys.executable, "-m", "streamlit", "run"]

@@ -126,6 +126,15 @@ def test_an_old_terminal_gets_question_marks_instead_of_a_crash(coral, wine_csv)
     assert "? = 0.826231" in done.stdout.replace("??", "?")
 
 
+def test_a_bar_appears_on_a_terminal_when_work_takes_a_second(long_csv, wine_csv):
+    status, out = through_terminal("inspect", long_csv, columns=80)
+    assert status == 0
+    assert "long.csv" in out
+    assert "━" in out
+    status, out = through_terminal("inspect", wine_csv, columns=80)
+    assert "━" not in out
+
+
 def modules_after(*arguments):
     script = (
         "import sys, json, os\n"

@@ -91,5 +91,5 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
         )
     import pandas as pd
 
-    cells = np.array(columns[1:], dtype=np.float64).T
-    return pattern(pd.DataFrame(cells, index=columns[0], columns=table.names[1:]), names)
+    entries = np.array(columns[1:], dtype=np.float64).T
+    return pattern(pd.DataFrame(entries, index=columns[0], columns=table.names[1:]), names)

@@ -312,14 +312,19 @@ def frontier(
 )
 def reproduce(
     table: Annotated[str, typer.Option(metavar="NAME", help="Label or number of a table.")] = "all",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The comparison as .md or .html."),
+    ] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Work:
-    """Recompute the tables of the paper and compare."""
+    """Recompute the tables of the paper and compare, cell by cell."""
 
     def work() -> int:
         from skcoral.cli import extras
 
-        return extras.reproduce(table, as_json=json)
+        return extras.reproduce(table, output=output, force=force, as_json=json)
 
     return work
 

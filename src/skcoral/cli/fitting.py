@@ -86,7 +86,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             outputs.write_text(options.report, _report(options, loaded, estimator, X, dropped))
         if options.output is not None:
             with _destination(outputs, options.output) as stream:
-                _write_transformed(stream, options.output, loaded, estimator)
+                _write(stream, options.output, loaded, estimator)
         outputs.commit()
     written = [str(p) for p in (options.output, options.model, options.report) if p is not None]
     if as_json:
@@ -111,7 +111,7 @@ def transform(
             outputs.reserve(output)
         loaded = _for_model(open_file(options), estimator)
         with _destination(outputs, output) as stream:
-            n_rows, dropped = _write_transformed(stream, output, loaded, estimator)
+            n_rows, dropped = _write(stream, output, loaded, estimator)
         outputs.commit()
     if as_json:
         console.machine(
@@ -227,12 +227,15 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
     return Loaded(table, content, names, None)
 
 
-def _write_transformed(
-    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any
-) -> tuple[int, list[int]]:
+def _write(stream: BinaryIO, path: str, loaded: Loaded, estimator: Any) -> tuple[int, list[int]]:
     with console.progress("Writing") as tell:
         return write_transformed(
-            stream, path, loaded.table, loaded.names, estimator, on_batch=lambda b: tell(b.fraction)
+            stream,
+            path,
+            loaded.table,
+            loaded.names,
+            estimator,
+            on_batch=lambda batch: tell(batch.fraction),
         )
 
 

@@ -35,7 +35,9 @@ _WRONG_USE = (
     InfeasibleError,
 )
 #: Base class of the errors that the argument parser raises, whichever one is installed.
-_ParseError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+_ParseError: type[Any] = next(
+    c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
+)
 
 
 class UsageError(Exception):

@@ -95,7 +95,7 @@ class Table:
         kinds = [c.kind for c in profile(self).columns]
         parts: list[dict[str, Any]] = []
         for batch in self.batches():
-            cells = {}
+            cells: dict[str, Any] = {}
             for name, kind, column in zip(self.names, kinds, batch.columns, strict=True):
                 if kind in ("number", "empty"):
                     cells[name] = to_numbers(column, self.decimal)[0]
@@ -327,11 +327,11 @@ def complete_rows(
         values = np.empty((len(batch.rows), len(places)))
         for k, (j, name) in enumerate(zip(places, names, strict=True)):
             values[:, k] = _numbers(table, batch, j, name)
-        usable = ~np.isnan(values).any(axis=1)
+        usable = np.asarray(~np.isnan(values).any(axis=1), dtype=np.bool_)
         w = None
         if weights is not None and weight_place is not None:
             w = _numbers(table, batch, weight_place, weights)
-            usable &= ~np.isnan(w)
+            usable = usable & ~np.isnan(w)
             if (w < 0).any():
                 row = batch.rows[int(np.argmax(w < 0))]
                 raise InvalidTableError(
