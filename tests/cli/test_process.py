@@ -74,12 +74,13 @@ def test_nothing_on_standard_input(coral):
     assert "empty" in done.stderr
 
 
-def through_terminal(*arguments, columns, env=()):
+def through_terminal(*arguments, columns, env=(), command=(CORAL,)):
     """Output of the command on a terminal of a given width."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color", **dict(env)}
     process = subprocess.Popen(
-        [CORAL, *map(str, arguments)], stdout=follower, stderr=follower, stdin=subprocess.DEVNULL,
+        [*command, *map(str, arguments)], stdout=follower, stderr=follower,
+        stdin=subprocess.DEVNULL,
         env=environment,
     )  # fmt: skip
     os.close(follower)
@@ -126,13 +127,18 @@ def test_an_old_terminal_gets_question_marks_instead_of_a_crash(coral, wine_csv)
     assert "? = 0.826231" in done.stdout.replace("??", "?")
 
 
-def test_a_bar_appears_on_a_terminal_when_work_takes_a_second(long_csv, wine_csv):
-    status, out = through_terminal("inspect", long_csv, columns=80)
+@pytest.mark.parametrize(("patience", "appears"), [(0.01, True), (600.0, False)])
+def test_a_bar_appears_when_patience_is_over(long_csv, patience, appears):
+    script = f"import sys, skcoral.cli.console as c; c.PATIENCE = {patience}\n"
+    script += "from skcoral.cli import main; sys.exit(main())"
+    status, out = through_terminal(
+        "inspect", long_csv, columns=80, command=(sys.executable, "-c", script)
+    )
     assert status == 0
-    assert "long.csv" in out
-    assert "━" in out
-    status, out = through_terminal("inspect", wine_csv, columns=80)
-    assert "━" not in out
+    assert ("━" in out) == appears
+    from skcoral.cli import console
+
+    assert console.PATIENCE == 1.0
 
 
 def modules_after(*arguments):
