@@ -1,7 +1,8 @@
 """Classical decorrelators, matched to the variables they resemble, for comparison.
 
-Each baseline is an exact decorrelator ``T`` (``TᵀRT = I``) whose columns were reordered and signed
-so that column j belongs to variable j, as for every transformation of this package.
+Each baseline is an exact decorrelator ``T`` (``TᵀRT = I``; sparse PCA, which leaves correlation, is
+the exception) whose columns were reordered and signed so that column j belongs to variable j, as
+for every transformation of this package.
 
 With ``R = L Lᵀ`` every exact decorrelator is ``T = L⁻ᵀQ`` for some orthogonal ``Q``, and its
 correlations with the variables are ``R T = L Q``; the baselines differ in ``Q`` alone.
@@ -161,6 +162,134 @@ def cholesky(R: Any) -> Baseline:
     """
     R = check_correlation(R)
     return _in_place(R, np.linalg.cholesky(R), np.eye(len(R)), "Cholesky")
+
+
+def sparse_pca(
+    R: Any,
+    *,
+    alpha: float | None = None,
+    n_nonzero: int | None = None,
+    rows: Any = None,
+    n_rows: int = 5000,
+    assignment: str = "bottleneck",
+    method: str = "cd",
+    max_iter: int = 500,
+    random_state: int = 0,
+) -> Baseline:
+    """Sparse principal components at unit variance, each matched to one variable.
+
+    scikit-learn's ``SparsePCA`` with as many components as variables, rescaled to
+    ``t_jᵀRt_j = 1``. Sparse components are not decorrelated: what they leave is the price of
+    choosing zeros by a penalty instead of by a support.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix.
+    alpha : float, optional
+        The penalty; larger means sparser. Give either this or ``n_nonzero``.
+    n_nonzero : int, optional
+        Search for the penalty whose number of non-zero loadings comes nearest to this.
+    rows : array-like of shape (n, p), optional
+        Data to fit, such as :func:`normal_rows`. Without them the fit uses data whose sample
+        correlation matrix is exactly ``R``.
+    n_rows : int, default=5000
+        Number of rows that ``alpha`` refers to when ``rows`` is not given.
+    assignment : {"bottleneck", "sum"}, default="bottleneck"
+        As in :func:`pca`.
+    method : {"cd", "lars"}, default="cd"
+        Algorithm of the sparse regressions.
+    max_iter : int, default=500
+        Iterations of ``SparsePCA``.
+    random_state : int, default=0
+        Seed of ``SparsePCA``.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import sparse_pca
+    >>> sparse_pca([[1.0, 0.6], [0.6, 1.0]], alpha=40.0).T
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    R = check_correlation(R)
+    check_choice("assignment", assignment, _ASSIGNMENTS)
+    if (alpha is None) == (n_nonzero is None):
+        raise InvalidArgumentError("give either alpha or n_nonzero to sparse_pca, and not both.")
+    X = _exact_rows(R, n_rows) if rows is None else np.asarray(rows, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != len(R):
+        raise InvalidArgumentError(
+            f"rows must have {len(R)} columns, one per variable; got shape {X.shape}."
+        )
+
+    def fit(penalty: float) -> Array:
+        from sklearn.decomposition import SparsePCA
+
+        model = SparsePCA(
+            n_components=len(R),
+            alpha=penalty,
+            method=method,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        return np.asarray(model.fit(X).components_.T, dtype=np.float64)
+
+    loadings = fit(alpha) if alpha is not None else _with_nonzeros(fit, n_nonzero or 0, len(R))
+    empty = np.flatnonzero(~loadings.any(axis=0))
+    if empty.size:
+        raise InvalidArgumentError(
+            f"{empty.size} of {len(R)} sparse components are entirely zero; lower alpha."
+        )
+    T = loadings / np.sqrt(np.einsum("ij,ij->j", loadings, R @ loadings))
+    return match_to_sources(R, T, name=f"sparse PCA ({assignment})", assignment=assignment)
+
+
+def normal_rows(R: Any, n_rows: int = 5000, *, seed: int = 2) -> Array:
+    """Normal rows with population correlation ``R``; their sample correlation only comes near it.
+
+    Examples
+    --------
+    >>> from skcoral.baselines import normal_rows
+    >>> normal_rows([[1.0, 0.6], [0.6, 1.0]]).shape
+    (5000, 2)
+    """
+    L = np.linalg.cholesky(check_correlation(R))
+    return np.asarray(np.random.default_rng(seed).normal(size=(n_rows, len(L))) @ L.T)
+
+
+def _exact_rows(R: Array, n_rows: int) -> Array:
+    """Centred rows with sample correlation exactly R, worth ``n_rows`` of unit variance.
+
+    A penalised factorisation sees rows only through their cross-products, so p + 1 rows of the
+    right length stand for any number of them.
+    """
+    p = len(R)
+    # Helmert contrasts: orthonormal columns of zero mean.
+    k = np.arange(1, p + 1)
+    contrasts = np.triu(np.ones((p + 1, p)))
+    contrasts[k, k - 1] = -k
+    contrasts /= np.sqrt(k * (k + 1.0))
+    return np.asarray(np.sqrt(n_rows - 1.0) * contrasts @ np.linalg.cholesky(R).T)
+
+
+def _with_nonzeros(fit: Callable[[float], Array], target: int, p: int) -> Array:
+    """Loadings whose number of non-zeros is nearest to the target, by bisection on the penalty."""
+    if not p <= target <= p * p:
+        raise InvalidArgumentError(f"n_nonzero must lie between {p} and {p * p}; got {target}.")
+    low, high = 1e-4, 1e2
+    best = fit(low)
+    for _ in range(14):
+        if np.count_nonzero(best) == target:
+            break
+        middle = float(np.sqrt(low * high))
+        trial = fit(middle)
+        if np.count_nonzero(trial) > target:
+            low = middle
+        else:
+            high = middle
+        missed, trial_missed = (abs(np.count_nonzero(c) - target) for c in (best, trial))
+        if trial_missed < missed and trial.any(axis=0).all():
+            best = trial
+    return best
 
 
 def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:

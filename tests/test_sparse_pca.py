@@ -1,0 +1,85 @@
+"""Sparse PCA as a baseline: the paper's figures from its own rows, and exact rows of our own."""
+
+import numpy as np
+import pytest
+
+from skcoral.baselines import _exact_rows, normal_rows, sparse_pca
+from skcoral.exceptions import InvalidArgumentError
+
+
+def simulated(p, seed=1):
+    G = np.random.default_rng(seed).normal(size=(p, p))
+    M = G @ G.T / p + 0.5 * np.eye(p)
+    d = np.sqrt(np.diag(M))
+    return M / np.outer(d, d)
+
+
+def offdiagonal(R, T):
+    G = np.abs(T.T @ R @ T)
+    return G[np.triu_indices(len(R), 1)]
+
+
+@pytest.mark.parametrize("n_rows", [30, 5000])
+def test_exact_rows_have_the_correlation_asked_for(n_rows):
+    R = simulated(7, seed=4)
+    X = _exact_rows(R, n_rows)
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12 * np.sqrt(n_rows))
+    np.testing.assert_allclose(X.T @ X / (n_rows - 1), R, atol=1e-13)
+    np.testing.assert_allclose(np.corrcoef(X.T), R, atol=1e-13)
+
+
+def test_columns_have_unit_variance_and_belong_to_their_variable():
+    R = simulated(6)
+    found = sparse_pca(R, alpha=5.0)
+    np.testing.assert_allclose(np.diag(found.T.T @ R @ found.T), 1, atol=1e-12)
+    np.testing.assert_allclose(found.fidelity, np.diag(R @ found.T), atol=1e-12)
+    assert (found.fidelity >= 0).all()
+    assert sorted(found.source) == list(range(6))
+    assert (found.T == 0).any()
+
+
+def test_the_penalty_refers_to_the_number_of_rows():
+    """p + 1 exact rows stand for n: the same as stacking them with orthogonal contrasts."""
+    R = simulated(5, seed=2)
+    few = sparse_pca(R, alpha=3.0, n_rows=401)
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(401, 6)) - 0.0)[0]
+    Q -= Q.mean(axis=0)
+    Q = np.linalg.qr(Q)[0][:, :5]
+    many = sparse_pca(R, alpha=3.0, rows=np.sqrt(400) * Q @ np.linalg.cholesky(R).T)
+    np.testing.assert_array_equal(few.T != 0, many.T != 0)
+    np.testing.assert_allclose(few.T, many.T, atol=1e-4)
+
+
+def test_a_number_of_nonzeros_can_be_asked_for():
+    R = simulated(6)
+    found = sparse_pca(R, n_nonzero=14, max_iter=100)
+    assert abs(np.count_nonzero(found.T) - 14) <= 2
+
+
+def test_a_huge_penalty_gives_back_the_variables():
+    R = simulated(5)
+    found = sparse_pca(R, alpha=30.0)
+    np.testing.assert_array_equal(found.T, np.eye(5))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 1.0, "n_nonzero": 9}, {"n_nonzero": 3}])
+def test_errors_say_what_to_give(arguments):
+    with pytest.raises(InvalidArgumentError, match=r"alpha|n_nonzero"):
+        sparse_pca(simulated(5), **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("alpha", "nonzeros", "worst", "mean"),
+    [(0.1, 85, 0.5639, 0.1226), (0.5, 20, 0.3742, 0.1089), (1.0, 18, 0.3742, 0.1082)],
+)
+def test_the_papers_table(alpha, nonzeros, worst, mean):
+    R = simulated(18)
+    found = sparse_pca(R, alpha=alpha, rows=normal_rows(R), method="lars")
+    residual = offdiagonal(R, found.T)
+    assert np.count_nonzero(found.T) == nonzeros
+    assert residual.max() == pytest.approx(worst, abs=5e-5)
+    assert residual.mean() == pytest.approx(mean, abs=5e-5)
+    if alpha == 0.1:
+        assert found.min_fidelity == pytest.approx(0.4337, abs=5e-5)
+        assert found.mean_fidelity == pytest.approx(0.8343, abs=5e-5)
