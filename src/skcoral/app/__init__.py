@@ -1,0 +1,10 @@
+"""The web app: move the floor and watch. Widgets and caching only; started by ``coral app``."""
+
+#: Options of the server that the app counts on, as ``streamlit run`` takes them.
+SERVER_OPTIONS = (
+    "--browser.gatherUsageStats=false",
+    "--client.showErrorDetails=none",
+    "--client.toolbarMode=viewer",
+    "--server.fileWatcherType=none",
+    "--server.maxUploadSize=25",
+)

@@ -1,0 +1,155 @@
+"""The widgets of each mode: slider, floors of single variables, mask grid."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from skcoral import measures
+from skcoral.app import state
+from skcoral.app.memory import about
+from skcoral.app.problem import Problem, mask
+from skcoral.app.settings import mask_to_text
+from skcoral.support import support_from_threshold
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skcoral.results import Threshold
+
+
+def choose(problem: Problem, threshold: Threshold) -> None:
+    """Show the widgets of the current mode and take over what they say."""
+    if state.current().mode == "budget":
+        _budget(problem)
+        return
+    _floor(threshold)
+    if state.current().mode == "support":
+        _support(problem)
+    _own_floors(problem)
+
+
+def _floor(threshold: Threshold) -> None:
+    highest = math.floor(threshold.value * 1000) / 1000
+    slider, button = st.columns([4, 1], vertical_alignment="bottom")
+
+    def back() -> None:
+        state.change(floor=highest)
+        state.refresh_widgets()
+
+    button.button(
+        "To ρ★",
+        on_click=back,
+        help="The highest floor at which the outputs can still be uncorrelated.",
+        key="to_threshold",
+        width="stretch",
+    )
+    floor = slider.slider(
+        "Floor: fidelity that every output keeps",
+        0.0,
+        1.0,
+        step=0.001,
+        format="%.3f",
+        key=state.widget("floor", state.current().floor),
+    )
+    if floor != state.current().floor:
+        state.change(floor=floor)
+
+
+def _budget(problem: Problem) -> None:
+    everything = about(
+        problem,
+        "residual before",
+        lambda: measures.squared_residual(problem.R, np.eye(len(problem.R))),
+    )
+    # Round steps, a few hundred of them, and an end at which nothing needs to be done.
+    step = 10.0 ** math.floor(math.log10(max(everything, 1e-6) / 200))
+    top = math.ceil(everything / step) * step
+    digits = max(0, -math.floor(math.log10(step)))
+    first = min(state.current().budget, top)
+    budget = st.slider(
+        "Budget: sum of squared residual correlations allowed",
+        0.0,
+        round(top, digits),
+        step=step,
+        format=f"%.{digits}f",
+        key=state.widget(f"budget_{top:g}", round(first, digits)),
+        help=f"The variables themselves have {everything:.4g}.",
+    )
+    if budget != state.current().budget:
+        state.change(budget=budget)
+
+
+def _own_floors(problem: Problem) -> None:
+    import pandas as pd
+
+    settings = state.current()
+    asked = dict(settings.own)
+    count = sum(name in asked for name in problem.names)
+    with st.expander("Floors of single variables" + (f" ({count})" if count else "")):
+        key = f"own_{state.generation()}_{hash(problem.names)}"
+        if key not in st.session_state:
+            st.session_state[f"{key}_first"] = asked
+        first = st.session_state[f"{key}_first"]
+        edited = st.data_editor(
+            pd.DataFrame(
+                {
+                    "variable": list(problem.names),
+                    "floor": pd.array([first.get(name) for name in problem.names], dtype="Float64"),
+                }
+            ),
+            key=key,
+            hide_index=True,
+            disabled=["variable"],
+            column_config={
+                "floor": st.column_config.NumberColumn(
+                    "own floor", min_value=0.0, max_value=1.0, format="%.3f"
+                )
+            },
+        )
+        st.caption("Empty: the floor of the slider.")
+    values = zip(edited["variable"], edited["floor"], strict=True)
+    own = {name: float(value) for name, value in values if not pd.isna(value)}
+    elsewhere = {name: value for name, value in asked.items() if name not in problem.names}
+    if {**elsewhere, **own} != asked:
+        state.change(own=tuple({**elsewhere, **own}.items()))
+
+
+def _support(problem: Problem) -> None:
+    link = st.slider(
+        "A source may enter an output where their |correlation| exceeds",
+        0.0,
+        1.0,
+        step=0.01,
+        key=state.widget("link", state.current().link),
+    )
+    if link != state.current().link:
+        state.change(link=link, mask="")
+    with st.expander("Edit which source may enter which output"):
+        key = f"mask_{state.generation()}_{hash(problem.names)}_{link}"
+        if key not in st.session_state:
+            st.session_state[f"{key}_first"] = mask(problem, state.current())
+        edited = _grid(problem, st.session_state[f"{key}_first"], key)
+        st.caption("Rows are sources, columns are outputs. A variable may always enter its own.")
+    allowed = edited.to_numpy(dtype=bool)
+    np.fill_diagonal(allowed, True)
+    by_link = np.asarray(support_from_threshold(problem.R, link), dtype=bool)
+    text = "" if np.array_equal(allowed, by_link) else mask_to_text(allowed)
+    if text != state.current().mask:
+        state.change(mask=text)
+
+
+def _grid(problem: Problem, first: np.ndarray, key: str) -> pd.DataFrame:
+    import pandas as pd
+
+    names = list(problem.names)
+    return st.data_editor(
+        pd.DataFrame(first, index=pd.Index(names, name="source"), columns=names),
+        key=key,
+        column_config={
+            name: st.column_config.CheckboxColumn(width="small", default=False) for name in names
+        },
+    )

@@ -1,0 +1,240 @@
+"""Behind the curve: heat maps, what outputs are made of, new rows, downloads. Drawn when opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from skcoral import measures
+from skcoral.app import exports, figures
+from skcoral.app.memory import about
+from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, unfitted
+from skcoral.app.settings import Settings
+from skcoral.exceptions import InvalidCorrelationError
+from skcoral.report.facts import top_sources
+from skcoral.results import Array, Decorrelation
+from skcoral.stability import Holdout, holdout
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TABS = ("Correlations", "Outputs", "New rows", "Take away")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is shown: the problem, what was asked and the solution."""
+
+    problem: Problem
+    settings: Settings
+    chosen: dict[str, Any]
+    asked: tuple[Any, ...]
+    result: Decorrelation
+
+
+def show(answer: Answer) -> None:
+    """Show the tabs; only the open one costs time."""
+    panels = (_correlations, _outputs, _new_rows, _take_away)
+    for tab, panel in zip(st.tabs(_TABS, on_change="rerun", key="tab"), panels, strict=True):
+        if tab.open:
+            with tab:
+                panel(answer)
+
+
+def is_dark() -> bool:
+    """Whether the visitor's page is dark."""
+    return st.context.theme.type == "dark"
+
+
+def ink() -> str:
+    """Colour of lines that must stand out from the page."""
+    return "#f2f4f7" if is_dark() else "#1f2933"
+
+
+def _correlations(answer: Answer) -> None:
+    theme = "dark" if is_dark() else "light"
+    names = answer.problem.names
+    for column, M, title in zip(
+        st.columns(2),
+        (answer.problem.R, answer.result.correlation),
+        ("Before", "After"),
+        strict=True,
+    ):
+        with column:
+            st.markdown(f"**{title}**: largest |correlation| {_largest(M):.4f}")
+            st.plotly_chart(
+                figures.heat_map(M, names, names, top=1.0, theme=theme, word="correlation"),
+                key=f"heat_{title}",
+                config={"displayModeBar": False},
+            )
+
+
+def _outputs(answer: Answer) -> None:
+    result = answer.result
+    before = about(answer.problem, "vif", lambda: measures.vif(answer.problem.R))
+    st.dataframe(
+        _output_table(result, before),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.4f")
+            for name in ("fidelity", "floor", "largest residual")
+        }
+        | {
+            name: st.column_config.NumberColumn(format="%.3g")
+            for name in ("price", "VIF before", "VIF after")
+        },
+    )
+    st.caption(
+        "Made of: coefficients on the standardised sources, largest first. Price: how much the "
+        "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
+    )
+    top = float(np.abs(result.T).max()) or 1.0
+    st.plotly_chart(
+        figures.heat_map(
+            result.T,
+            result.names,
+            result.names,
+            top=top,
+            theme="dark" if is_dark() else "light",
+            word="coefficient",
+        ),
+        key="heat_T",
+        config={"displayModeBar": False},
+    )
+    st.caption("The transformation: each column is an output, each row a source.")
+
+
+def _output_table(result: Decorrelation, vif_before: Array) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = result.to_frame()
+    made_of = [
+        " ".join(f"{value:+.3f} {result.names[i]}" for i, value in top_sources(result.T, j))
+        for j in range(len(result.names))
+    ]
+    return pd.DataFrame(
+        {
+            "output": list(result.names),
+            "fidelity": frame["fidelity"].to_numpy(),
+            "floor": frame["floor"].to_numpy(),
+            "price": frame["price"].to_numpy(),
+            "largest residual": frame["max_residual"].to_numpy(),
+            "VIF before": vif_before,
+            "VIF after": _vif_after(result.correlation),
+            "made of": made_of,
+        }
+    )
+
+
+def _vif_after(G: Array) -> Array:
+    """VIF of the outputs; none where a support leaves them dependent."""
+    try:
+        return measures.vif(G)
+    except InvalidCorrelationError:
+        return np.full(len(G), np.nan)
+
+
+def _new_rows(answer: Answer) -> None:
+    problem = answer.problem
+    if not problem.can_hold_out:
+        st.info(
+            "Fidelity on new rows is measured on parts of a table that are held out. That needs "
+            f"the rows, unweighted, and at least {HOLDOUT_ROWS_PER_VARIABLE} per variable."
+        )
+        return
+    with st.spinner("Fitting five times …"):
+        found: Holdout = about(
+            problem,
+            ("holdout", answer.asked),
+            lambda: holdout(unfitted(problem, answer.chosen), problem.frame(), cv=5),
+        )
+    frame = found.to_frame()
+    st.markdown(
+        f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
+        f"weakest mean fidelity is **{frame['fidelity_fitted'].min():.4f}** on the rows fitted and "
+        f"**{frame['fidelity_new'].min():.4f}** on new rows; the residual is "
+        f"{found.criterion_fitted.mean():.4g} and {found.criterion_new.mean():.4g}."
+    )
+    st.plotly_chart(
+        figures.new_rows(
+            found.names,
+            frame["fidelity_fitted"].to_numpy(),
+            frame["fidelity_new"].to_numpy(),
+            frame["fidelity_new_worst"].to_numpy(),
+        ),
+        key="new_rows",
+        config={"displayModeBar": False},
+    )
+
+
+def _take_away(answer: Answer) -> None:
+    problem, chosen = answer.problem, answer.chosen
+    is_table = problem.rows is not None
+    left, right = st.columns(2)
+    name = left.radio("Format of tables", list(exports.FORMATS), horizontal=True, key="format")
+    ending, mime = exports.FORMATS[name]
+    scale = "unit"
+    if is_table:
+        scale = right.radio(
+            "Outputs",
+            ["unit", "original"],
+            format_func={"unit": "standardised", "original": "in the units of their sources"}.get,
+            horizontal=True,
+            key="scale",
+        )
+    stem = exports.file_stem(problem)
+    command = exports.command(problem, answer.settings, ending=ending, scale=scale)
+    with st.container(horizontal=True):
+        if is_table:
+            _download(
+                "Decorrelated table",
+                lambda: exports.decorrelated(problem, chosen, ending=ending, scale=scale),
+                f"{stem}-decorrelated.{ending}",
+                mime,
+            )
+            _download(
+                "Model (JSON)",
+                lambda: exports.model(problem, chosen, scale=scale),
+                f"{stem}-model.json",
+                "application/json",
+            )
+            _download(
+                "Report (HTML)",
+                lambda: exports.page(problem, chosen, scale=scale, command=command or ""),
+                f"{stem}-report.html",
+                "text/html",
+            )
+        _download(
+            "Transformation T",
+            lambda: exports.transformation(answer.result, ending=ending),
+            f"{stem}-T.{ending}",
+            mime,
+        )
+        if "support" in chosen:
+            _download(
+                "Support mask",
+                lambda: exports.mask_file(problem, chosen["support"]),
+                exports.SUPPORT_FILE,
+                "text/csv",
+            )
+    if not is_table:
+        st.caption("Table, model and report need the rows; here is only a correlation matrix.")
+    st.markdown("**The same in Python**")
+    st.code(exports.snippet(problem, answer.settings, scale=scale), language="python")
+    if command is not None:
+        st.markdown("**The same as a command**")
+        st.code(command, language="bash")
+
+
+def _download(label: str, make: Any, file_name: str, mime: str) -> None:
+    # Made when it is clicked, and the page stays as it is.
+    st.download_button(
+        label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"get {label}"
+    )
+
+
+def _largest(M: Array) -> float:
+    return float(np.abs(M - np.diag(np.diag(M))).max())

@@ -1,0 +1,198 @@
+"""From a source and the choices of a visitor to one correlation matrix, and to its solution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral import api
+from skcoral.app.settings import Settings, mask_from_text
+from skcoral.app.sources import MatrixSource, TableSource
+from skcoral.correlation import CorrelationEstimate, estimate_from_rows
+from skcoral.exceptions import InvalidTableError
+from skcoral.moments import Moments
+from skcoral.results import Array, Decorrelation
+from skcoral.support import support_from_threshold
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skcoral.estimator import CORAL
+
+MOST_VARIABLES = 100
+#: Rows per variable below which parts of a table say little about the rest of it.
+HOLDOUT_ROWS_PER_VARIABLE = 4
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A correlation matrix with names, and the rows behind it where there are any.
+
+    Attributes
+    ----------
+    key : tuple
+        Different for different matrices; what is computed is remembered under it.
+    named : DataFrame or CorrelationEstimate
+        The matrix, as the library takes it.
+    rows : ndarray of shape (n, p) or None
+        The complete rows.
+    """
+
+    key: tuple[Any, ...]
+    source: MatrixSource | TableSource
+    named: Any
+    R: Array
+    names: tuple[str, ...]
+    rows: Array | None = None
+    sample_weight: Array | None = None
+    moments: Moments | None = None
+    estimate: CorrelationEstimate | None = None
+    n_incomplete: int = 0
+
+    @property
+    def can_hold_out(self) -> bool:
+        """Whether fidelity on new rows can be measured."""
+        return (
+            self.rows is not None
+            and self.sample_weight is None
+            and len(self.rows) >= HOLDOUT_ROWS_PER_VARIABLE * len(self.names)
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """The complete rows with names."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=list(self.names))
+
+
+def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
+    """Choose the variables and make their correlation matrix, or raise what is wrong with it."""
+    import pandas as pd
+
+    kept = variables(source, settings)
+    if len(kept) < 2:
+        raise InvalidTableError(
+            f"{source.label}: at least two variables are needed, {len(kept)} are chosen.\n"
+            "Choose more columns."
+        )
+    if len(kept) > MOST_VARIABLES:
+        raise InvalidTableError(
+            f"{source.label}: {len(kept)} variables are chosen and {MOST_VARIABLES} fit here.\n"
+            "Choose fewer, or use the command: coral fit has no such limit."
+        )
+    key = (source.key, kept, settings.weights, settings.shrinkage)
+    if isinstance(source, MatrixSource):
+        places = [source.names.index(name) for name in kept]
+        R = source.R[np.ix_(places, places)]
+        named = pd.DataFrame(R, index=list(kept), columns=list(kept))
+        return Problem(key, source, named, R, kept)
+    return _from_rows(source, kept, settings, key)
+
+
+def variables(source: MatrixSource | TableSource, settings: Settings) -> tuple[str, ...]:
+    """The columns that are chosen."""
+    names = source.names if isinstance(source, MatrixSource) else source.numeric
+    aside = {*settings.without, settings.weights}
+    return tuple(name for name in names if name not in aside)
+
+
+def _from_rows(
+    source: TableSource, kept: tuple[str, ...], settings: Settings, key: tuple[Any, ...]
+) -> Problem:
+    values = source.values[:, [source.numeric.index(name) for name in kept]]
+    complete = ~np.isnan(values).any(axis=1)
+    weights = None
+    if settings.weights:
+        if settings.weights not in source.numeric:
+            raise InvalidTableError(
+                f"{source.label}: there is no column of numbers {settings.weights!r} to take "
+                "weights from.\nChoose another one."
+            )
+        column = source.values[:, source.numeric.index(settings.weights)]
+        complete &= ~np.isnan(column)
+        weights = column[complete]
+        if (weights < 0).any():
+            raise InvalidTableError(
+                f"{source.label}: column {settings.weights!r} has negative values.\n"
+                "Weights count rows: choose a column of zeros and positive numbers."
+            )
+    rows = values[complete]
+    if not len(rows):
+        raise InvalidTableError(
+            f"{source.label}: no row has a value in all of the {len(kept)} columns.\n"
+            "Leave out the columns with many missing values."
+        )
+    moments = Moments(kept).update(rows, sample_weight=weights)
+    estimate = estimate_from_rows(
+        rows, moments, sample_weight=weights, shrinkage=_shrinkage(settings)
+    )
+    return Problem(
+        key=key,
+        source=source,
+        named=estimate,
+        R=estimate.R,
+        names=kept,
+        rows=rows,
+        sample_weight=weights,
+        moments=moments,
+        estimate=estimate,
+        n_incomplete=int(len(values) - len(rows)),
+    )
+
+
+def _shrinkage(settings: Settings) -> Any:
+    if settings.shrinkage == "none":
+        return None
+    return "auto" if settings.shrinkage == "auto" else float(settings.shrinkage)
+
+
+def floors(problem: Problem, settings: Settings) -> float | dict[str, float]:
+    """One floor, or one per variable where some have their own."""
+    own = {name: value for name, value in settings.own if name in problem.names}
+    if not own:
+        return settings.floor
+    return {name: own.get(name, settings.floor) for name in problem.names}
+
+
+def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
+    """The support: as edited, or where correlations are strong enough."""
+    edited = mask_from_text(settings.mask, len(problem.names)) if settings.mask else None
+    if edited is not None:
+        return edited
+    return np.asarray(support_from_threshold(problem.R, settings.link), dtype=bool)
+
+
+def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
+    """The settings as the arguments of :class:`skcoral.CORAL`."""
+    if settings.mode == "budget":
+        return {"budget": settings.budget}
+    chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}
+    if settings.mode == "worst":
+        chosen["criterion"] = "worst"
+    if settings.mode == "support":
+        chosen["support"] = mask(problem, settings)
+    return chosen
+
+
+def solve(problem: Problem, chosen: Mapping[str, Any]) -> Decorrelation:
+    """Solve with the arguments that :func:`arguments` gives."""
+    if "budget" in chosen:
+        return api.maximize_fidelity(problem.named, chosen["budget"])
+    return api.decorrelate(problem.named, **chosen)
+
+
+def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
+    """The estimator with these settings; the shrinkage is the intensity that was found."""
+    from skcoral.estimator import CORAL
+
+    intensity = 0.0 if problem.estimate is None else problem.estimate.shrinkage
+    return CORAL(**chosen, shrinkage=intensity or None, output_scale=scale)
+
+
+def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
+    """The estimator fitted to the rows of a table."""
+    return unfitted(problem, chosen, scale=scale).fit_moments(problem.moments)

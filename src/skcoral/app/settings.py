@@ -1,0 +1,187 @@
+"""What a visitor has chosen, and the same as the query of a link that reopens the view."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SOURCES = {
+    "wine": "Example: Wine",
+    "wdi": "Example: development indicators",
+    "simulated": "Example: simulated system",
+    "upload": "A file of yours",
+    "paste": "A correlation matrix",
+}
+MODES = {
+    "floor": "Floor",
+    "budget": "Budget",
+    "worst": "Worst pair",
+    "support": "Support",
+}
+LARGEST_SIMULATION = 60
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The choices behind a view.
+
+    Attributes
+    ----------
+    source : str
+        Key of ``SOURCES``.
+    size : int
+        Variables of the simulated system.
+    mode : str
+        Key of ``MODES``.
+    floor, budget : float
+        Common floor, and residual allowed in the budget mode.
+    own : tuple of (str, float)
+        Floors of single variables.
+    link : float
+        Support mode: sources with a larger |correlation| may enter an output.
+    mask : str
+        Support mode: the edited mask as text, empty when ``link`` decides.
+    without : tuple of str
+        Columns of numbers that are not variables.
+    weights : str
+        Column of row weights; empty for none.
+    shrinkage : str
+        "none", "auto" or a number in (0, 1].
+    """
+
+    source: str = "wine"
+    size: int = 18
+    mode: str = "floor"
+    floor: float = 0.85
+    budget: float = 0.1
+    own: tuple[tuple[str, float], ...] = ()
+    link: float = 0.15
+    mask: str = ""
+    without: tuple[str, ...] = ()
+    weights: str = ""
+    shrinkage: str = "none"
+
+    def about_another_table(self, source: str) -> Settings:
+        """The same without what was said about the columns of one table."""
+        return replace(self, source=source, own=(), mask="", without=(), weights="")
+
+
+def to_query(settings: Settings) -> dict[str, list[str]]:
+    """The query of a link: what the mode looks at, and whatever is not as it is at first."""
+    first = Settings()
+    query = {"source": [settings.source], "mode": [settings.mode]}
+    if settings.source == "simulated":
+        query["size"] = [str(settings.size)]
+    if settings.mode == "budget":
+        query["budget"] = [f"{settings.budget:.6g}"]
+    else:
+        query["floor"] = [f"{settings.floor:.6g}"]
+        if settings.own:
+            query["own"] = [f"{name}:{value:.6g}" for name, value in settings.own]
+    if settings.mode == "support":
+        query["link"] = [f"{settings.link:.6g}"]
+        if settings.mask:
+            query["mask"] = [settings.mask]
+    if settings.without:
+        query["without"] = list(settings.without)
+    for name in ("weights", "shrinkage"):
+        value = getattr(settings, name)
+        if value != getattr(first, name):
+            query[name] = [value]
+    return query
+
+
+def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]:
+    """Read a link; what cannot be understood is left as it is at first, and told.
+
+    Examples
+    --------
+    >>> settings, notes = from_query({"source": ["wdi"], "floor": ["2"]})
+    >>> settings.source, settings.floor, notes
+    ('wdi', 0.85, ['The link asks for floor = 2, which is not a number from 0 to 1.'])
+    """
+    read: dict[str, Any] = {}
+    notes: list[str] = []
+
+    def one(name: str) -> str | None:
+        values = query.get(name)
+        return values[-1] if values else None
+
+    def refuse(name: str, value: str, wanted: str) -> None:
+        notes.append(f"The link asks for {name} = {value}, which is not {wanted}.")
+
+    for name, choices in (("source", SOURCES), ("mode", MODES)):
+        value = one(name)
+        if value is not None and value in choices:
+            read[name] = value
+        elif value is not None:
+            refuse(name, value, f"one of {', '.join(choices)}")
+    for name, low, high in (
+        ("floor", 0.0, 1.0),
+        ("budget", 0.0, 1e9),
+        ("link", 0.0, 1.0),
+        ("size", 3, LARGEST_SIMULATION),
+    ):
+        value = one(name)
+        if value is None:
+            continue
+        number = _number(value, low, high)
+        if number is None:
+            refuse(name, value, f"a number from {low:g} to {high:g}")
+        else:
+            read[name] = int(number) if name == "size" else number
+    own = []
+    for text in query.get("own") or []:
+        variable, _, value = text.rpartition(":")
+        number = _number(value, 0.0, 1.0)
+        if variable and number is not None:
+            own.append((variable, number))
+        else:
+            refuse("own", text, "name:floor with a floor from 0 to 1")
+    shrinkage = one("shrinkage") or "none"
+    if shrinkage not in ("none", "auto") and not _number(shrinkage, 0.0, 1.0):
+        refuse("shrinkage", shrinkage, "none, auto or a number up to 1")
+        shrinkage = "none"
+    settings = Settings(
+        **read,
+        own=tuple(own),
+        shrinkage=shrinkage,
+        mask=one("mask") or "",
+        without=tuple(query.get("without") or ()),
+        weights=one("weights") or "",
+    )
+    return settings, notes
+
+
+def mask_to_text(mask: NDArray[np.bool_]) -> str:
+    """A p × p mask as text that fits in a link."""
+    bits = np.packbits(np.asarray(mask, dtype=bool)).tobytes()
+    return base64.urlsafe_b64encode(bits).decode("ascii").rstrip("=")
+
+
+def mask_from_text(text: str, p: int) -> NDArray[np.bool_] | None:
+    """The mask of :func:`mask_to_text`; None where the text does not hold p × p bits."""
+    try:
+        bits = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(bits) != math.ceil(p * p / 8):
+        return None
+    mask = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: p * p].reshape(p, p).astype(bool)
+    np.fill_diagonal(mask, True)
+    return mask
+
+
+def _number(text: str, low: float, high: float) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if low <= value <= high else None

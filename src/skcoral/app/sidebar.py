@@ -1,0 +1,159 @@
+"""The side where data are brought in and columns are chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from skcoral.app import state
+from skcoral.app.memory import remember
+from skcoral.app.problem import MOST_VARIABLES
+from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
+from skcoral.app.sources import (
+    ENDINGS,
+    UPLOAD_MB,
+    MatrixSource,
+    TableSource,
+    example,
+    pasted,
+    read_table,
+)
+from skcoral.app.text import plain
+
+_SHRINKAGE = {
+    "none": "None: the correlations as they are",
+    "auto": "Ledoit–Wolf",
+    "number": "By a number",
+}
+
+
+def choose_source() -> MatrixSource | TableSource | None:
+    """Let the visitor choose where the numbers come from; None until there are any."""
+    st.header("Data", anchor=False)
+    settings = state.current()
+    chosen = st.selectbox(
+        "Source",
+        list(SOURCES),
+        format_func=SOURCES.__getitem__,
+        key=state.widget("source", settings.source),
+    )
+    if chosen != settings.source:
+        state.start_anew(chosen)
+        st.rerun()
+    if chosen == "upload":
+        return _upload()
+    if chosen == "paste":
+        return _paste()
+    if chosen == "simulated":
+        size = st.number_input(
+            "Variables", 3, LARGEST_SIMULATION, key=state.widget("size", settings.size)
+        )
+        if size != settings.size:
+            state.start_anew("simulated")
+            state.change(size=int(size))
+            st.rerun()
+    size = state.current().size
+    return remember(("example", chosen, size), lambda: example(chosen, size=size), public=True)
+
+
+def _upload() -> TableSource | None:
+    file: Any = st.file_uploader(
+        f"CSV, Excel or Parquet, up to {UPLOAD_MB} MB",
+        type=list(ENDINGS),
+        max_upload_size=UPLOAD_MB,
+        key="file",
+        help="The file stays in the memory of this session and is never written to disk.",
+    )
+    decimal = st.radio("Decimal mark of a text file", [".", ","], horizontal=True, key="decimal")
+    if file is None:
+        return None
+    key = (file.file_id, decimal)
+    if st.session_state.get("read") != key:
+        # Another file: floors and columns of the last one mean nothing here.
+        if st.session_state.get("read") is not None:
+            state.start_anew("upload")
+        st.session_state["read"] = key
+    data = file.getvalue()
+    return remember(
+        ("upload", *key),
+        lambda: read_table(data, file.name, key=str(key), decimal=decimal),
+        public=False,
+    )
+
+
+def _paste() -> MatrixSource | None:
+    text = st.text_area(
+        "Correlation matrix",
+        height=180,
+        key="pasted",
+        max_chars=200_000,
+        placeholder="a\tb\tc\n1\t0.6\t0.3\n0.6\t1\t0.4\n0.3\t0.4\t1",
+        help="One row per line; names in the first row or column if you like; a lower triangle "
+        "will do.",
+    )
+    return pasted(text) if text.strip() else None
+
+
+def choose_columns(source: MatrixSource | TableSource) -> None:
+    """Let the visitor choose variables, weights and shrinkage, and say what was left out."""
+    if source.note:
+        st.caption(plain(source.note))
+    settings = state.current()
+    is_table = isinstance(source, TableSource)
+    names = list(source.numeric if isinstance(source, TableSource) else source.names)
+    offered = [name for name in names if name != settings.weights]
+    kept = [name for name in offered if name not in settings.without]
+    if not settings.without and len(kept) > MOST_VARIABLES:
+        kept = kept[:MOST_VARIABLES]
+        st.warning(f"The first {MOST_VARIABLES} columns are taken; more do not fit here.")
+    chosen = st.multiselect(
+        f"Variables ({len(kept)} of {len(names)} columns of numbers)",
+        offered,
+        key=state.widget(f"columns_{settings.weights}", kept),
+    )
+    without = tuple(name for name in offered if name not in set(chosen))
+    if without != settings.without:
+        state.change(without=without)
+    if isinstance(source, TableSource) and source.left_out:
+        with st.expander(f"Left out: {len(source.left_out)} columns"):
+            for name, why in source.left_out[:50]:
+                st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
+    if is_table:
+        _weights(names)
+        _shrinkage()
+
+
+def _weights(names: list[str]) -> None:
+    settings = state.current()
+    weights = st.selectbox(
+        "Row weights",
+        ["", *names],
+        format_func=lambda name: name or "none: every row counts once",
+        key=state.widget("weights", settings.weights if settings.weights in names else ""),
+    )
+    if weights != settings.weights:
+        state.change(weights=weights)
+        st.rerun()
+
+
+def _shrinkage() -> None:
+    settings = state.current()
+    kind = settings.shrinkage if settings.shrinkage in _SHRINKAGE else "number"
+    chosen = st.selectbox(
+        "Shrink the correlations towards zero",
+        list(_SHRINKAGE),
+        format_func=_SHRINKAGE.__getitem__,
+        key=state.widget("shrinkage", kind),
+        help="For tables with few rows or dependent columns. The guarantee is then about the "
+        "shrunk matrix.",
+    )
+    value = chosen
+    if chosen == "number":
+        first = float(settings.shrinkage) if kind == "number" else 0.05
+        intensity = st.number_input(
+            "Intensity", 0.001, 1.0, step=0.01, format="%.3f", key=state.widget("intensity", first)
+        )
+        value = f"{intensity:g}"
+    if value != settings.shrinkage:
+        state.change(shrinkage=value)

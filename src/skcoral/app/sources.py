@@ -1,0 +1,208 @@
+"""Where the numbers come from: bundled examples, an uploaded file, a pasted matrix."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral import datasets
+from skcoral.exceptions import InvalidTableError
+from skcoral.io.matrices import parse_matrix
+from skcoral.io.tables import (
+    ColumnProfile,
+    Table,
+    TableProfile,
+    open_table,
+    profile,
+    to_numbers,
+)
+from skcoral.results import Array, read_only
+
+UPLOAD_MB = 25
+ENDINGS = ("csv", "tsv", "txt", "xlsx", "parquet")
+_CELLS = 5_000_000
+_UNPACKED = 300 * 1024 * 1024
+_ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+@dataclass(frozen=True)
+class MatrixSource:
+    """A correlation matrix without the rows behind it."""
+
+    key: str
+    label: str
+    R: Array
+    names: tuple[str, ...]
+    note: str = ""
+    public: bool = True
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table whose columns of numbers have been read.
+
+    Attributes
+    ----------
+    key : str
+        Different for different tables.
+    table : Table
+        To be read again when the outputs are written.
+    n_rows : int
+        Rows in the file.
+    numeric : tuple of str
+        Columns that can be variables.
+    values : ndarray of shape (n_rows, len(numeric))
+        Their numbers; NaN where missing.
+    left_out : tuple of (str, str)
+        Every other column, with the reason.
+    public : bool
+        Whether everybody may share what is computed from it: true for examples only.
+    """
+
+    key: str
+    table: Table
+    n_rows: int
+    numeric: tuple[str, ...]
+    values: Array
+    left_out: tuple[tuple[str, str], ...]
+    note: str = ""
+    public: bool = False
+
+    @property
+    def label(self) -> str:
+        """The file's name."""
+        return self.table.label
+
+
+def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
+    """Load one of the bundled examples."""
+    if name == "wine":
+        wine = datasets.load_wine()
+        data = wine.to_frame().to_csv(index=False).encode()
+        source = read_table(data, "wine.csv", key="wine")
+        return TableSource(**{**vars(source), "note": wine.source, "public": True})
+    if name == "wdi":
+        wdi = datasets.wdi_correlation()
+        note = f"{wdi.n_rows} countries. {wdi.source} ({wdi.licence})"
+        return MatrixSource("wdi", "development indicators", wdi.correlation, wdi.names, note)
+    names = tuple(f"x{j}" for j in range(1, size + 1))
+    note = f"A random correlation matrix of {size} variables, always the same one."
+    R = datasets.make_system(size)
+    return MatrixSource(f"simulated-{size}", f"simulated, {size} variables", R, names, note)
+
+
+def pasted(text: str) -> MatrixSource:
+    """Read a pasted correlation matrix."""
+    R, names = parse_matrix(text)
+    return MatrixSource(text, "pasted matrix", R, names, public=False)
+
+
+def read_table(data: bytes, name: str, *, key: str, decimal: str = ".") -> TableSource:
+    """Read an uploaded file, within bounds that a shared machine can bear."""
+    _refuse_inflated(data, name)
+    table = open_table(data, name=name, decimal=decimal)
+    _refuse_huge_parquet(data, table)
+    content = profile(table)
+    if content.n_rows == 0:
+        raise InvalidTableError(
+            f"{name}: there is a header but no rows under it.\nGive a table with data."
+        )
+    if content.n_rows * len(table.names) > _CELLS:
+        raise _too_large(name, content.n_rows, len(table.names))
+    return _with_numbers(key, table, content)
+
+
+def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
+    wanted = [
+        j
+        for j, column in enumerate(content.columns)
+        if column.kind == "number" and column.first_infinite is None and column.name
+    ]
+    parts = [
+        np.column_stack([to_numbers(batch.columns[j], table.decimal)[0] for j in wanted])
+        for batch in table.batches()
+        if wanted
+    ]
+    values = np.concatenate(parts) if parts else np.empty((content.n_rows, 0))
+    low, high = (
+        (np.nanmin(values, axis=0), np.nanmax(values, axis=0))
+        if values.size
+        else (np.empty(0), np.empty(0))
+    )
+    varies = low < high
+    reasons = {
+        content.columns[j].name: f"always {low[k]:g}" for k, j in enumerate(wanted) if not varies[k]
+    }
+    kept = [content.columns[j].name for k, j in enumerate(wanted) if varies[k]]
+    left_out = [
+        (column.name, reasons.get(column.name) or _why_not(table, column))
+        for column in content.columns
+        if column.name not in kept
+    ]
+    if len(kept) < 2:
+        found = f"only {kept[0]!r}" if kept else "none"
+        told = "; ".join(f"{name!r}: {why}" for name, why in left_out[:8])
+        raise InvalidTableError(
+            f"{table.label}: at least two columns of numbers that vary are needed, and there is "
+            f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
+        )
+    return TableSource(
+        key, table, content.n_rows, tuple(kept), read_only(values[:, varies]), tuple(left_out)
+    )
+
+
+def _why_not(table: Table, column: ColumnProfile) -> str:
+    if column.kind == "empty":
+        return "no values"
+    if not column.name:
+        return "no name"
+    if column.first_infinite is not None:
+        return f"infinite in {table.unit} {column.first_infinite}"
+    if column.kind == "mixed" and column.first_bad is not None:
+        row, cell = column.first_bad
+        return f"{table.unit} {row} holds {cell!r} ({column.n_bad} cells are not numbers)"
+    return "text"
+
+
+def _refuse_inflated(data: bytes, name: str) -> None:
+    """Refuse what would grow beyond bounds when unpacked."""
+    packed = next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), None)
+    if packed is not None:
+        raise InvalidTableError(
+            f"{name}: the file is compressed ({packed}).\nUpload it unpacked, or use the command: "
+            "coral fit reads compressed files."
+        )
+    if data.startswith(b"PK\x03\x04"):
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                size = sum(entry.file_size for entry in archive.infolist())
+        except zipfile.BadZipFile as error:
+            raise InvalidTableError(
+                f"{name}: the workbook is damaged ({error}).\nSave it again as .xlsx, or as CSV."
+            ) from error
+        if size > _UNPACKED:
+            raise InvalidTableError(
+                f"{name}: the file unpacks to {size / 2**20:,.0f} MB, and {_UNPACKED / 2**20:,.0f} "
+                "MB are allowed here.\nUse the command instead: coral fit."
+            )
+
+
+def _refuse_huge_parquet(data: bytes, table: Table) -> None:
+    if table.format != "parquet":
+        return
+    import pyarrow.parquet as pq
+
+    found: Any = pq.read_metadata(io.BytesIO(data))
+    if found.num_rows * found.num_columns > _CELLS:
+        raise _too_large(table.label, found.num_rows, found.num_columns)
+
+
+def _too_large(name: str, n_rows: int, n_columns: int) -> InvalidTableError:
+    return InvalidTableError(
+        f"{name}: {n_rows:,} rows of {n_columns:,} columns are more than the {_CELLS:,} cells that "
+        "fit here.\nUse the command instead: coral fit has no such limit."
+    )

@@ -1,0 +1,67 @@
+"""The settings of one visitor, kept between runs, in the widgets and in the address bar."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from skcoral.app.settings import Settings, from_query, to_query
+
+_SETTINGS, _NOTES, _GENERATION = "settings", "link_notes", "generation"
+
+
+def current() -> Settings:
+    """The settings; at the first run those of the link that opened the app."""
+    if _SETTINGS not in st.session_state:
+        query = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state[_SETTINGS], st.session_state[_NOTES] = from_query(query)
+    found: Settings = st.session_state[_SETTINGS]
+    return found
+
+
+def notes() -> list[str]:
+    """What could not be understood in the link."""
+    found: list[str] = st.session_state.get(_NOTES, [])
+    return found
+
+
+def change(**values: Any) -> Settings:
+    """Change some settings."""
+    st.session_state[_SETTINGS] = replace(current(), **values)
+    return current()
+
+
+def start_anew(source: str) -> None:
+    """Turn to another table: what was said about the columns of the last one is forgotten."""
+    st.session_state[_SETTINGS] = current().about_another_table(source)
+    st.session_state[_NOTES] = []
+    refresh_widgets()
+
+
+def refresh_widgets() -> None:
+    """Let every widget take its value from the settings again."""
+    st.session_state[_GENERATION] = generation() + 1
+
+
+def generation() -> int:
+    """How often the widgets have been refreshed; part of their keys."""
+    found: int = st.session_state.get(_GENERATION, 0)
+    return found
+
+
+def widget(name: str, value: Any) -> str:
+    """Key of a widget whose value begins at ``value`` and is kept while it is out of sight."""
+    key = f"{name}_{generation()}"
+    if key not in st.session_state:
+        st.session_state[key] = value
+    return key
+
+
+def write_link() -> None:
+    """Show the settings in the address bar."""
+    query = to_query(current())
+    shown = {name: st.query_params.get_all(name) for name in st.query_params}
+    if shown != query:
+        st.query_params.from_dict(query)

@@ -1,0 +1,107 @@
+"""Correlation matrices as text, the way people copy them out of other programs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.exceptions import InvalidCorrelationError
+from skcoral.io.tables import to_numbers
+
+Array = NDArray[np.float64]
+
+
+def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
+    r"""Read a square matrix, with or without names in its first row and column.
+
+    Cells stand between tabs, semicolons, commas or blanks, one row per line. Of a symmetric
+    matrix the lower triangle with its diagonal will do. Values are not judged here.
+
+    Parameters
+    ----------
+    text : str
+        The matrix.
+
+    Returns
+    -------
+    matrix : ndarray of shape (p, p)
+    names : tuple of str
+        ``x1``, ``x2``, … where the text has none.
+
+    Raises
+    ------
+    InvalidCorrelationError
+        The text is not a square of numbers; the message says which line is wrong.
+
+    Examples
+    --------
+    >>> parse_matrix("a,b\n1,0.6\n0.6,1")
+    (array([[1. , 0.6],
+           [0.6, 1. ]]), ('a', 'b'))
+    >>> parse_matrix("1\n0.5 1\n0.2 0.1 1")[0][0]
+    array([1. , 0.5, 0.2])
+    """
+    lines = [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if not lines:
+        raise InvalidCorrelationError("There is no matrix yet: paste one, a row per line.")
+    rows = [(i, _cells(line, _separator(text))) for i, line in lines]
+    names: tuple[str, ...] | None = None
+    if any(_is_name(cell) for cell in rows[0][1][1:]) or (
+        len(rows) > 1 and not any(map(_is_number, rows[0][1]))
+    ):
+        names = tuple(cell for cell in rows[0][1] if cell)
+        rows = rows[1:]
+    if rows and all(row and _is_name(row[0]) for _, row in rows):
+        found = tuple(row[0] for _, row in rows)
+        if names is not None and names[-len(found) :] != found:
+            raise InvalidCorrelationError(
+                f"The names of rows and columns differ: {', '.join(found[:4])} … against "
+                f"{', '.join(names[:4])} …. Give both in the same order."
+            )
+        names = found
+        rows = [(i, row[1:]) for i, row in rows]
+    p = len(rows)
+    if names is not None and len(names) != p:
+        raise InvalidCorrelationError(
+            f"There are {len(names)} names and {p} rows of numbers; a square matrix has as many."
+        )
+    triangle = all(len(row) == k for k, (_, row) in enumerate(rows, start=1))
+    matrix = np.zeros((p, p))
+    for k, (line, row) in enumerate(rows):
+        wanted = k + 1 if triangle else p
+        if len(row) != wanted:
+            raise InvalidCorrelationError(
+                f"Line {line} has {len(row)} cells and {wanted} are wanted: the matrix has {p} rows."
+            )
+        values, wrong = to_numbers(row)
+        if wrong.any() or np.isnan(values).any():
+            bad = row[int(np.argmax(wrong | np.isnan(values)))]
+            raise InvalidCorrelationError(f"Line {line}: {bad[:40]!r} is not a number.")
+        matrix[k, :wanted] = values
+    if triangle:
+        matrix = np.tril(matrix) + np.tril(matrix, -1).T
+    return matrix, names or tuple(f"x{j}" for j in range(1, p + 1))
+
+
+def _separator(text: str) -> str | None:
+    return next((mark for mark in ("\t", ";", ",") if mark in text), None)
+
+
+def _cells(line: str, separator: str | None) -> list[str]:
+    if separator is None:
+        return line.split()
+    cells = [re.sub(r'^"(.*)"$', r"\1", cell.strip()) for cell in line.split(separator)]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _is_number(cell: str) -> bool:
+    values, wrong = to_numbers([cell])
+    return not (wrong.any() or np.isnan(values).any())
+
+
+def _is_name(cell: str) -> bool:
+    return bool(cell) and not _is_number(cell)
