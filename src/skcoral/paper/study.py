@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.api import decorrelate, maximize_fidelity, threshold
-from skcoral.baselines import Baseline, pca
+from skcoral.baselines import Baseline, normal_rows, pca, sparse_pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exact.bounds import SubsetBound, subset_bound
 from skcoral.paper.protocol import ProtocolRun
@@ -127,10 +127,13 @@ class Study:
             ),
         )
 
-    def sparse_pca(self, name: str, alpha: float) -> Any:
+    def sparse_pca(self, name: str, alpha: float) -> Baseline:
         """Return sparse PCA on the paper's own sample."""
         return self._once(
-            ("sparse", name, alpha), lambda: _sparse_pca(self.matrix(name), alpha=alpha)
+            ("sparse", name, alpha),
+            lambda: sparse_pca(
+                self.matrix(name), alpha=alpha, rows=normal_rows(self.matrix(name)), method="lars"
+            ),
         )
 
     def frontier_seconds(self, name: str) -> float:
