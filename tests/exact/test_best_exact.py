@@ -9,6 +9,7 @@ from skcoral import decorrelate, threshold
 from skcoral.certificates import check
 from skcoral.datasets import load_wine, make_system
 from skcoral.exact import best_exact
+from skcoral.exceptions import NotCertifiedWarning
 
 
 def symmetric_root(R: np.ndarray) -> np.ndarray:
@@ -132,3 +133,11 @@ def test_any_positive_definite_matrix_will_do() -> None:
     assert found.feasible
     assert np.abs(found.T.T @ C @ found.T - np.eye(5)).max() < 1e-10
     assert found.mean_gap < 1e-10
+
+
+def test_an_unsettled_mean_is_not_called_exact() -> None:
+    R = np.asarray(load_wine().correlation)
+    with pytest.warns(NotCertifiedWarning, match="mean fidelity"):
+        answer = decorrelate(R, threshold(R).value - 1e-6, max_iter=13)
+    assert answer.status == "best_found"
+    assert answer.min_fidelity >= threshold(R).value - 1e-6

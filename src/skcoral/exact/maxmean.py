@@ -97,7 +97,7 @@ def best_exact(
         if root.trace < (weights @ floors) * (1 - 1e-14):
             infeasible = True
             break
-        residual = float(np.max(np.abs(np.minimum(weights - 1, slack))))
+        residual = _residual(root, floors)
         stalled = stalled + 1 if residual > 0.5 * best else 0
         best = min(best, residual)
         if residual <= 1e-14 or (stalled >= 3 and residual <= tol) or iteration == max_iter:
@@ -120,6 +120,11 @@ def best_exact(
         trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
         n_iter=iteration,
     )
+
+
+def _residual(root: WeightedRoot, floors: Array) -> float:
+    """Violation of ``min(μ_j, f_j - ρ_j) = 0``, the conditions of optimality."""
+    return float(np.max(np.abs(np.minimum(root.weights - 1, root.fidelity - floors))))
 
 
 def _projected_step(
@@ -149,6 +154,7 @@ def _projected_step(
         d = target / scale
     d = np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
     value = root.trace - float(weights @ floors)
+    residual = _residual(root, floors)
     length = 1.0
     while length > 1e-10:
         trial = np.maximum(1.0, weights * np.exp(length * d))
@@ -158,5 +164,7 @@ def _projected_step(
         noise = 4e-15 * (root.trace + float(trial @ floors))
         if change <= 1e-4 * expected + noise:
             return candidate
+        if -expected < 1e-8 * root.trace and _residual(candidate, floors) < 0.5 * residual:
+            return candidate  # too close for the value to tell, but optimality is nearer
         length *= 0.5
     return None

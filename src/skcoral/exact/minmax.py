@@ -118,9 +118,8 @@ def exact_threshold(
     T, defect = make_exact(C, T)
     fidelity = np.einsum("ij,ij->j", C, T)
     weights = np.zeros(p)
-    total = root.weights.sum()
-    weights[binding] = root.weights / (total * floors[binding])
-    S = root.root() / total
+    weights[binding] = root.weights / floors[binding]
+    S = root.root()
     on = floors > 0
     allowance = fidelity_allowance(C, T, defect)
     return ExactThreshold(
@@ -149,7 +148,10 @@ def fidelity_allowance(C: Array, T: Array, defect: float) -> Array:
 
 
 class _Search:
-    """Newton's method on ``½ (tr S)² - Σλ - τ Σ log λ`` over the variables that may bind."""
+    """Newton's method on ``log tr S - log Σλ - τ Σ log(λ_j / Σλ)`` over what may bind.
+
+    The merit does not depend on the scale of λ; every root is kept at Σλ = 1.
+    """
 
     def __init__(self, C: Array, tol: float, callback: Callback | None) -> None:
         self.C = C
@@ -165,13 +167,13 @@ class _Search:
         C = self.C[np.ix_(members, members)]
         factor = sla.cholesky(C, lower=True, check_finite=False)
         root = _normalised(C, factor, weights)
-        unit = max(root.trace * float(np.ptp(root.fidelity)), _EPS)
+        unit = max(float(np.ptp(root.fidelity)), _EPS)
         barrier, pure = np.inf, False
         best, stalled = np.inf, 0
         while True:
             relative = root.weights / root.weights.max()
-            slack = (root.trace * root.fidelity - 1) / unit
-            upper = root.trace / root.weights.sum()
+            slack = (root.fidelity - root.trace) / unit
+            upper = root.trace
             lower = float(root.fidelity.min())
             gap = upper - lower
             if self.callback is not None:
@@ -188,7 +190,7 @@ class _Search:
             best = min(best, gap)
             if gap <= self.goal or self.n_iter >= max_iter or (stalled >= 2 and gap <= self.close):
                 return members, root
-            barrier = min(0.1 * gap * root.trace * root.weights.sum() / len(C), barrier)
+            barrier = min(0.1 * gap / (root.trace * len(C)), barrier)
             self.n_iter += 1
             # A weight on its way to zero asks for d = -1 in every pure Newton step; once no step is
             # that long all members bind, and without the barrier convergence is quadratic.
@@ -206,28 +208,28 @@ class _Search:
 
 
 def _normalised(C: Array, factor: Array, weights: Array) -> WeightedRoot:
-    """Root at ``weights`` scaled so that ``(tr S)² = Σλ``, the minimum along the ray."""
-    root = WeightedRoot(C, weights, factor)
-    return root.scaled(float(weights.sum()) / root.trace**2)
+    """Root at ``weights`` scaled to sum to one."""
+    return WeightedRoot(C, weights / weights.sum(), factor)
 
 
 def _direction(C: Array, root: WeightedRoot, barrier: float) -> Array:
     """Newton direction for log λ."""
-    weights, trace, diagonal = root.weights, root.trace, root.diagonal
-    gradient = trace * diagonal - weights
+    gradient = root.diagonal / root.trace - root.weights
     # λ = e^z adds the gradient to the curvature; only where that keeps it positive. It is all the
     # curvature there is between blocks of variables that are not correlated with each other.
     bend = np.maximum(gradient, barrier)
-    gradient -= barrier
+    gradient += barrier * (len(C) * root.weights - 1)
 
     def apply(d: Array) -> Array:
-        return trace * root.curvature(d) + diagonal * float(diagonal @ d) + bend * d
+        return root.curvature(d) / root.trace + bend * d
 
-    scale = trace * root.curvature_diagonal() + diagonal**2 + bend
-    size = float(np.max(np.abs(gradient) / weights))
+    scale = root.curvature_diagonal() / root.trace + bend
+    scale = np.maximum(scale, _EPS * root.weights)
+    size = float(np.max(np.abs(gradient) / root.weights)) / max(float(scale.max()), _EPS)
     d, _ = conjugate_gradient(
         apply, -gradient, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * len(C)
     )
+    d -= float(root.weights @ d)
     return np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
 
 
@@ -235,30 +237,26 @@ def _search_line(
     C: Array, factor: Array, root: WeightedRoot, d: Array, barrier: float
 ) -> WeightedRoot | None:
     """Backtrack from the full step; None if rounding leaves no descent."""
-    gradient = root.trace * root.diagonal - root.weights - barrier
+    gradient = root.diagonal / root.trace - root.weights
+    gradient += barrier * (len(C) * root.weights - 1)
     slope = float(gradient @ d)
     if not slope < 0:
         return None
     value = _merit(root, barrier)
-    value_scale = root.trace**2 + float(root.weights.sum())
-    noise = 4e-15 * value_scale
+    noise = 8 * _EPS
     length = 1.0
     while length > 1e-10:
-        candidate = WeightedRoot(C, root.weights * np.exp(length * d), factor)
+        candidate = _normalised(C, factor, root.weights * np.exp(length * d))
         if _merit(candidate, barrier) <= value + 1e-4 * length * slope + noise:
             return candidate
-        if -slope < 1e-8 * value_scale and _spread(candidate) < 0.5 * _spread(root):
+        if -slope < 1e-8 and np.ptp(candidate.fidelity) < 0.5 * np.ptp(root.fidelity):
             return candidate  # too close for the value to tell, but the fidelities draw together
         length *= 0.5
     return None
 
 
-def _spread(root: WeightedRoot) -> float:
-    return float(np.ptp(root.fidelity))
-
-
 def _merit(root: WeightedRoot, barrier: float) -> float:
-    value = 0.5 * root.trace**2 - float(root.weights.sum())
+    value = float(np.log(root.trace))
     return value - barrier * float(np.log(root.weights).sum()) if barrier else value
 
 

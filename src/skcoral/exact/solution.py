@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 FLOOR_TOL = 1e-10  # a floor counts as met if it is missed by no more than this
+EDGE = 1e-8  # floors that can all be raised by this fraction at most are at the edge
 EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
 
 _RESIDUAL = {
@@ -102,13 +103,16 @@ def solve_exact(
             return None  # proved to be out of reach by a clear margin
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
+    settled = True
     if floors is None:
         floors = np.full(len(R), min(edge.lower, 1.0))
     elif np.any(edge.fidelity < floors - FLOOR_TOL):
         return None
+    else:
+        settled = edge.lower - 1 <= EDGE
     return _result(
         R, edge.T, floors, edge.weights, _threshold_certificate(edge), edge.n_iter,
-        names, criterion, pair_weights,
+        names, criterion, pair_weights, settled=settled,
     )  # fmt: skip
 
 
@@ -126,6 +130,8 @@ def _result(
     names: tuple[str, ...],
     criterion: Criterion,
     pair_weights: Array | None,
+    *,
+    settled: bool = True,
 ) -> Decorrelation:
     defect = gram_defect(R, T)
     size = float(np.abs(defect).max())
@@ -137,6 +143,14 @@ def _result(
             f"the outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "
             "variables are too nearly collinear for double precision. Drop one of them or shrink R "
             "explicitly.",
+            NotCertifiedWarning,
+            stacklevel=4,
+        )
+    elif not settled:
+        status = "best_found"
+        warnings.warn(
+            "the outputs are uncorrelated and every floor is met, but the largest mean fidelity "
+            f"was not reached in {n_iter} steps; a larger max_iter may help.",
             NotCertifiedWarning,
             stacklevel=4,
         )

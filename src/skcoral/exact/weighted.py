@@ -7,8 +7,6 @@ exact regime is a search over λ, and this file is its objective.
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
@@ -53,16 +51,6 @@ class WeightedRoot:
         self.diagonal: Array = (self.V * self.V) @ self.sigma
         self.fidelity: Array = self.diagonal / weights
         self._spread: Array | None = None
-
-    def scaled(self, factor: float) -> WeightedRoot:
-        """The root at ``factor`` times the weights, which needs no new decomposition."""
-        other = copy(self)
-        other.weights = factor * self.weights
-        other.sigma = factor * self.sigma
-        other.trace = factor * self.trace
-        other.diagonal = factor * self.diagonal
-        other._spread = None
-        return other
 
     @property
     def spread(self) -> Array:
