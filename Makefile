@@ -54,7 +54,7 @@ test-lowest: $(LOWEST)/.ready
 	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) $(OLD_LIBRARIES) -n $(WORKERS) -m "not slow"
 
 bench: $(READY)
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) benchmarks
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) --benchmark-timer=time.process_time --benchmark-columns=min,median,rounds benchmarks
 
 lock: $(READY)
 	$(BIN)/python $(PIP_INSTALL) uv
