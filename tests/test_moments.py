@@ -184,6 +184,15 @@ def test_state_round_trip_is_exact():
     np.testing.assert_array_equal(again.mean, moments.mean)
 
 
+def test_no_row_is_kept():
+    X = correlated_table(30, 3)
+    moments = Moments(list("abc"))
+    for row in X:
+        moments.update(row[None])
+    kept = np.concatenate([np.ravel(v) for k, v in moments.state().items() if k != "names"])
+    assert not np.isin(X, kept).any()
+
+
 def test_other_columns_cannot_be_merged():
     left = Moments(["a", "b"])
     with pytest.raises(InvalidTableError, match=r"`a`.*`c`"):

@@ -23,10 +23,10 @@ _SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of fl
 class Moments:
     """Number of rows, weight, mean and co-moment of a table, one batch at a time.
 
-    The columns are measured from their first row (``origin``), and the mean is kept as a distance
-    from it, so that columns whose mean is 1e8 standard deviations away from zero lose nothing. The
-    running sums are compensated: one batch of a million rows and a million batches of one row
-    agree.
+    Rows are measured from the mean so far, which is kept to twice the usual number of digits, so
+    that columns whose mean is 1e8 standard deviations away from zero lose nothing. The running sums
+    are compensated: one batch of a million rows and a million batches of one row agree. No single
+    row is kept.
 
     Parameters
     ----------
@@ -59,8 +59,7 @@ class Moments:
         self.names = tuple(str(name) for name in names)
         self.n_rows = 0
         self.weight = 0.0
-        self._origin: Array = np.zeros(p)
-        self._offset = _Sum(np.zeros(p))  # mean − origin
+        self._mean = _Sum(np.zeros(p))
         self._comoment = _Sum(np.zeros((p, p)))
 
     @classmethod
@@ -98,18 +97,19 @@ class Moments:
         if len(rows) == 0:
             return self
         batch = Moments(self.names)
-        batch._origin = self._origin if self.n_rows else rows[0].copy()
         batch.n_rows = len(rows)
         batch.weight = float(len(rows) if weights is None else weights.sum())
+        # a row, unlike a computed mean, equals its constant columns exactly
+        origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
-            centred = rows - batch._origin
+            centred = rows - origin
             offset = _weighted_sum(centred, weights) / batch.weight
             centred -= offset
             # the rounding of the offset leaves a remainder that is known: take it out as well
             remainder = _weighted_sum(centred, weights) / batch.weight
             scaled = centred if weights is None else centred * weights[:, None]
             comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
-        batch._offset = _Sum(offset).plus(remainder)
+            batch._mean = _Sum(origin.copy()).plus(offset).plus(remainder)
         batch._comoment = _Sum(comoment)
         self._absorb(batch)
         return self
@@ -137,7 +137,7 @@ class Moments:
     @property
     def mean(self) -> Array:
         """Weighted mean of each column."""
-        return self._origin + self._offset.value
+        return self._mean.value
 
     @property
     def comoment(self) -> Array:
@@ -175,8 +175,7 @@ class Moments:
             "names": list(self.names),
             "n_rows": self.n_rows,
             "weight": self.weight,
-            "origin": self._origin.copy(),
-            "offset": self._offset.parts(),
+            "mean": self._mean.parts(),
             "comoment": self._comoment.parts(),
         }
 
@@ -187,8 +186,7 @@ class Moments:
         p = moments.n_features
         moments.n_rows = int(state["n_rows"])
         moments.weight = float(state["weight"])
-        moments._origin = np.array(state["origin"], dtype=np.float64).reshape(p)
-        moments._offset = _Sum(*np.array(state["offset"], dtype=np.float64).reshape(2, p))
+        moments._mean = _Sum(*np.array(state["mean"], dtype=np.float64).reshape(2, p))
         moments._comoment = _Sum(*np.array(state["comoment"], dtype=np.float64).reshape(2, p, p))
         return moments
 
@@ -196,20 +194,21 @@ class Moments:
         return f"Moments(n_rows={self.n_rows}, weight={self.weight:g}, p={self.n_features})"
 
     def _absorb(self, other: Moments) -> None:
-        """Chan's formulas, with the difference of the two means taken from both origins."""
+        """Chan's formulas."""
         if other.n_rows == 0:
             return
-        origin = self._origin if self.n_rows else other._origin.copy()
         total = self.weight + other.weight
         with np.errstate(over="ignore", invalid="ignore"):
-            gap = (other._origin - origin) + (other._offset.value - self._offset.value)
-            between = np.outer(gap, gap) * (self.weight * other.weight / total)
-            comoment = self._comoment.plus(other._comoment.value).plus(between)
+            if self.n_rows:
+                gap = other._mean.minus(self._mean)
+                mean = self._mean.plus(gap * (other.weight / total))
+                between = np.outer(gap, gap) * (self.weight * other.weight / total)
+                comoment = self._comoment.plus(other._comoment.value).plus(between)
+            else:
+                mean, comoment = other._mean, other._comoment
         # judged before anything is stored, so that a bad batch leaves no trace
         self._refuse_non_finite(np.diag(comoment.value))
-        self._origin = origin
-        self._offset = self._offset.plus(gap * (other.weight / total))
-        self._comoment = comoment
+        self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows
         self.weight = total
 
@@ -274,6 +273,9 @@ class _Sum:
         total = self.total + term
         seen = total - self.total
         return _Sum(total, self.carry + ((self.total - (total - seen)) + (term - seen)))
+
+    def minus(self, other: _Sum) -> Array:
+        return (self.total - other.total) + (self.carry - other.carry)
 
     @property
     def value(self) -> Array:

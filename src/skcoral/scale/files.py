@@ -117,7 +117,7 @@ class TableFile:
         import pyarrow as pa
 
         target = Path(target)
-        open_writer = _writer_for(target)
+        open_writer = _writer_for(target, list(keep))
         _require(self.dataset, keep, self.path)
         outputs = [str(name) for name in estimator.get_feature_names_out()]
         clash = [name for name in keep if name in outputs]
@@ -269,11 +269,12 @@ def _plain_transform(estimator: CORAL, rows: pd.DataFrame) -> Any:
     return outputs.to_numpy() if hasattr(outputs, "to_numpy") else outputs
 
 
-def _writer_for(target: Path) -> Any:
+def _writer_for(target: Path, kept: list[str]) -> Any:
     if target.suffix == ".parquet":
         from pyarrow.parquet import ParquetWriter
 
-        return ParquetWriter
+        # outputs hardly ever repeat a value: a dictionary of them costs more than it saves
+        return lambda path, schema: ParquetWriter(path, schema, use_dictionary=kept)
     if target.suffix == ".csv":
         from pyarrow.csv import CSVWriter
 
