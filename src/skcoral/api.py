@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,9 @@ from skcoral._validation import (
 )
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidAnchorError, InvalidArgumentError, InvalidCorrelationError
-from skcoral.results import Criterion, Decorrelation, Threshold
+from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
 from skcoral.support import pattern, solve_support
-from skcoral.tradeoff import solve_tradeoff
-
-if TYPE_CHECKING:
-    from skcoral.results import Frontier
+from skcoral.tradeoff import solve_budget, solve_tradeoff, trace_frontier
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -270,8 +267,6 @@ def maximize_fidelity(
     composites = None if anchors is None else _Composites(matrix, names, anchors)
     if composites is not None:
         matrix, names = composites.R, composites.names
-    from skcoral.tradeoff import solve_budget
-
     result = solve_budget(
         matrix,
         check_budget(budget),
@@ -336,8 +331,6 @@ def frontier(
                 f"rho_min must be a list of common floors, got an array of shape {values.shape}."
             )
         floors = check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
-    from skcoral.tradeoff import trace_frontier
-
     return trace_frontier(
         matrix,
         floors,
