@@ -298,8 +298,8 @@ class TestFloors:
     @pytest.mark.parametrize(
         ("value", "told"),
         [
-            (1.5, r"`height`: 1\.5"),
-            (np.nan, "`height`: nan"),
+            (1.5, r"got 1\.5 for every variable"),
+            (np.nan, "got nan for every variable"),
             ([0.5, -0.1, 0.2, np.nan], r"`weight`: -0\.1, `income`: nan"),
             ([0.5, 0.5], r"4 of them.*`income`.*\(2,\)"),
             (np.full((4, 1), 0.5), r"\(4, 1\)"),

@@ -134,6 +134,11 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
     else:
         floors = _float_array(rho_min, "rho_min", InvalidFloorError)[0]
         if floors.ndim == 0:
+            if not 0.0 <= floors <= 1.0:
+                raise InvalidFloorError(
+                    f"A fidelity floor is a correlation between 0 and 1; got {floors:.12g} for "
+                    "every variable."
+                )
             floors = np.full(p, float(floors))
         elif floors.shape != (p,):
             raise InvalidFloorError(
