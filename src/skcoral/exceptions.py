@@ -36,7 +36,7 @@ class SingularCorrelationError(InvalidCorrelationError):
 
 
 class InvalidFloorError(CoralError, ValueError):
-    """A fidelity floor is outside [0, 1], is not a number, or there are not as many as variables."""
+    """A fidelity floor is outside [0, 1], is not a number, or too few or too many of them."""
 
 
 class InvalidBudgetError(CoralError, ValueError):
