@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from skcoral.datasets import load_wine
 
@@ -47,9 +48,13 @@ def test_demo_leaves_an_earlier_table_alone_when_it_cannot_finish(tmp_path):
     assert (tmp_path / "demo").read_text() == "in the way"
 
 
-def test_the_sessions_in_the_readme_are_true():
-    blocks = re.findall(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert blocks
-    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README", "README.md", 0)
+PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_sessions_on_the_page_are_true(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```pycon\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, page.name, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(session).failed == 0
