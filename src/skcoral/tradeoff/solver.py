@@ -23,7 +23,7 @@ Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 
 _LIFT = 1e9  # how far the multipliers of such floors are taken towards infinity
-_TIE_BREAK = 2e-8  # most that the tie-break may add to the objective, relative to max(1, D2)
+_TIE_BREAK = 2e-8  # about the most that the tie-break may add to the gap
 _DENSE = 80  # largest system that the interior-point method is asked to rescue
 _MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
 
@@ -161,7 +161,6 @@ def _smooth(
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
     block = np.ix_(active, active)
-    goal = min(1e-3 * tol, 1e-12)
     if warm is not None:
         answer = solve_squared(
             R,
@@ -171,7 +170,7 @@ def _smooth(
             warm.lam[active],
             guesses=[np.flatnonzero(warm.binding)],
             follow=False,
-            goal=goal,
+            goal=min(1e-3 * tol, 1e-12),
             max_iter=max_iter,
         )
         if answer is not None:
@@ -186,7 +185,8 @@ def _smooth(
         H,
         lam,
         guesses=[*guesses, active],
-        goal=goal,
+        # The gap is the square of the error in λ: prices to eight digits ask for this much.
+        goal=min(1e-6 * tol, 1e-15),
         max_iter=max_iter,
         report=report,
     )
@@ -206,8 +206,12 @@ def _interior(
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
     block = np.ix_(active, active)
-    kappa = _TIE_BREAK / max(1.0, criteria.value("squared", R))
-    pairs = omega[block][np.triu_indices(len(active), 1)]
+    upper = np.triu_indices(len(active), 1)
+    pairs = omega[block][upper]
+    live = pairs > 0
+    # The tie-break moves H by κ G, and the bound by as much as that takes from its constraint.
+    burden = float(np.sum(np.abs(R[block][upper][live]) / pairs[live]))
+    kappa = max(_TIE_BREAK / max(1.0, burden, criteria.value("squared", R)), 1e-11)
     tied = criterion == "worst" or bool(np.any(pairs < _MILD))
     # The tie-break is only as sharp as complementarity is small against it.
     goal = min(tol / len(active) ** 2, 1e-5 * kappa if tied else 1e-11)

@@ -1,0 +1,167 @@
+"""Naive versions and independent solvers that the trade-off is checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral.datasets import load_wine, make_system, wdi_correlation
+
+
+def off(G: np.ndarray) -> np.ndarray:
+    return G - np.diag(np.diag(G))
+
+
+def objective(
+    R: np.ndarray, T: np.ndarray, criterion: str, omega: np.ndarray | None = None
+) -> float:
+    """The definition, pair by pair."""
+    G = T.T @ R @ T
+    p = len(G)
+    terms = []
+    for i in range(p):
+        for j in range(i + 1, p):
+            weight = 1.0 if omega is None else omega[i, j]
+            terms.append(weight * (G[i, j] ** 2 if criterion == "squared" else abs(G[i, j])))
+    return max(terms) if criterion == "worst" else sum(terms)
+
+
+def star(
+    R: np.ndarray,
+    floors: np.ndarray,
+    lam: np.ndarray,
+    H: np.ndarray,
+    criterion: str,
+    omega: np.ndarray | None = None,
+) -> float:
+    """Formula (★) letter by letter, for a pair of multipliers inside the conjugate's domain."""
+    omega = np.ones_like(R) if omega is None else omega
+    conjugate = 0.0
+    if criterion == "squared":
+        conjugate = 0.5 * float(np.sum(off(H) ** 2 / np.where(omega > 0, omega, 1.0)))
+    D = np.diag(lam)
+    cost = float(np.trace(D @ R @ D @ np.linalg.inv(H)))
+    return float(2 * floors @ lam - np.trace(H) - conjugate - cost)
+
+
+def sdp(
+    R: np.ndarray, floors: np.ndarray, criterion: str, omega: np.ndarray | None = None
+) -> float:
+    """The semidefinite relaxation by a general-purpose conic solver."""
+    cp = pytest.importorskip("cvxpy")
+    p = len(R)
+    omega = np.ones((p, p)) if omega is None else omega
+    C, G = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True)
+    gram = cp.bmat([[R, C], [C.T, G]])
+    rows, cols = np.triu_indices(p, 1)
+    pairs = cp.multiply(G[rows, cols], np.ones(len(rows)))
+    weights = omega[rows, cols]
+    loss = {
+        "squared": cp.sum(cp.multiply(weights, cp.square(pairs))),
+        "worst": cp.max(cp.multiply(weights, cp.abs(pairs))),
+        "absolute": cp.sum(cp.multiply(weights, cp.abs(pairs))),
+    }[criterion]
+    problem = cp.Problem(cp.Minimize(loss), [gram >> 0, cp.diag(G) == 1, cp.diag(C) >= floors])
+    tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    problem.solve(solver=cp.CLARABEL, **tight)
+    return float(problem.value)
+
+
+def project_on_caps(W: np.ndarray, A: np.ndarray, floors: np.ndarray) -> np.ndarray:
+    """Nearest point of each cap ``{w : |w| = 1, a_jᵀw ≥ ρ_j}``, column by column."""
+    out = np.empty_like(W)
+    for j in range(len(A)):
+        a, w = A[:, j], W[:, j] / np.linalg.norm(W[:, j])
+        along = a @ w
+        if along < floors[j]:
+            u = w - along * a
+            w = floors[j] * a + np.sqrt(1 - floors[j] ** 2) * u / np.linalg.norm(u)
+        out[:, j] = w
+    return out
+
+
+def projected_gradient(
+    R: np.ndarray, floors: np.ndarray, rng: np.random.Generator, steps: int = 400
+) -> np.ndarray:
+    """A naive local search for the squares from a random start; returns a feasible T."""
+    values, vectors = np.linalg.eigh(R)
+    A = (vectors * np.sqrt(values)) @ vectors.T
+    W = project_on_caps(rng.normal(size=R.shape), A, floors)
+    length = 0.25 / max(1.0, values[-1])
+    for _ in range(steps):
+        W = project_on_caps(W - length * 2 * W @ off(W.T @ W), A, floors)
+    return np.linalg.solve(A, W)
+
+
+@pytest.fixture(scope="session")
+def naive() -> SimpleNamespace:
+    """Definitions and independent solvers."""
+    return SimpleNamespace(
+        objective=objective,
+        star=star,
+        sdp=sdp,
+        off=off,
+        projected_gradient=projected_gradient,
+        project_on_caps=project_on_caps,
+    )
+
+
+@pytest.fixture(scope="session")
+def systems() -> dict[str, np.ndarray]:
+    """The five systems of the paper."""
+    return {
+        "p6": make_system(6),
+        "p18": make_system(18),
+        "p50": make_system(50),
+        "wine": np.asarray(load_wine().correlation),
+        "wdi": np.asarray(wdi_correlation()),
+    }
+
+
+@pytest.fixture(scope="session")
+def random_correlation() -> Callable[..., np.ndarray]:
+    """A random correlation matrix, by size, number of rows behind it, and seed."""
+
+    def make(p: int, seed: int, rows: int | None = None) -> Any:
+        X = np.random.default_rng(seed).normal(size=(rows or p + 3, p))
+        X[:, 1:] += 0.7 * X[:, :1]
+        return np.corrcoef(X.T)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def verify(naive: SimpleNamespace) -> Callable[..., None]:
+    """Check a result by the definitions alone: feasible, bounded by (★), and called optimal."""
+
+    def check(R: np.ndarray, result: Any, *, gap: float = 1e-7, variance: float = 1e-10) -> None:
+        T, floors = result.T, result.rho_min
+        assert result.status == "optimal"
+        # T is as large as 1/sqrt(least eigenvalue), so its products lose digits in double precision.
+        wide, exact_R = T.astype(np.longdouble), R.astype(np.longdouble)
+        G = wide.T @ exact_R @ wide
+        np.testing.assert_allclose(np.diag(G), 1.0, rtol=0, atol=variance)
+        assert np.all(np.diag(exact_R @ wide) >= floors - 1e-9)
+        np.testing.assert_allclose(result.correlation, G, rtol=0, atol=1e-10)
+        attained = float(naive.objective(exact_R, wide, result.criterion, result.pair_weights))
+        assert attained == pytest.approx(result.objective, abs=1e-9 * max(1.0, attained))
+        lam, H = result.certificate.arrays["multipliers"], result.certificate.arrays["H"]
+        assert np.all(lam >= 0)
+        assert np.linalg.eigvalsh(H)[0] > 0
+        size = float(np.abs(naive.off(H)).sum())
+        if result.pair_weights is None and result.criterion == "worst":
+            assert size <= 1
+        if result.pair_weights is None and result.criterion == "absolute":
+            assert np.abs(naive.off(H)).max() <= 0.5
+        bound = naive.star(R, floors, lam, H, result.criterion, result.pair_weights)
+        # The letter-by-letter formula subtracts numbers as large as the multipliers.
+        noise = 1e-13 * float(lam.sum() + np.trace(H))
+        assert attained - bound <= gap * max(1.0, attained) + noise
+        assert bound == pytest.approx(result.lower_bound, abs=1e-9 * max(1.0, attained) + noise)
+        assert result.gap >= -1e-9 * max(1.0, attained)
+
+    return check

@@ -1,0 +1,147 @@
+"""The curve is convex and increasing, its slopes are its derivatives, its ends are exact."""
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, frontier, maximize_fidelity, threshold
+from skcoral.exceptions import NotCertifiedWarning
+
+CRITERIA = ("squared", "worst", "absolute")
+
+
+@pytest.fixture(scope="module", params=CRITERIA)
+def curve(request, systems):
+    return frontier(systems["wine"], criterion=request.param, n_points=15)
+
+
+def test_convex_and_increasing_with_exact_ends(curve, systems, naive):
+    R = systems["wine"]
+    assert len(curve) == 15
+    assert np.all(np.diff(curve.rho_min) > 0)
+    assert curve.rho_min[0] == pytest.approx(threshold(R).lower, abs=1e-9)
+    assert curve.threshold == curve.rho_min[0]
+    assert curve.rho_min[-1] == 1.0
+    assert curve.objective[0] <= 1e-12
+    everything = naive.objective(R, np.eye(13), curve.criterion)
+    assert curve.objective[-1] == pytest.approx(everything, rel=1e-12)
+    chords = np.diff(curve.objective) / np.diff(curve.rho_min)
+    assert np.all(chords > 0)
+    assert np.all(np.diff(chords) >= -1e-5)
+    # A tangent at either end of a chord encloses its slope.
+    assert np.all(curve.slope[1:-1] <= chords[1:] + 1e-5)
+    assert np.all(curve.slope[1:-1] >= chords[:-1] - 1e-5)
+    assert np.isinf(curve.slope[-1])
+
+
+def test_every_point_is_certified(curve):
+    assert np.all(curve.gap <= 1e-7 * np.maximum(1.0, curve.objective))
+    assert np.all(curve.gap >= -1e-9)
+    assert np.all(curve.min_fidelity >= curve.rho_min - 1e-9)
+    assert np.all(curve.mean_fidelity >= curve.min_fidelity)
+    assert np.all(curve.worst_residual >= curve.mean_residual)
+
+
+def test_points_are_what_single_solves_give(curve, systems):
+    R = systems["wine"]
+    for k in (2, 8, 12):
+        single = decorrelate(R, curve.rho_min[k], criterion=curve.criterion)
+        assert curve.objective[k] == pytest.approx(single.objective, abs=1e-7)
+        assert curve.slope[k] == pytest.approx(single.prices.sum(), rel=1e-3)
+        assert curve.mean_fidelity[k] == pytest.approx(single.mean_fidelity, abs=1e-5)
+
+
+def test_the_table(curve):
+    frame = curve.to_frame()
+    assert list(frame.columns) == [
+        "rho_min", "objective", "lower_bound", "slope",
+        "worst_residual", "mean_residual", "min_fidelity", "mean_fidelity",
+    ]  # fmt: skip
+    assert len(frame) == 15
+    assert "threshold=0.826231" in repr(curve)
+    with pytest.raises(ValueError, match="read-only"):
+        curve.objective[0] = 1.0
+
+
+def test_given_floors_in_any_order(systems):
+    R = systems["wdi"]
+    floors = [0.95, 0.5, 1.0, 0.8, 0.95]
+    seen = []
+    curve = frontier(R, floors, callback=lambda *call: seen.append(call))
+    np.testing.assert_array_equal(curve.rho_min, floors)
+    assert curve.objective[1] <= 1e-15
+    assert curve.mean_fidelity[1] == pytest.approx(decorrelate(R, 0.5).mean_fidelity, abs=1e-12)
+    assert curve.objective[0] == curve.objective[4]
+    assert curve.objective[3] == pytest.approx(decorrelate(R, 0.8).objective, abs=1e-9)
+    assert [k for k, _, _ in seen] == [1, 2, 3, 4]
+
+
+def test_uncorrelated_variables_have_one_point():
+    curve = frontier(np.eye(3))
+    np.testing.assert_array_equal(curve.objective, 0.0)
+    np.testing.assert_array_equal(curve.slope, 0.0)
+    assert curve.threshold == 1.0
+
+
+def test_the_grid_is_dense_where_the_curve_bends(systems):
+    curve = frontier(systems["wine"], n_points=25)
+    chords = np.diff(curve.objective) / np.diff(curve.rho_min)
+    gaps = np.diff(curve.rho_min)
+    # Near one the slope runs off to infinity, and the points crowd there.
+    assert gaps[-3:].max() < 0.02 * gaps.max()
+    assert chords[-1] > 10 * chords[len(chords) // 2]
+
+
+def test_open_gaps_are_admitted(systems, monkeypatch):
+    from skcoral.tradeoff import trace_frontier
+
+    R = systems["wine"]
+    with pytest.warns(NotCertifiedWarning, match="is open"):
+        curve = trace_frontier(R, np.array([0.95]), names=["x"] * 13, max_iter=2)
+    assert curve.gap[0] > 1e-7
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_budget_inverts_the_curve(systems, verify, criterion):
+    R = systems["wdi"]
+    for rho in (0.76, 0.85, 0.97):
+        budget = decorrelate(R, rho, criterion=criterion).objective
+        answer = maximize_fidelity(R, budget, criterion=criterion)
+        gamma = float(answer.rho_min[0])
+        assert np.all(answer.rho_min == gamma)
+        assert gamma == pytest.approx(rho, abs=1e-7)
+        assert answer.objective <= budget
+        assert answer.min_fidelity >= gamma - 1e-12
+        assert gamma <= answer.details["rho_upper"] <= gamma + 1e-8
+        verify(R, answer)
+
+
+def test_budgets_at_the_ends(systems):
+    R = systems["wdi"]
+    nothing = maximize_fidelity(R, 0.0)
+    assert nothing.status == "exact"
+    assert float(nothing.rho_min[0]) == pytest.approx(threshold(R).lower, abs=1e-9)
+    everything = maximize_fidelity(R, 100.0)
+    assert np.all(everything.rho_min == 1.0)
+    np.testing.assert_array_equal(everything.T, np.eye(8))
+    tiny = maximize_fidelity(R, 1e-14)
+    assert 0 < float(tiny.rho_min[0]) - float(nothing.rho_min[0]) < 1e-6
+
+
+def test_no_transformation_within_the_budget_is_more_faithful(systems, naive):
+    """Random feasible points at a higher floor all cost more than the budget."""
+    R = systems["wdi"]
+    answer = maximize_fidelity(R, 0.1)
+    rng = np.random.default_rng(0)
+    higher = np.full(8, answer.details["rho_upper"] + 1e-3)
+    for _ in range(5):
+        T = naive.projected_gradient(R, higher, rng)
+        assert naive.objective(R, T, "squared") > 0.1
+
+
+def test_two_variables_budget_in_closed_form():
+    r, budget = 0.8, 0.3
+    R = np.array([[1.0, r], [r, 1.0]])
+    expected = np.cos((np.arccos(budget) - np.arccos(r)) / 2)
+    for criterion, amount in (("worst", budget), ("absolute", budget), ("squared", budget**2)):
+        answer = maximize_fidelity(R, amount, criterion=criterion)
+        assert float(answer.rho_min[0]) == pytest.approx(expected, abs=1e-8)

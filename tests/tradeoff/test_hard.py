@@ -1,0 +1,161 @@
+"""Systems that break solvers: nearly singular, equal, in blocks, at the edges."""
+
+import numpy as np
+import pytest
+import scipy.linalg as sla
+
+from skcoral import decorrelate, threshold
+from skcoral.datasets import make_near_singular_system
+from skcoral.measures import squared_residual
+
+CRITERIA = ("squared", "worst", "absolute")
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("p", [6, 12])
+def test_condition_number_of_a_hundred_million(verify, criterion, p):
+    R = make_near_singular_system(p, condition=1e8)
+    result = decorrelate(R, 0.99, criterion=criterion)
+    verify(R, result)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_floors_of_zero_and_0999_mixed(systems, verify, criterion):
+    for R in (systems["wine"], make_near_singular_system(12, condition=1e8)):
+        floors = np.where(np.arange(len(R)) % 2 == 0, 0.999, 0.0)
+        result = decorrelate(R, floors, criterion=criterion)
+        verify(R, result)
+        assert np.all(result.prices[floors == 0] == 0)
+        free = floors == 0
+        # Outputs without a floor are uncorrelated with everything, and as faithful as can be.
+        assert np.abs(result.correlation[free] - np.eye(len(R))[free]).max() < 1e-6
+        assert result.fidelity[free].min() > 0
+
+
+def test_a_floor_that_does_not_bind_changes_nothing(systems):
+    R = systems["wine"]
+    base = np.where(np.arange(13) % 2 == 0, 0.999, 0.0)
+    lifted = np.where(np.arange(13) % 2 == 0, 0.999, 0.05)
+    first, second = decorrelate(R, base), decorrelate(R, lifted)
+    assert first.objective == pytest.approx(second.objective, abs=1e-10)
+    np.testing.assert_allclose(first.T, second.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("p", [2, 3, 10])
+def test_equicorrelation_099(verify, criterion, p):
+    R = np.full((p, p), 0.99) + 0.01 * np.eye(p)
+    for rho in (0.8, 0.9, 0.99):
+        result = decorrelate(R, rho, criterion=criterion)
+        verify(R, result)
+        # By symmetry all pairs end equal, so the three criteria have one optimum.
+        E = result.correlation[np.triu_indices(p, 1)]
+        np.testing.assert_allclose(E, E[0], atol=1e-6)
+
+
+def equicorrelation_optimum(p, r, rho):
+    """All outputs keep the symmetry: w_j = mean part scaled, rest scaled (two numbers, one cap)."""
+    mean, rest = np.sqrt((1 + (p - 1) * r) / p), np.sqrt((p - 1) * (1 - r) / p)
+    tilt = np.arctan2(rest, mean) + np.arccos(rho)
+    G = (p * np.cos(tilt) ** 2 - 1) / (p - 1)
+    return max(G, 0.0)
+
+
+@pytest.mark.parametrize(("p", "r", "rho"), [(2, 0.99, 0.9), (5, 0.7, 0.97), (10, 0.99, 0.95)])
+def test_equicorrelation_in_closed_form(p, r, rho):
+    R = np.full((p, p), r) + (1 - r) * np.eye(p)
+    G = equicorrelation_optimum(p, r, rho)
+    assert G > 0
+    pairs = p * (p - 1) / 2
+    assert decorrelate(R, rho).objective == pytest.approx(pairs * G**2, rel=1e-9)
+    assert decorrelate(R, rho, criterion="worst").objective == pytest.approx(G, rel=1e-7)
+    assert decorrelate(R, rho, criterion="absolute").objective == pytest.approx(pairs * G, rel=1e-7)
+
+
+def test_blocks_in_different_regimes(systems, verify):
+    blocks = [systems["wdi"], systems["p6"], np.full((3, 3), 0.9) + 0.1 * np.eye(3), np.eye(2)]
+    R = sla.block_diag(*blocks)
+    sizes = np.cumsum([0] + [len(b) for b in blocks])
+    for rho in (0.8, 0.95, 0.98):
+        whole = decorrelate(R, rho)
+        verify(R, whole)
+        parts = [decorrelate(b, rho) for b in blocks]
+        assert whole.objective == pytest.approx(sum(part.objective for part in parts), abs=1e-8)
+        for start, end, part in zip(sizes, sizes[1:], parts, strict=False):
+            np.testing.assert_allclose(whole.prices[start:end], part.prices, atol=1e-5)
+        worst = decorrelate(R, rho, criterion="worst")
+        verify(R, worst)
+        expected = max(decorrelate(b, rho, criterion="worst").objective for b in blocks)
+        assert worst.objective == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("system", ["p6", "p18", "wine", "wdi"])
+@pytest.mark.parametrize("step", [1e-6, 1e-8, 1e-10])
+def test_both_sides_of_the_threshold(systems, verify, system, step):
+    R = systems[system]
+    rho = threshold(R).upper
+    below = decorrelate(R, rho - step)
+    assert below.status == "exact"
+    assert np.all(below.fidelity >= rho - step - 1e-9)
+    above = decorrelate(R, rho + step)
+    assert np.all(above.fidelity >= rho + step - 1e-9)
+    if above.status != "exact":  # 1e-10 is within the tolerance of a floor
+        verify(R, above)
+        # D2 grows with the square of the distance, so it is tiny but certainly not zero.
+        assert 0 < above.lower_bound <= above.objective < 1e4 * step**2
+    for criterion in ("worst", "absolute"):
+        other = decorrelate(R, rho + step, criterion=criterion)
+        assert other.status in {"optimal", "exact"}
+        assert other.objective < 100 * step + 1e-7
+
+
+def test_uncorrelated_variables_need_nothing():
+    for rho in (0.0, 0.5, 1.0):
+        result = decorrelate(np.eye(4), rho)
+        assert result.status == "exact"
+        np.testing.assert_allclose(result.T, np.eye(4), atol=1e-12)
+        assert result.objective <= 1e-15
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_floor_of_one_returns_the_variables_themselves(systems, verify, criterion, naive):
+    R = systems["wine"]
+    result = decorrelate(R, 1.0, criterion=criterion)
+    np.testing.assert_array_equal(result.T, np.eye(13))
+    assert result.objective == pytest.approx(naive.objective(R, np.eye(13), criterion), rel=1e-12)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-7 * max(1.0, result.objective)
+    priced = np.isinf(result.prices)
+    assert priced.all() if criterion != "worst" else priced.sum() == 2
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_some_floors_of_one(systems, criterion):
+    R = systems["wine"]
+    floors = np.full(13, 0.9)
+    floors[[0, 5]] = 1.0
+    result = decorrelate(R, floors, criterion=criterion)
+    assert result.status == "optimal"
+    np.testing.assert_array_equal(result.T[:, [0, 5]], np.eye(13)[:, [0, 5]])
+    # The limit of floors that tend to one.
+    near = floors.copy()
+    near[[0, 5]] = 1 - 1e-6
+    other = decorrelate(R, near, criterion=criterion)
+    assert other.objective <= result.objective
+    assert other.objective == pytest.approx(result.objective, abs=2e-2)
+
+
+def test_floors_ever_closer_to_one(systems, verify):
+    R = systems["wine"]
+    values = []
+    for distance in (1e-3, 1e-4, 1e-6, 1e-8):
+        result = decorrelate(R, 1 - distance)
+        assert result.status == "optimal"
+        values.append(result.objective)
+    assert np.all(np.diff([*values, squared_residual(R, np.eye(13))]) > 0)
+
+
+def test_one_variable():
+    result = decorrelate(np.eye(1), 1.0)
+    assert result.objective == 0
+    np.testing.assert_array_equal(result.T, [[1.0]])
