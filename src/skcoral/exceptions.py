@@ -36,7 +36,7 @@ class SingularCorrelationError(InvalidCorrelationError):
 
 
 class InvalidFloorError(CoralError, ValueError):
-    """A fidelity floor is outside [0, 1], is not a number, or too few or too many of them."""
+    """A fidelity floor is outside [0, 1] or not a number, or the number of floors is wrong."""
 
 
 class InvalidBudgetError(CoralError, ValueError):
