@@ -141,7 +141,7 @@ def verify(naive: SimpleNamespace) -> Callable[..., None]:
     def check(R: np.ndarray, result: Any, *, gap: float = 1e-7, variance: float = 1e-10) -> None:
         T, floors = result.T, result.rho_min
         assert result.status == "optimal"
-        # T is as large as 1/sqrt(least eigenvalue), so its products lose digits in double precision.
+        # T is as large as 1/sqrt(least eigenvalue): its products lose digits in double precision.
         wide, exact_R = T.astype(np.longdouble), R.astype(np.longdouble)
         G = wide.T @ exact_R @ wide
         np.testing.assert_allclose(np.diag(G), 1.0, rtol=0, atol=variance)

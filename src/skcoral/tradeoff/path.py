@@ -52,7 +52,8 @@ class Path:
         self.tol = tol
         self.max_iter = max_iter
         self.threshold = exact_threshold(R)
-        self.edge = min(self.threshold.lower, 1.0)
+        # Correlations that lower the threshold by less than this are rounding.
+        self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: list[Node] = []
         # Where no pair counts, the neighbours' multipliers say nothing about the next point.
         self._warm = criterion == "squared"
