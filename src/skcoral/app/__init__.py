@@ -7,4 +7,6 @@ SERVER_OPTIONS = (
     "--client.toolbarMode=viewer",
     "--server.fileWatcherType=none",
     "--server.maxUploadSize=25",
+    "--theme.light.primaryColor=#1c74a8",
+    "--theme.dark.primaryColor=#4aa8dc",
 )

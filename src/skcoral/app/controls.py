@@ -134,7 +134,7 @@ def _support(problem: Problem) -> None:
             st.session_state[f"{key}_first"] = mask(problem, state.current())
         edited = _grid(problem, st.session_state[f"{key}_first"], key)
         st.caption("Rows are sources, columns are outputs. A variable may always enter its own.")
-    allowed = edited.to_numpy(dtype=bool)
+    allowed = edited.to_numpy(dtype=bool, copy=True)
     np.fill_diagonal(allowed, True)
     by_link = np.asarray(support_from_threshold(problem.R, link), dtype=bool)
     text = "" if np.array_equal(allowed, by_link) else mask_to_text(allowed)

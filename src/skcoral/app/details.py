@@ -66,7 +66,7 @@ def _correlations(answer: Answer) -> None:
         with column:
             st.markdown(f"**{title}**: largest |correlation| {_largest(M):.4f}")
             st.plotly_chart(
-                figures.heat_map(M, names, names, top=1.0, theme=theme, word="correlation"),
+                figures.heat_map(M, names, top=1.0, theme=theme, word="correlation"),
                 key=f"heat_{title}",
                 config={"displayModeBar": False},
             )
@@ -95,7 +95,6 @@ def _outputs(answer: Answer) -> None:
     st.plotly_chart(
         figures.heat_map(
             result.T,
-            result.names,
             result.names,
             top=top,
             theme="dark" if is_dark() else "light",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import streamlit as st
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
 from skcoral.app.problem import Problem, pose, variables
@@ -18,9 +19,10 @@ def main() -> None:
     st.set_page_config(
         page_title="CORAL: decorrelate and keep the meaning", page_icon="🪸", layout="wide"
     )
+    _one_thread_each()
     # The page itself says whether a result is certified; the server's log need not.
     warnings.filterwarnings("ignore", category=NotCertifiedWarning)
-    st.title("Move the floor and watch", anchor=False)
+    st.header("Move the floor and watch", anchor=False)
     st.caption(
         "CORAL, Constrained Oblique Rotation with Anchored Loadings: every output stays close to "
         "its own variable, and the outputs have the least correlation that this allows."
@@ -39,6 +41,12 @@ def main() -> None:
     except CoralError as error:
         st.error(plain(clipped(str(error), 1200)))
     state.write_link()
+
+
+@st.cache_resource(show_spinner=False)
+def _one_thread_each() -> threadpool_limits:
+    """Small matrices are solved faster by one thread, and visitors share the processors."""
+    return threadpool_limits(limits=1)
 
 
 def _show(source: MatrixSource | TableSource) -> None:

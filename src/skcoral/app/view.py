@@ -11,7 +11,6 @@ from skcoral.app import controls, details, figures, state
 from skcoral.app.memory import about
 from skcoral.app.problem import Problem, arguments, solve
 from skcoral.app.settings import MODES, Settings
-from skcoral.app.text import plain
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
 from skcoral.report import words
@@ -106,14 +105,14 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
 
 
 def _say(result: Decorrelation, threshold: Threshold) -> None:
-    said = plain(words.guarantee(result))
+    said = words.guarantee(result)
     (st.success if words.is_certified(result) else st.warning)(said)
-    first, second, third = st.columns(3)
-    first.metric("Weakest fidelity", f"{result.min_fidelity:.4f}")
-    second.metric("Mean fidelity", f"{result.mean_fidelity:.4f}")
-    third.metric(
-        "Residual",
-        f"{result.objective:.4g}" if result.status != "exact" else "0",
-        help=plain(words.CRITERIA[result.criterion]),
-    )
-    st.caption(plain(f"{words.threshold(threshold)} {words.certificate(result).capitalize()}."))
+    residual = "0" if result.status == "exact" else f"{result.objective:.4g}"
+    with st.container(horizontal=True):
+        for label, value in (
+            ("Weakest fidelity", f"{result.min_fidelity:.4f}"),
+            ("Mean fidelity", f"{result.mean_fidelity:.4f}"),
+            ("Residual", residual),
+        ):
+            st.metric(label, value, width="content")
+    st.caption(f"{words.threshold(threshold)} {words.certificate(result).capitalize()}.")
