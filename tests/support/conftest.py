@@ -9,7 +9,9 @@ def make_simulated(p, seed=1):
     G = np.random.default_rng(seed).normal(size=(p, p))
     M = G @ G.T / p + 0.5 * np.eye(p)
     d = np.sqrt(np.diag(M))
-    return M / np.outer(d, d)
+    R = M / np.outer(d, d)
+    np.fill_diagonal(R, 1.0)
+    return R
 
 
 @pytest.fixture(scope="session")

@@ -188,10 +188,11 @@ def _no_rows(hessian: Array) -> tuple[Array, Array]:
 
 def _guess(criterion: Criterion, G: Array, half: Array) -> tuple[Array, NDArray[np.bool_]]:
     sign = np.where(G < 0, -1.0, 1.0)
+    # Complementarity: on the face the multiplier outweighs the slack, off it the other way round.
     if criterion == "worst":
-        face = (np.abs(half) > 1e-9) | (np.abs(G) > np.abs(G).max() * (1 - 1e-7))
+        face = 2.0 * np.abs(half) > np.abs(G).max() - np.abs(G)
     else:
-        face = (np.abs(half) < 0.5 * (1 - 1e-7)) & (np.abs(G) < 1e-3)
+        face = np.abs(G) < 1.0 - 2.0 * np.abs(half)
     return sign, face
 
 

@@ -50,9 +50,9 @@ def solve_unbounded(
     given = as_stack(warm, len(R))
     first = structured_starts(space, given)[: max(1, n_starts) + len(given)]
     found = search_from(space, first, len(first), criterion, max_iter, progress, keep=len(given))
-    found = sharpen(space, found, criterion)
-    judge.consider(found)
     n_random = n_starts - len(first)
+    found = sharpen(space, found, criterion, only_best=n_random > 0)
+    judge.consider(found)
     if n_random > 0 and not judge.certifies(found):
         drawn = random_starts(space, n_random, np.random.default_rng(random_state))
         more = search_from(space, drawn, 0, criterion, max_iter, progress)

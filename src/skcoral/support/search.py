@@ -34,7 +34,8 @@ _STAGES: dict[str, list[tuple[Loss, float, int]]] = {
         (absolute_loss(0.002), 0.2, 8),
     ],
 }
-_REFINED = 3
+# Candidates that are polished: a sharp criterion needs more of them to be told apart.
+_REFINED = {"squared": 3, "worst": 5, "absolute": 5}
 _SAME = 1e-6
 _NEWTON_SIZE = 700
 
@@ -193,9 +194,9 @@ def _points(space: Caps, Z: Array) -> Array:
     return space.onto_caps(fold(space, X / np.linalg.norm(X, axis=2, keepdims=True)))
 
 
-def sharpen(space: Caps, found: Found, criterion: Criterion) -> Found:
+def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool = False) -> Found:
     """Polish the best few distinct candidates; the answer is never worse than the best of them."""
-    chosen = _distinct(found.values)
+    chosen = _distinct(found.values, 1 if only_best else _REFINED[criterion])
     polish = _polish_squared if criterion == "squared" else _polish_sharp
     options = polish(space, found.points[chosen], criterion)
     best = min(options, key=lambda option: option.value)
@@ -215,13 +216,13 @@ def sharpen(space: Caps, found: Found, criterion: Criterion) -> Found:
     )
 
 
-def _distinct(values: Array) -> NDArray[np.intp]:
+def _distinct(values: Array, count: int) -> NDArray[np.intp]:
     """Positions of the few best values that differ from one another."""
     chosen: list[int] = []
     for k, value in enumerate(values):
         if all(abs(value - values[c]) > _SAME * max(value, 1e-3) for c in chosen):
             chosen.append(k)
-        if len(chosen) == _REFINED:
+        if len(chosen) == count:
             break
     return np.asarray(chosen, dtype=np.intp)
 

@@ -160,10 +160,10 @@ def _newton(
         along = line.jacobian.T @ smooth.coupling
         hessian -= np.outer(along, along)
     hessian[own, own] += np.where(free, barrier / room**2, 0.0)
-    basis = _tangent_basis(caps, U)
-    reduced = basis.T @ hessian @ basis
-    slope = basis.T @ gradient
-    direction = -basis @ _positive_solve(reduced, slope)
+    radii = np.zeros((len(line.slots), p))
+    radii[np.arange(len(line.slots)), owner] = point
+    tangent = gradient - radii @ radial
+    direction = -_positive_solve(_on_tangents(hessian, radii), tangent)
     decrement = -float(gradient @ direction)
     value = _merit(caps, U, criterion, barrier)
     flat = np.zeros(p * m)
@@ -179,18 +179,14 @@ def _newton(
     return False, U, smooth.slope, lam, decrement
 
 
-def _tangent_basis(caps: Caps, U: Array) -> Array:
-    """Orthonormal steps that leave every column's length unchanged to first order."""
-    blocks = []
-    for u, valid in zip(U, caps.valid, strict=True):
-        u = u[valid]
-        reflected = u.copy()
-        reflected[0] += 1.0 if u[0] >= 0 else -1.0
-        householder = np.eye(len(u)) - 2.0 * np.outer(reflected, reflected) / (
-            reflected @ reflected
-        )
-        blocks.append(householder[:, 1:])
-    return np.asarray(sla.block_diag(*blocks))
+def _on_tangents(hessian: Array, radii: Array) -> Array:
+    """The Hessian on steps that keep every length to first order; positive along the radii."""
+    across = hessian @ radii
+    core = radii.T @ across
+    size = max(float(np.abs(np.diag(hessian)).max()), 1.0)
+    core = core + size * np.eye(len(core))
+    mixed = across @ radii.T
+    return np.asarray(hessian - mixed - mixed.T + radii @ core @ radii.T)
 
 
 def _positive_solve(matrix: Array, right: Array) -> Array:
