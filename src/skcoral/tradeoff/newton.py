@@ -130,7 +130,8 @@ def maximise(
         if report is not None:
             report(point)
         # Newton's method squares a small error; what the linear solve left over is what remains.
-        if length == 1.0 and gain <= 1e-7 * worth and left * gain <= goal * worth:
+        small = gain <= 0.1 * np.sqrt(goal) * worth
+        if length == 1.0 and small and left * gain <= goal * worth:
             return SmoothSolution(point, True, steps + 1)
     return SmoothSolution(point, gain <= 1e-8 * worth, steps)
 

@@ -18,11 +18,16 @@ from skcoral.measures import mean_residual
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
+from skcoral.tradeoff.dual import inverse
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
+from skcoral.tradeoff.smooth import limit_at_one
 from skcoral.tradeoff.solver import Warm, solve_floors
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
+
+
+
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Path:
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: list[Node] = []
+        omega = criteria.pair_matrix(pair_weights, len(R))
+        self._limit = limit_at_one(R, omega)
         # Where no pair counts, the neighbours' multipliers say nothing about the next point.
         self._warm = criterion == "squared"
 
@@ -123,8 +130,10 @@ class Path:
         for node in nodes:
             angle = float(np.arccos(node.rho))
             terms.append((angle, np.sin(angle) * node.solved.H, np.sin(angle) * node.solved.lam))
-        # At the threshold itself the dual of the squares vanishes.
+        # The dual of the squares vanishes at the threshold, and its limit at one is known.
         terms.append((start, np.zeros((p, p)), np.zeros(p)))
+        if nodes[0].solved.binding.all():
+            terms.append((0.0, np.diag(self._limit), self._limit))
         H, lam = np.zeros((p, p)), np.zeros(p)
         for k, (a, h, v) in enumerate(terms):
             weight = 1.0
@@ -225,11 +234,11 @@ def _adaptive(path: Path, visit: Callable[[float], Node], n_points: int) -> list
     if path.edge >= 1.0:
         return [edge]
     nodes = [edge, visit(1.0)]
-    # From high to low, so that every point but the first has a neighbour in the smooth part.
     first = min(n_points, 9) - 2
-    start = float(np.arccos(path.edge))
-    for k in range(first):
-        nodes.append(visit(float(np.cos(start * (k + 1) / (first + 1)))))
+    angles = np.arccos(path.edge) * np.arange(1, first + 1) / (first + 1)
+    # Coarse to fine, so that every point but the first lies between solved ones.
+    order = sorted(range(first), key=lambda k: (-((k + 1) & -(k + 1)), k))
+    nodes += [visit(float(np.cos(angles[k]))) for k in order]
     nodes.sort(key=lambda node: node.rho)
     while len(nodes) < n_points:
         doubt = [_uncertainty(a, b) for a, b in pairwise(nodes)]
@@ -253,4 +262,4 @@ def _uncertainty(a: Node, b: Node) -> float:
 
 
 def _definite(H: Array) -> bool:
-    return bool(np.linalg.eigvalsh(H)[0] > 0)
+    return inverse(H) is not None

@@ -57,10 +57,16 @@ def start_near_identity(R: Array, floors: Array, omega: Array) -> tuple[Array, A
     The multipliers are those that turn each output by the angle its floor allows.
     """
     K = omega * off(R)
-    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
     angle = np.sqrt(np.maximum(1.0 - floors**2, _EPS**2))
-    lam = np.maximum(np.sqrt(np.maximum(tangent, 0.0)), 1e-3) / angle
+    lam = np.maximum(limit_at_one(R, omega), 1e-3) / angle
     return K + np.diag(lam + np.abs(K).sum(axis=1)), lam
+
+
+def limit_at_one(R: Array, omega: Array) -> Array:
+    """Limit of ``λ sin(arccos ρ)`` as the floors tend to one: the slope along the sphere there."""
+    K = omega * off(R)
+    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
+    return np.asarray(np.sqrt(np.maximum(tangent, 0.0)))
 
 
 def solve_squared(
