@@ -70,7 +70,7 @@ def frontier(
     now = _marks([result.min_fidelity], [result.objective], "now", "circle", BLUE, 16, hover)
     now["marker"]["line"] = {"color": ink, "width": 2}
     data.append(now)
-    layout = _layout(380, legend=True)
+    layout = _layout(430, legend=True)
     layout["xaxis"] = {
         "title": {"text": "floor: fidelity that every output keeps"},
         "range": [low, 1.005],
@@ -177,7 +177,12 @@ def _marks(x: Any, y: Any, name: str, shape: str, colour: str, size: int, hover:
         "x": x,
         "y": y,
         "mode": "markers",
-        "marker": {"symbol": shape, "size": size, "color": colour, "line": {"width": 2}},
+        "marker": {
+            "symbol": shape,
+            "size": size,
+            "color": colour,
+            "line": {"width": 2 if shape.endswith("open") else 0},
+        },
         "name": name,
         "hovertemplate": hover,
     }

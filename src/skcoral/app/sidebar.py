@@ -98,7 +98,7 @@ def _paste() -> MatrixSource | None:
 def choose_columns(source: MatrixSource | TableSource) -> None:
     """Let the visitor choose variables, weights and shrinkage, and say what was left out."""
     if source.note:
-        st.caption(plain(source.note))
+        st.caption(source.note)
     settings = state.current()
     is_table = isinstance(source, TableSource)
     names = list(source.numeric if isinstance(source, TableSource) else source.names)

@@ -12,13 +12,15 @@ def plain(text: str) -> str:
 
     Examples
     --------
-    >>> print(plain("![x](http://a) $y$ :red[z]"))
-    \!\[x\]\(http\:\/\/a\) \$y\$ \:red\[z\]
+    >>> print(plain("![x](y) $z$ :red[a]"))
+    \!\[x\]\(y\) \$z\$ \:red\[a\]
     """
-    shown = "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-    return shown.translate(_ESCAPES).replace("\n", "  \n")
+    shown = (c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = "".join(shown)
+    for mark in ("://", "www.", "@"):
+        # Addresses become links whatever is escaped in them, unless something stands in between.
+        text = text.replace(mark, f"{mark[0]}\N{WORD JOINER}{mark[1:]}")
+    return text.translate(_ESCAPES).replace("\n", "  \n")
 
 
 def clipped(text: str, limit: int = 300) -> str:

@@ -33,7 +33,7 @@ def threshold_of(problem: Problem) -> Threshold:
 def explore(problem: Problem) -> None:
     """Everything that follows the slider; moving it runs this function and nothing else."""
     threshold = threshold_of(problem)
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([4, 3], gap="medium")
     with left:
         mode = st.radio(
             "What to hold fixed",

@@ -150,6 +150,8 @@ def app(*, host: str, port: int, browser: bool) -> int:
 
 def app_command(*, host: str, port: int, browser: bool) -> list[str]:
     """The command that serves the app: bound to ``host``, usage statistics off."""
+    from skcoral.app import SERVER_OPTIONS
+
     spec = importlib.util.find_spec("skcoral.app")
     folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else None
     script = folder / "main.py" if folder is not None else None
@@ -167,6 +169,5 @@ def app_command(*, host: str, port: int, browser: bool) -> list[str]:
         f"--server.address={host}",
         f"--server.port={port}",
         f"--server.headless={'false' if browser else 'true'}",
-        "--browser.gatherUsageStats=false",
-        "--server.fileWatcherType=none",
+        *SERVER_OPTIONS,
     ]
