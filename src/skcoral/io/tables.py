@@ -411,9 +411,12 @@ def _number(cell: Any, decimal: str) -> float | None:
         return None
 
 
-def _odd_spellings(cells: Iterable[Any]) -> bool:
+def _odd_spellings(cells: Sequence[Any]) -> bool:
     """Whether float() took what no table means as a number: True, or 1_000."""
-    return any(isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell) for cell in cells)
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        return "_" in "".join(cells)
+    return bool in kinds or any(isinstance(cell, str) and "_" in cell for cell in cells)
 
 
 def _kind(good: int, bad: int) -> Kind:

@@ -172,7 +172,9 @@ class _TextWriter:
         self._packer: Any = None
         if ending == ".gz":
             # No time stamp: the same table gives the same bytes.
-            self._packer = gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0)
+            self._packer = gzip.GzipFile(
+                fileobj=stream, mode="wb", filename="", mtime=0, compresslevel=6
+            )
         elif ending == ".bz2":
             self._packer = bz2.BZ2File(stream, "wb")
         elif ending == ".xz":
