@@ -1,0 +1,1 @@
+"""Other programs for the same problem, written from their descriptions, for comparison only."""
