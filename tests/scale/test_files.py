@@ -1,23 +1,29 @@
 """Files read in batches give what the whole table gives, and say what is wrong with them."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skcoral import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.scale import from_csv, from_parquet
 
+N = 400
+
 
 @pytest.fixture(scope="module")
 def frame():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1000, 4)) @ rng.normal(size=(4, 4)) + [0.0, 10.0, 1e6, -5.0]
+    X = rng.normal(size=(N, 4)) @ rng.normal(size=(4, 4)) + [0.0, 10.0, 1e6, -5.0]
     table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    table["weight"] = rng.integers(0, 3, size=1000).astype(float)
-    table["label"] = [f"row {i}" for i in range(1000)]
+    table["weight"] = rng.integers(0, 3, size=N).astype(float)
+    table["label"] = [f"row {i}" for i in range(N)]
     return table
 
 
@@ -33,8 +39,8 @@ def opened(request, frame, tmp_path):
     if request.param == "folder":
         folder = tmp_path / "parts"
         folder.mkdir()
-        for i, start in enumerate(range(0, 1000, 300)):
-            frame[start : start + 300].to_parquet(folder / f"part-{i}.parquet", row_group_size=70)
+        for i, start in enumerate(range(0, N, 150)):
+            frame[start : start + 150].to_parquet(folder / f"part-{i}.parquet", row_group_size=70)
         return lambda **kw: from_parquet(folder, **kw)
     frame.to_parquet(tmp_path / "table.parquet", row_group_size=256)
     return lambda **kw: from_parquet(tmp_path / "table.parquet", **kw)
@@ -48,7 +54,7 @@ def test_fit_from_file_is_fit_in_memory(opened, frame, batch_rows):
     np.testing.assert_allclose(coral.T_, whole.T_, atol=1e-11)
     np.testing.assert_allclose(coral.mean_, whole.mean_, rtol=1e-13)
     np.testing.assert_allclose(coral.scale_, whole.scale_, rtol=1e-12)
-    assert coral.n_samples_seen_ == 1000
+    assert coral.n_samples_seen_ == N
     assert list(coral.feature_names_in_) == FEATURES
 
 
@@ -69,7 +75,7 @@ def test_weight_column(opened, frame):
 def test_transform_to_a_file(opened, frame, tmp_path, target):
     table = opened(columns=FEATURES, batch_rows=64)
     coral = table.fit(CORAL(output_scale="original"))
-    assert table.transform(coral, tmp_path / target, keep=["label"]) == 1000
+    assert table.transform(coral, tmp_path / target, keep=["label"]) == N
     path = tmp_path / target
     if target.endswith("parquet"):
         written = pd.read_parquet(path)
@@ -85,7 +91,7 @@ def test_transform_to_a_file(opened, frame, tmp_path, target):
 
 def test_a_failed_transform_leaves_the_old_file(frame, tmp_path):
     spoiled = frame[FEATURES].copy()
-    spoiled.loc[900, "b"] = np.nan
+    spoiled.loc[300, "b"] = np.nan
     spoiled.to_parquet(tmp_path / "spoiled.parquet")
     target = tmp_path / "out.parquet"
     target.write_bytes(b"before")
@@ -94,6 +100,38 @@ def test_a_failed_transform_leaves_the_old_file(frame, tmp_path):
         from_parquet(tmp_path / "spoiled.parquet", batch_rows=50).transform(coral, target)
     assert target.read_bytes() == b"before"
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_memory_does_not_depend_on_row_groups(tmp_path):
+    code = """
+import resource, sys
+from skcoral import CORAL
+from skcoral.scale import from_parquet
+small, large = sys.argv[1:]
+from_parquet(small).fit(CORAL())
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from_parquet(large, batch_rows=20_000).fit(CORAL())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    X = np.random.default_rng(0).normal(size=(1_000_000, 20)).astype(np.float64)
+    table = pa.table(list(X.T), names=[f"c{j}" for j in range(20)])
+    for name, rows in (("small", 1000), ("large", 1_000_000)):
+        pq.write_table(table[:rows], tmp_path / name, row_group_size=rows, use_dictionary=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "small", tmp_path / "large"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    grown_mib = int(done.stdout) / 1024
+    assert grown_mib < 80  # the one row group of the file is 153 MiB
+
+
+def test_a_part_without_a_column(frame, tmp_path):
+    frame[FEATURES].to_parquet(tmp_path / "1.parquet")
+    frame[["a", "b", "c"]].to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(InvalidTableError, match=r"2\.parquet: no column `d`"):
+        from_parquet(tmp_path).fit(CORAL())
 
 
 def test_whole_numbers_first_and_fractions_later(tmp_path):
@@ -113,6 +151,17 @@ def test_text_further_down_is_an_error_about_the_table(tmp_path):
     (tmp_path / "late.csv").write_text(f"a,b\n{rows}\n1,oops\n")
     with pytest.raises(InvalidTableError, match="oops"):
         from_csv(tmp_path / "late.csv").fit(CORAL())
+
+
+def test_files_that_are_not_what_they_should_be(tmp_path):
+    (tmp_path / "t.parquet").write_text("a,b\n1,2\n")
+    with pytest.raises(InvalidTableError, match=r"t\.parquet.*not a Parquet"):
+        from_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("")
+    with pytest.raises(InvalidTableError, match=r"t\.csv"):
+        from_csv(tmp_path / "t.csv")
+    with pytest.raises(FileNotFoundError):
+        from_parquet(tmp_path / "nowhere.parquet")
 
 
 def test_unknown_columns_and_endings(opened, tmp_path):

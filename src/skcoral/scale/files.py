@@ -50,24 +50,34 @@ class TableFile:
         import pyarrow as pa
         import pyarrow.dataset as ds
 
-        options = {}
-        if isinstance(self.dataset.format, ds.ParquetFileFormat):
-            # row groups are decoded page by page, so that memory does not depend on their size
-            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-                use_buffered_stream=True, buffer_size=2**16, pre_buffer=False
-            )
+        is_parquet = isinstance(self.dataset.format, ds.ParquetFileFormat)
+        read = self._parquet_batches if is_parquet else self._text_batches
         try:
-            for batch in self.dataset.to_batches(
-                columns=list(columns),
-                batch_size=self.batch_rows,
-                batch_readahead=1,
-                fragment_readahead=1,
-                **options,
-            ):
+            for batch in read(list(columns)):
                 if batch.num_rows:
                     yield batch.to_pandas()
         except pa.ArrowInvalid as error:
             raise InvalidTableError(f"{self.path}: {error}") from None
+
+    def _text_batches(self, columns: list[str]) -> Iterator[Any]:
+        yield from self.dataset.to_batches(
+            columns=columns, batch_size=self.batch_rows, batch_readahead=1, fragment_readahead=1
+        )
+
+    def _parquet_batches(self, columns: list[str]) -> Iterator[Any]:
+        from pyarrow.parquet import ParquetFile
+
+        # a dataset's own scanner decodes whole row groups, however large; this reads page by page
+        for part in self.dataset.get_fragments():
+            with (
+                part.open() as stream,
+                ParquetFile(stream, pre_buffer=False, buffer_size=2**18) as file,
+            ):
+                missing = [name for name in columns if name not in file.schema_arrow.names]
+                if missing:
+                    raise InvalidTableError(f"{part.path}: no column {_listing(missing)}.")
+                for batch in file.iter_batches(batch_size=self.batch_rows, columns=columns):
+                    yield batch.select(columns)
 
     def fit(self, estimator: CORAL, *, sample_weight: str | None = None) -> CORAL:
         """Fit an estimator to all rows, one batch in memory at a time.
@@ -178,10 +188,7 @@ def from_parquet(
     >>> table.transform(coral, f"{folder}/decorrelated.parquet")
     178
     """
-    import pyarrow.dataset as ds
-
-    dataset = ds.dataset(_as_source(path), format="parquet")
-    return _table_file(dataset, path, columns, batch_rows)
+    return _table_file(_open_dataset(path, "parquet"), path, columns, batch_rows)
 
 
 def from_csv(
@@ -209,20 +216,25 @@ def from_csv(
     import pyarrow.dataset as ds
 
     parse = csv.ParseOptions(delimiter=delimiter)
-    source = _as_source(path)
-    guess = ds.dataset(source, format=ds.CsvFileFormat(parse_options=parse))
+    guess = _open_dataset(path, ds.CsvFileFormat(parse_options=parse))
     # types are guessed from the first block; whole numbers there may be fractions further on
     types = {f.name: pa.float64() for f in guess.schema if _is_number(f.type)}
     convert = csv.ConvertOptions(column_types=types)
     exact = ds.CsvFileFormat(parse_options=parse, convert_options=convert)
-    dataset = ds.dataset(source, format=exact)
-    return _table_file(dataset, path, columns, batch_rows)
+    return _table_file(_open_dataset(path, exact), path, columns, batch_rows)
 
 
-def _as_source(path: Any) -> Any:
-    if isinstance(path, str | os.PathLike):
-        return os.fspath(path)
-    return [os.fspath(part) for part in path]
+def _open_dataset(path: Any, file_format: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    is_one = isinstance(path, str | os.PathLike)
+    source = os.fspath(path) if is_one else [os.fspath(part) for part in path]
+    try:
+        return ds.dataset(source, format=file_format)
+    except pa.ArrowInvalid as error:
+        kind = "Parquet" if file_format == "parquet" else "CSV"
+        raise InvalidTableError(f"{path}: not a {kind} table ({error}).") from None
 
 
 def _table_file(
