@@ -93,7 +93,7 @@ def measure(quick: bool) -> list[str]:
 
 def table(rows: list[str], threads: int) -> str:
     head = [
-        f"Processor times on {platform.machine()} with {threads} thread(s), NumPy {np.__version__}, "
+        f"Processor times on {platform.machine()}, {threads} thread(s), NumPy {np.__version__}, "
         f"Python {platform.python_version()}; shortest of several runs for skcoral and eigh, one "
         "run for the others.",
         "",

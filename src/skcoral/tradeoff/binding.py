@@ -81,11 +81,11 @@ def complete(R: Array, floors: Array, members: Index, T_members: Array) -> tuple
         Whether the completed outputs meet their floors; if not, ``members`` was too small.
     """
     p = len(R)
+    if len(members) == p:
+        return T_members, True
     T = np.zeros((p, p))
     T[np.ix_(members, members)] = T_members
     rest = np.setdiff1d(np.arange(p), members)
-    if not len(rest):
-        return T, True
     across = R[np.ix_(members, rest)]
     mix = sla.cho_solve(sla.cho_factor(R[np.ix_(members, members)], lower=True), across)
     residual = R[np.ix_(rest, rest)] - across.T @ mix

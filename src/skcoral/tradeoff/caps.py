@@ -27,21 +27,16 @@ def on_caps(R: Array, T: Array, floors: Array, pinned: NDArray[np.bool_]) -> Arr
     f = np.einsum("ji,ij->j", R, T)
     # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
     room = 4 * _EPS * np.einsum("ji,ij->j", np.abs(R), np.abs(T))
-    target = np.minimum(floors + room, 1.0)
-    for j in np.flatnonzero(pinned | (f < target)):
-        if target[j] >= 1.0:
-            T[:, j] = 0.0
-            T[j, j] = 1.0
-            continue
-        away = T[:, j].copy()
-        away[j] -= f[j]
-        length = np.sqrt(max(1.0 - f[j] ** 2, 0.0))
-        if length < 1e-7:
-            length = np.sqrt(max(float(away @ (R @ away)), 0.0))
-        if length == 0.0:
-            continue
-        T[:, j] = away * (np.sqrt(1.0 - target[j] ** 2) / length)
-        T[j, j] += target[j]
+    target = np.where(floors < 1.0, floors + np.minimum(room, 0.1 * (1.0 - floors)), 1.0)
+    turn = np.flatnonzero(pinned | (f < target))
+    away = T[:, turn]
+    away[turn, np.arange(len(turn))] -= f[turn]
+    length = np.sqrt(np.maximum(np.einsum("ij,ij->j", away, R @ away), 0.0))
+    # A column that is its source already, or has to be, stays there.
+    reach = np.sqrt(np.maximum(1.0 - target[turn] ** 2, 0.0))
+    stay = (length <= 0.0) | (reach <= 0.0)
+    T[:, turn] = away * np.where(stay, 0.0, reach / np.where(stay, 1.0, length))
+    T[turn, turn] += np.where(stay, 1.0, target[turn])
     return T
 
 

@@ -114,7 +114,10 @@ def maximise(
         # Exact second derivative at G = I, and close to it everywhere near the threshold.
         model = 1.0 / h[:, None] + 1.0 / h[None, :] + 1.0 + tau / np.outer(h, h)
         gradient = point.G + tau * point.B - problem.identity - problem.stiffness * point.H
-        apply = curvature(problem.R, point, tau)
+        try:
+            apply = curvature(problem.R, point, tau)
+        except sla.LinAlgError:
+            break
         direction, left = _solve(apply, problem.stiffness, gradient, Q, model, worth)
         previous, gain = gain, float(np.sum(gradient * direction))
         lazy = lazy + 1 if gain > 0.25 * previous else 0
