@@ -145,8 +145,9 @@ def as_stack(warm: Array | Sequence[Array] | None, p: int) -> Array:
 
 
 def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
-    """Give every column unit variance, and its floor against rounding, without leaving the mask."""
+    """Give every column its sign, unit variance, and its floor against rounding."""
     T = np.where(mask, T, 0.0)
+    T = T * np.where(fidelity(R, T) < 0, -1.0, 1.0)
     T = T / np.sqrt(np.einsum("ij,ij->j", T, R @ T))
     nudge = 1e-16
     while nudge < 1e-6:
