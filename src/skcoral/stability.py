@@ -206,7 +206,7 @@ def bootstrap(
     confidence : float, default=0.95
         Of the intervals.
     n_jobs : int, optional
-        Processes, as in joblib. The answer does not depend on it.
+        Processes, as in joblib. The rows drawn do not depend on it.
     random_state : int, default=0
         Seed.
     callback : callable, optional
