@@ -93,8 +93,8 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         lines = [*head, "table = load_wine().to_frame()", *lines]
     else:
         head = ["from skcoral import CORAL", "from skcoral.io.tables import open_table", ""]
-        decimal = "" if table.table.decimal == "." else f", decimal={table.table.decimal!r}"
-        lines = [*head, f"table = open_table({table.label!r}{decimal}).to_frame()", *lines]
+        how = "".join(f", {name}={value!r}" for name, value in table.dialect.items())
+        lines = [*head, f"table = open_table({table.label!r}{how}).to_frame()", *lines]
     kept = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
     lines += [f"columns = {names}", f"rows = table.dropna(subset={kept})"]
     if settings.shrinkage != "none":
@@ -177,8 +177,8 @@ def command(
         words += ["--exclude", name]
     if settings.shrinkage != "none":
         words += ["--shrinkage", settings.shrinkage]
-    if source.table.decimal != ".":
-        words += ["--decimal", source.table.decimal]
+    for name, value in source.dialect.items():
+        words += [f"--{name}", "tab" if value == "\t" else value]
     if scale != "unit":
         words += ["--output-scale", scale]
     words += ["-o", f"decorrelated.{ending}", "--model", "model.json", "--report", "report.html"]

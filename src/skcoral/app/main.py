@@ -27,6 +27,7 @@ def main() -> None:
         "CORAL, Constrained Oblique Rotation with Anchored Loadings: every output stays close to "
         "its own variable, and the outputs have the least correlation that this allows."
     )
+    state.current()
     for note in state.notes():
         st.warning(plain(clipped(note)))
     try:
@@ -40,6 +41,8 @@ def main() -> None:
             _show(source)
     except CoralError as error:
         st.error(plain(clipped(str(error), 1200)))
+        if " --" in str(error):
+            st.info("How a text file is written can be said on the left, under “Text files”.")
     state.write_link()
 
 
@@ -98,4 +101,5 @@ def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelatio
         st.markdown("Or choose a shrinkage on the left; the guarantee is then about that matrix.")
 
 
-main()
+if __name__ == "__main__":
+    main()

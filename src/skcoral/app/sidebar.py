@@ -26,6 +26,11 @@ _SHRINKAGE = {
     "auto": "Ledoit–Wolf",
     "number": "By a number",
 }
+_DIALECT = {
+    "separator": {"": "comma (tab in .tsv)", ";": "semicolon", "\t": "tab", "|": "vertical bar"},
+    "decimal": {"": "point: 1.5", ",": "comma: 1,5"},
+    "encoding": {"": "UTF-8", "latin-1": "Latin-1", "cp1252": "Windows-1252", "utf-16": "UTF-16"},
+}
 
 
 def choose_source() -> MatrixSource | TableSource | None:
@@ -65,10 +70,10 @@ def _upload() -> TableSource | None:
         key="file",
         help="The file stays in the memory of this session and is never written to disk.",
     )
-    decimal = st.radio("Decimal mark of a text file", [".", ","], horizontal=True, key="decimal")
+    dialect = _dialect()
     if file is None:
         return None
-    key = (file.file_id, decimal)
+    key = (file.file_id, *dialect.items())
     if st.session_state.get("read") != key:
         # Another file: floors and columns of the last one mean nothing here.
         if st.session_state.get("read") is not None:
@@ -77,9 +82,24 @@ def _upload() -> TableSource | None:
     data = file.getvalue()
     return remember(
         ("upload", *key),
-        lambda: read_table(data, file.name, key=str(key), decimal=decimal),
+        lambda: read_table(data, file.name, key=str(key), dialect=dialect),
         public=False,
     )
+
+
+def _dialect() -> dict[str, str]:
+    """How a text file is written, where the visitor says that it is not the usual way."""
+    with st.expander("Text files"):
+        chosen = {
+            name: st.selectbox(
+                name.capitalize(),
+                list(choices),
+                format_func=lambda value, choices=choices: choices[value],
+                key=f"dialect_{name}",
+            )
+            for name, choices in _DIALECT.items()
+        }
+    return {name: value for name, value in chosen.items() if value}
 
 
 def _paste() -> MatrixSource | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from skcoral.io.tables import (
 from skcoral.results import Array, read_only
 
 UPLOAD_MB = 25
-ENDINGS = ("csv", "tsv", "txt", "xlsx", "parquet")
+ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
 _CELLS = 5_000_000
 _UNPACKED = 300 * 1024 * 1024
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -59,6 +59,8 @@ class TableSource:
         Their numbers; NaN where missing.
     left_out : tuple of (str, str)
         Every other column, with the reason.
+    dialect : dict of str to str
+        How a text file was read where that is not the default.
     public : bool
         Whether everybody may share what is computed from it: true for examples only.
     """
@@ -69,6 +71,7 @@ class TableSource:
     numeric: tuple[str, ...]
     values: Array
     left_out: tuple[tuple[str, str], ...]
+    dialect: dict[str, str] = field(default_factory=dict)
     note: str = ""
     public: bool = False
 
@@ -84,7 +87,7 @@ def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
         wine = datasets.load_wine()
         data = wine.to_frame().to_csv(index=False).encode()
         source = read_table(data, "wine.csv", key="wine")
-        return TableSource(**{**vars(source), "note": wine.source, "public": True})
+        return replace(source, note=wine.source, public=True)
     if name == "wdi":
         wdi = datasets.wdi_correlation()
         note = f"{wdi.n_rows} countries. {wdi.source} ({wdi.licence})"
@@ -101,10 +104,19 @@ def pasted(text: str) -> MatrixSource:
     return MatrixSource(text, "pasted matrix", R, names, public=False)
 
 
-def read_table(data: bytes, name: str, *, key: str, decimal: str = ".") -> TableSource:
+def read_table(
+    data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None
+) -> TableSource:
     """Read an uploaded file, within bounds that a shared machine can bear."""
     _refuse_inflated(data, name)
-    table = open_table(data, name=name, decimal=decimal)
+    dialect = dialect or {}
+    table = open_table(
+        data,
+        name=name,
+        separator=dialect.get("separator"),
+        decimal=dialect.get("decimal", "."),
+        encoding=dialect.get("encoding", "utf-8"),
+    )
     _refuse_huge_parquet(data, table)
     content = profile(table)
     if content.n_rows == 0:
@@ -113,7 +125,7 @@ def read_table(data: bytes, name: str, *, key: str, decimal: str = ".") -> Table
         )
     if content.n_rows * len(table.names) > _CELLS:
         raise _too_large(name, content.n_rows, len(table.names))
-    return _with_numbers(key, table, content)
+    return replace(_with_numbers(key, table, content), dialect=dialect)
 
 
 def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:

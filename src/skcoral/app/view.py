@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: A worst-pair solution takes as long as dozens of the others: its curve has fewer points, and
 #: for many variables none.
-_WORST_POINTS = ((16, 15), (32, 7))
+_WORST_POINTS = ((16, 11), (32, 7))
 
 
 def threshold_of(problem: Problem) -> Threshold:

@@ -1,0 +1,177 @@
+"""Every mode shows what the library computes, and a link reopens it."""
+
+import numpy as np
+import pytest
+
+from skcoral import api, measures
+from skcoral.datasets import make_system, wdi_correlation
+from skcoral.report import words
+from skcoral.stability import holdout
+from skcoral.support import support_from_threshold
+
+
+def test_first_view_is_wine_with_a_certificate(open_app, metric, wine):
+    at = open_app()
+    result = api.decorrelate(wine.correlation, 0.85)
+    assert metric(at, "Residual") == pytest.approx(0.02208413, abs=5e-6)  # an independent solver
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
+    assert metric(at, "Mean fidelity") == pytest.approx(result.mean_fidelity, abs=1e-4)
+    assert at.success[0].value == words.guarantee(result)
+    assert any("0.826231" in caption.value for caption in at.caption)
+    assert any("178 complete rows" in c.value.replace("\\", "") for c in at.caption)
+
+
+def test_moving_the_floor(open_app, metric, slider, wine):
+    at = open_app()
+    for floor in (0.0, 0.6, 0.9, 0.95, 1.0):
+        slider(at, "Floor").set_value(floor).run()
+        result = api.decorrelate(wine.correlation, floor)
+        assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3, abs=1e-9)
+        assert metric(at, "Weakest fidelity") == pytest.approx(result.min_fidelity, abs=1e-4)
+        assert at.query_params["floor"] == f"{floor:g}"
+    # At a floor of one nothing may change: the residual is that of the data.
+    untouched = measures.squared_residual(wine.correlation, np.eye(13))
+    assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
+
+
+def test_back_to_the_threshold(open_app, metric):
+    at = open_app(floor="0.97")
+    assert metric(at, "Residual") > 1
+    at.button(key="to_threshold").click().run()
+    assert metric(at, "Residual") == 0
+    assert at.query_params["floor"] == "0.826"
+
+
+def test_floors_of_single_variables(open_app, metric, wine):
+    at = open_app(floor="0.8", own=["alcohol:0.99", "hue:0.95"])
+    floors = dict.fromkeys(wine.names, 0.8) | {"alcohol": 0.99, "hue": 0.95}
+    result = api.decorrelate(wine.correlation, list(floors.values()))
+    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
+    table = at.dataframe[0].value
+    assert table.set_index("variable")["floor"].dropna().to_dict() == {"alcohol": 0.99, "hue": 0.95}
+    assert sorted(at.query_params["own"]) == ["alcohol:0.99", "hue:0.95"]
+
+
+def test_budget(open_app, metric, slider, wine):
+    at = open_app(mode="budget", budget="0.5")
+    assert metric(at, "Residual") == pytest.approx(0.5, abs=1e-4)
+    # Two routes to the same point: the budget's floor costs the budget.
+    again = api.decorrelate(wine.correlation, metric(at, "Weakest fidelity"))
+    assert again.objective == pytest.approx(0.5, abs=5e-3)
+    slider(at, "Budget").set_value(0.0).run()
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.8262, abs=1e-4)
+    assert at.query_params["budget"] == "0"
+
+
+def test_worst_pair(open_app, metric, wine):
+    at = open_app(mode="worst", floor="0.95")
+    assert metric(at, "Residual") == pytest.approx(0.414324, abs=1e-4)  # an independent solver
+    assert "largest residual correlation" in at.success[0].value
+
+
+def test_support(open_app, metric, slider):
+    R = wdi_correlation().correlation
+    at = open_app(source="wdi", mode="support", floor="0.9", link="0.3")
+    result = api.decorrelate(R, 0.9, support=support_from_threshold(R, 0.3))
+    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
+    assert (result.T[np.abs(R) <= 0.3] == 0).all()
+    grid = at.dataframe[0].value
+    assert np.array_equal(grid.to_numpy(dtype=bool), np.abs(R) > 0.3)
+    slider(at, "A source may").set_value(1.0).run()
+    # Nothing may enter but the variable itself: nothing changes.
+    untouched = measures.squared_residual(R, np.eye(len(R)))
+    assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
+
+
+def test_edited_mask_travels_in_the_link(open_app, metric):
+    from skcoral.app.settings import mask_to_text
+
+    R = wdi_correlation().correlation
+    mask = np.abs(R) > 0.3
+    mask[0, 1] = not mask[0, 1]
+    at = open_app(source="wdi", mode="support", floor="0.9", link="0.3", mask=mask_to_text(mask))
+    result = api.decorrelate(R, 0.9, support=mask)
+    assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
+    assert at.query_params["mask"] == mask_to_text(mask)
+
+
+def test_modes_keep_their_settings(open_app, metric):
+    at = open_app(floor="0.9")
+    at.radio[0].set_value("budget").run()
+    at.radio[0].set_value("floor").run()
+    assert at.query_params["floor"] == "0.9"
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.9, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"source": "wine", "mode": "floor", "floor": "0.91", "without": ["ash", "hue"]},
+        {"source": "simulated", "size": "9", "mode": "worst", "floor": "0.98"},
+        {"source": "wine", "mode": "budget", "budget": "1.5", "shrinkage": "auto"},
+        {"source": "wine", "mode": "floor", "floor": "0.9", "weights": "proline"},
+    ],
+)
+def test_link_reopens_the_same_view(open_app, query):
+    at = open_app(**query)
+    assert at.metric
+    assert at.query_params == query
+    again = open_app(**at.query_params)
+    assert [m.value for m in again.metric] == [m.value for m in at.metric]
+
+
+def test_link_that_makes_no_sense_is_told(open_app, metric):
+    at = open_app(source="<b>", floor="7", mode="x", own="hue", mask="!", shrinkage="-1")
+    said = " ".join(w.value for w in at.warning).replace("\\", "")
+    for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "shrinkage = -1"):
+        assert part in said
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
+
+
+def test_simulated_system_of_any_size(open_app, metric):
+    at = open_app(source="simulated", size="5", floor="0.99")
+    assert metric(at, "Residual") == pytest.approx(
+        api.decorrelate(make_system(5), 0.99).objective, rel=1e-3
+    )
+    at.number_input[0].set_value(7).run()
+    assert metric(at, "Residual") == pytest.approx(
+        api.decorrelate(make_system(7), 0.99).objective, rel=1e-3
+    )
+    assert at.query_params["size"] == "7"
+
+
+def test_another_source_forgets_the_columns_of_the_last(open_app):
+    at = open_app(without=["ash"], own=["hue:0.9"])
+    at.selectbox[0].set_value("wdi").run()
+    assert at.query_params == {"source": "wdi", "mode": "floor", "floor": "0.85"}
+    assert not at.exception
+
+
+def test_outputs_tab(open_app, wine):
+    at = open_app(tab="Outputs", floor="0.9")
+    table = next(d.value for d in at.dataframe if "made of" in d.value)
+    result = api.decorrelate(wine.correlation, 0.9)
+    assert np.allclose(table["fidelity"], result.fidelity)
+    assert np.allclose(table["price"], result.prices)
+    assert np.allclose(table["VIF before"], np.diag(np.linalg.inv(wine.correlation)))
+    assert np.allclose(table["VIF after"], np.diag(np.linalg.inv(result.correlation)))
+    heaviest = wine.names[int(np.abs(result.T[:, 0]).argmax())]
+    assert table["made of"][0].split()[1] == heaviest
+
+
+def test_new_rows_tab(open_app, wine):
+    from skcoral import CORAL
+
+    at = open_app(tab="New rows", floor="0.9")
+    found = holdout(CORAL(0.9), wine.to_frame(), cv=5).to_frame()
+    said = next(m.value for m in at.markdown if "five times" in m.value)
+    assert f"**{found['fidelity_new'].min():.4f}**" in said
+    told = open_app(tab="New rows", source="wdi")
+    assert any("needs the rows" in i.value for i in told.info)
+
+
+def test_only_the_open_tab_is_drawn(open_app):
+    closed = open_app()
+    assert not any("made of" in d.value for d in closed.dataframe)
+    assert not closed.code
+    assert open_app(tab="Take away").code

@@ -1,0 +1,272 @@
+"""What people bring: read, explained, or refused in words."""
+
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from skcoral import api, measures
+from skcoral.correlation import estimate_from_rows
+from skcoral.moments import Moments
+
+
+def csv(table, names):
+    return pd.DataFrame(table, columns=list(names)).to_csv(index=False).encode()
+
+
+def said(at):
+    """All errors, as a reader sees them."""
+    return " ".join(e.value for e in at.error).replace("\\", "").replace("\N{WORD JOINER}", "")
+
+
+def buttons(at):
+    """The download buttons: there are none where nothing could be solved."""
+    return at.get("download_button")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(11)
+    common = rng.normal(size=(80, 1))
+    return 5.0 + common + rng.normal(size=(80, 4))
+
+
+def test_a_table_with_text_missing_values_and_constants(bring, metric, table):
+    frame = pd.DataFrame(table, columns=list("abcd"))
+    frame.loc[[3, 7], "b"] = np.nan
+    frame.insert(1, "name", "someone")
+    frame.insert(3, "same", 7)
+    frame["odd"] = ["3"] * 79 + ["3 kg"]
+    at = bring("mine.csv", frame.to_csv(index=False).encode(), floor="0.95")
+    complete = np.delete(table, [3, 7], axis=0)
+    R = np.corrcoef(complete, rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+    captions = " ".join(c.value for c in at.caption).replace("\\", "")
+    assert "78 complete rows, 4 variables; 2 rows with missing values are left out" in captions
+    left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
+    assert "**name**: text" in left_out
+    assert "**same**: always 7" in left_out
+    assert "**odd**: line 81 holds '3 kg'" in left_out
+    assert at.multiselect[0].value == list("abcd")
+
+
+def test_choosing_columns(bring, metric, table):
+    at = bring("mine.csv", csv(table, "abcd"), floor="0.97")
+    at.multiselect[0].set_value(["a", "c", "d"]).run()
+    R = np.corrcoef(table[:, [0, 2, 3]], rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.97).objective, rel=1e-3)
+    at.multiselect[0].set_value(["a"]).run()
+    assert "at least two variables are needed, 1 are chosen" in said(at)
+    assert not at.exception
+
+
+def test_weights_column(bring, metric, table):
+    weights = np.arange(80) % 3
+    data = csv(np.column_stack([table, weights]), [*"abcd", "w"])
+    at = bring("mine.csv", data, floor="0.95")
+    next(s for s in at.selectbox if s.label == "Row weights").set_value("w").run()
+    R = np.corrcoef(np.repeat(table, weights, axis=0), rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+    assert at.query_params["weights"] == "w"
+
+
+def test_negative_weights(bring, table):
+    at = bring("mine.csv", csv(table - 10, "abcd"))
+    next(s for s in at.selectbox if s.label == "Row weights").set_value("a").run()
+    assert "column 'a' has negative values" in said(at)
+
+
+def test_shrinkage(bring, metric, table):
+    at = bring("mine.csv", csv(table, "abcd"), floor="0.95")
+    choice = next(s for s in at.selectbox if s.label.startswith("Shrink"))
+    choice.set_value("auto").run()
+    estimate = estimate_from_rows(table, Moments(list("abcd")).update(table), shrinkage="auto")
+    assert estimate.shrinkage > 0
+    expected = api.decorrelate(estimate.R, 0.95).objective
+    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
+    captions = " ".join(c.value for c in at.caption).replace("\\", "")
+    assert f"shrunk towards the identity by {estimate.shrinkage:.6g}" in captions
+
+
+def test_few_rows_need_shrinkage(bring, metric):
+    rows = np.random.default_rng(0).normal(size=(5, 8))
+    at = bring("short.csv", csv(rows, "abcdefgh"))
+    assert "5 rows cannot determine the correlations of 8 columns" in said(at)
+    choice = next(s for s in at.selectbox if s.label.startswith("Shrink"))
+    choice.set_value("number").run()
+    assert not at.error
+    assert metric(at, "Weakest fidelity") >= 0.85
+
+
+def test_dependent_columns_are_left_out_with_one_click(bring, metric, table):
+    whole = np.column_stack([table, table[:, 0] + table[:, 1], 3 * table[:, 2]])
+    at = bring("mine.csv", csv(whole, [*"abcd", "total", "triple"]), floor="0.95")
+    assert "determined by others" in said(at)
+    relations = " ".join(m.value for m in at.markdown).replace("\\", "")
+    assert "`total` = `a` + `b`" in relations
+    assert "`triple` = 3 `c`" in relations
+    at.button(key="leave_out").click().run()
+    assert not at.error
+    assert not at.exception
+    R = np.corrcoef(table, rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+    assert at.multiselect[0].value == list("abcd")
+    assert at.query_params["without"] == ["total", "triple"]
+
+
+def workbook(rows):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_excel_and_parquet(bring, metric, table):
+    R = np.corrcoef(table, rowvar=False)
+    expected = api.decorrelate(R, 0.95).objective
+    stream = io.BytesIO()
+    pd.DataFrame(table, columns=list("abcd")).to_parquet(stream)
+    for name, data in (
+        ("mine.xlsx", workbook([list("abcd"), *table.tolist()])),
+        ("mine.parquet", stream.getvalue()),
+    ):
+        at = bring(name, data, floor="0.95")
+        assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
+
+
+def test_workbook_with_formulas(bring, metric, table):
+    # Written by a program that computes nothing: a formula has no value and counts as missing.
+    rows = [["a", "b", "sum"], *([x, y, f"=A{i}+B{i}"] for i, (x, y) in enumerate(table[:, :2], 2))]
+    at = bring("formulas.xlsx", workbook(rows), floor="0.99")
+    assert not at.error
+    left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
+    assert "**sum**: no values" in left_out
+    R = np.corrcoef(table[:, :2], rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.99).objective, rel=1e-3)
+
+
+def test_decimal_commas(bring, metric, table):
+    text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep=";", decimal=",")
+    at = bring("mine.csv", text.encode(), floor="0.95")
+    assert at.error
+    assert "Text files" in at.info[0].value
+    at.selectbox(key="dialect_separator").set_value(";")
+    at.selectbox(key="dialect_decimal").set_value(",").run()
+    R = np.corrcoef(table, rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+
+
+def bomb():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b" " * (301 * 1024 * 1024))
+    return stream.getvalue()
+
+
+def endless_parquet():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    zeros = pa.array(np.zeros(2_600_000))
+    pq.write_table(pa.table({"a": zeros, "b": zeros}), stream)
+    return stream.getvalue()
+
+
+JUNK = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "told"),
+    [
+        ("empty.csv", lambda: b"", "the file is empty"),
+        ("header.csv", lambda: b"a,b,c\n", "no rows"),
+        ("words.csv", lambda: b"a,b\nx,y\nz,w\n", "at least two columns of numbers"),
+        ("one.csv", lambda: b"a\n1\n2\n3\n", "only 'a'"),
+        ("same.csv", lambda: b"a,b\n1,2\n1,3\n1,4\n", "'a': always 1"),
+        ("junk.csv", lambda: JUNK.bytes(10_000_000), "junk.csv"),
+        ("junk.xlsx", lambda: b"PK\x03\x04" + JUNK.bytes(10_000_000), "junk.xlsx"),
+        ("junk.parquet", lambda: b"PAR1" + JUNK.bytes(10_000_000), "junk.parquet"),
+        ("letters.csv", lambda: b"lorem ipsum " * 900_000, "letters.csv"),
+        ("packed.csv", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 1000), "compressed (gzip)"),
+        ("bomb.xlsx", bomb, "unpacks to 301 MB"),
+        ("endless.parquet", endless_parquet, "more than the 5,000,000 cells"),
+        ("infinite.csv", lambda: b"a,b\n1,2\ninf,3\n2,5\n", "infinite in line 3"),
+        ("twice.csv", lambda: b"a,a\n1,2\n3,4\n", "twice.csv"),
+        ("old.xls", lambda: b"\xd0\xcf\x11\xe0" + b"x" * 100, "old Excel file"),
+    ],
+)
+def test_bad_upload_is_refused_in_words(bring, name, make, told):
+    at = bring(name, make())
+    assert told in said(at)
+    assert len(said(at)) < 1300
+    assert not at.metric
+    assert not buttons(at)
+
+
+def test_hostile_names_stay_names(bring, table):
+    names = ["<script>alert(1)</script>", "![x](http://e.vil/p.png)", "$a$ :red[b]", "`c` www.d.e"]
+    broken = [["text"] * 80, ["3"] * 79 + ["x"]]
+    frame = pd.DataFrame(table, columns=names)
+    frame["[y](http://e.vil)"] = broken[0]
+    frame["![z](http://e.vil/q.png)"] = broken[1]
+    at = bring("![f](http://e.vil).csv", frame.to_csv(index=False).encode())
+    assert at.metric
+    for text in [*at.markdown, *at.caption, *at.error, *at.warning, *at.success, *at.info]:
+        assert "](http" not in text.value
+        assert "<script" not in text.value
+
+
+def test_hostile_file_name_in_an_error(bring):
+    at = bring("![f](http://e.vil/p.png).csv", b"")
+    assert "](http" not in at.error[0].value
+
+
+def test_paste_a_matrix(open_app, metric):
+    at = open_app(source="paste", floor="0.99")
+    assert at.info
+    at.text_area(key="pasted").set_value("a\tb\tc\n1\t.6\t.3\n.6\t1\t.4\n.3\t.4\t1").run()
+    R = np.array([[1, 0.6, 0.3], [0.6, 1, 0.4], [0.3, 0.4, 1]])
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.99).objective, rel=1e-3)
+    assert at.multiselect[0].value == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 2\n2 1", "1"),
+        ("1 .5 .1\n.5 1 .2", "Line 1 has 3 cells"),
+        ("1 .5\n.5 x", "not a number"),
+        ("1 .9 -.9\n.9 1 .9\n-.9 .9 1", "not positive definite"),
+        ("hello world", ""),
+    ],
+)
+def test_pasted_nonsense_is_refused_in_words(open_app, text, told):
+    at = open_app(source="paste")
+    at.text_area(key="pasted").set_value(text).run()
+    assert not at.exception
+    assert at.error
+    assert told in said(at)
+
+
+def test_pasted_singular_matrix(open_app, metric):
+    at = open_app(source="paste")
+    at.text_area(key="pasted").set_value("1 1 .2\n1 1 .2\n.2 .2 1").run()
+    at.button(key="leave_out").click().run()
+    assert not at.error
+    assert metric(at, "Residual") == 0
+
+
+def test_another_file_forgets_the_floors_of_the_last(bring, table):
+    at = bring("one.csv", csv(table, "abcd"), own=["a:0.99"], floor="0.9")
+    assert at.query_params["own"] == "a:0.99"
+    at.file_uploader(key="file").set_value(("two.csv", csv(table[:, ::-1], "abcd"), "text/csv"))
+    at.run()
+    assert "own" not in at.query_params
+    assert measures.squared_residual(np.corrcoef(table, rowvar=False), np.eye(4)) > 0
