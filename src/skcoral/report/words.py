@@ -21,7 +21,7 @@ def guarantee(result: Decorrelation) -> str:
     --------
     >>> from skcoral import decorrelate
     >>> print(guarantee(decorrelate([[1.0, 0.6], [0.6, 1.0]], 0.9)))
-    Every output keeps a correlation of at least 0.9000 with its own source, and all outputs are
+    Every output keeps a correlation of at least 0.9486 with its own source, and all outputs are
     uncorrelated.
     """
     keeps = _keeps(result)
