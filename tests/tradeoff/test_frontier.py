@@ -75,6 +75,19 @@ def test_given_floors_in_any_order(systems):
     assert [k for k, _, _ in seen] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+def test_pair_weights(systems, zeros):
+    R = systems["wdi"]
+    omega = np.full((8, 8), 5.0)
+    omega[0, 1:] = omega[1:, 0] = 0.0 if zeros else 2.0
+    curve = frontier(R, pair_weights=omega, n_points=8)
+    assert np.all(curve.gap <= 1e-7 * np.maximum(1.0, curve.objective))
+    assert np.all(np.diff(curve.objective) > -1e-9)
+    for k in (2, 5):
+        single = decorrelate(R, curve.rho_min[k], pair_weights=omega)
+        assert curve.objective[k] == pytest.approx(single.objective, abs=1e-7)
+
+
 def test_uncorrelated_variables_have_one_point():
     curve = frontier(np.eye(3))
     np.testing.assert_array_equal(curve.objective, 0.0)

@@ -20,14 +20,11 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
 from skcoral.tradeoff.dual import inverse
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
-from skcoral.tradeoff.smooth import limit_at_one
-from skcoral.tradeoff.solver import Warm, solve_floors
+from skcoral.tradeoff.smooth import best_start, limit_at_one
+from skcoral.tradeoff.solver import Warm, is_mild, solve_floors
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
-
-
-
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,9 @@ class Path:
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: list[Node] = []
         omega = criteria.pair_matrix(pair_weights, len(R))
+        self._omega = omega
         self._limit = limit_at_one(R, omega)
-        # Where no pair counts, the neighbours' multipliers say nothing about the next point.
-        self._warm = criterion == "squared"
+        self._warm = criterion == "squared" and is_mild(omega)
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
@@ -109,7 +106,10 @@ class Path:
         """Interpolate the dual of the nearest points, the binding set from the closest."""
         known = [n for n in self.nodes if self.edge < n.rho < 1.0]
         if not known:
-            return None
+            # The weights of the threshold belong to every common floor: no need to find them anew.
+            floors, weights = np.full(len(self.R), rho), self.threshold.weights
+            H, lam = best_start(self.R, floors, self._omega, weights)
+            return Warm(lam, H, np.ones(len(floors), dtype=bool))
         theta = float(np.arccos(rho))
         known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
         closest = known[0]

@@ -112,6 +112,12 @@ def solve_tradeoff(
     )
 
 
+def is_mild(omega: Array) -> bool:
+    """Whether the pair weights are close enough to each other for the smooth method."""
+    pairs = omega[np.triu_indices(len(omega), 1)]
+    return bool(pairs.min(initial=np.inf) >= _MILD * pairs.max(initial=0.0))
+
+
 def solve_floors(
     R: Array,
     floors: Array,
@@ -129,11 +135,12 @@ def solve_floors(
     if top == 0.0:
         return _nothing_counts(R, floors, tol, max_iter)
     omega = omega / top
+    if warm is not None:
+        warm = Warm(warm.lam / top, warm.H / top, warm.binding)
     active = np.flatnonzero(floors > 0)
     block = np.ix_(active, active)
-    pairs = omega[block][np.triu_indices(len(active), 1)]
     report = _reporter(R[block], floors[active], criterion, omega[block], top, callback)
-    mild = float(pairs.min(initial=1.0)) >= _MILD and bool(np.all(floors < 1.0))
+    mild = is_mild(omega[block]) and bool(np.all(floors < 1.0))
     if np.all(floors[active] >= 1.0):
         candidate = _at_sources(R, floors, criterion, omega)
     elif criterion == "squared" and mild:
@@ -170,7 +177,7 @@ def _smooth(
             warm.lam[active],
             guesses=[np.flatnonzero(warm.binding)],
             follow=False,
-            goal=min(0.1 * tol, 1e-10),
+            goal=min(tol, 1e-9),
             max_iter=max_iter,
         )
         if answer is not None:
