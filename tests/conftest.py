@@ -44,7 +44,8 @@ def wine() -> Any:
 def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
     """The Wine data as a CSV file; not to be written to."""
     path = tmp_path_factory.mktemp("wine") / "wine.csv"
-    np.savetxt(path, wine.data, fmt="%.17g", delimiter=",", header=",".join(wine.names), comments="")
+    header = ",".join(wine.names)
+    np.savetxt(path, wine.data, fmt="%.17g", delimiter=",", header=header, comments="")
     return path
 
 

@@ -19,6 +19,7 @@ from skcoral.cli.running import clean
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
+_ROUNDING = 1e-14
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -34,6 +35,11 @@ def say(*parts: str | Text, stderr: bool = False) -> None:
     console(stderr=stderr).print(text)
 
 
+def copyable(line: str) -> None:
+    """Print a line that people copy: never wrapped."""
+    console().print(Text(clean(line)), soft_wrap=True)
+
+
 def bold(text: str, colour: str = "") -> Text:
     """A word to look at first."""
     return Text(clean(text), style=f"bold {colour}".strip())
@@ -44,6 +50,13 @@ def table(
 ) -> None:
     """Print a table: the first column is a name, the others are numbers."""
     out = console(stderr=stderr)
+    padding = 1 if out.width < 60 else 2
+    # Numbers are never cut: where room is short the names give way, and then the line is long.
+    widths = [
+        6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)])
+        for k, name in enumerate(header)
+    ]
+    out.width = max(out.width, sum(widths) + padding * (len(widths) - 1))
     grid = RichTable(
         title=title or None,
         title_justify="left",
@@ -51,16 +64,15 @@ def table(
         box=None,
         header_style="bold" if out.is_terminal else "",
         pad_edge=False,
-        padding=(0, 1 if out.width < 60 else 2, 0, 0),
+        padding=(0, padding, 0, 0),
     )
     for k, name in enumerate(header):
-        # Numbers are never cut: where room is short, the names give way.
         grid.add_column(
             name,
             justify="left" if k == 0 else "right",
             no_wrap=k > 0,
             overflow="ellipsis",
-            min_width=6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)]),
+            min_width=widths[k],
         )
     for row in rows:
         grid.add_row(*(Text(clean(cell)) for cell in row))
@@ -116,7 +128,9 @@ def number(value: float, digits: int = 4) -> str:
 
 def short(value: float) -> str:
     """A number with four significant digits."""
-    return f"{value:.4g}" if math.isfinite(value) else "∞"
+    if not math.isfinite(value):
+        return "∞"
+    return f"{value:.4g}" if abs(value) > _ROUNDING else "0"
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:

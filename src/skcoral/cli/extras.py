@@ -83,7 +83,8 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
     console.say("")
     console.say(f"Written to {folder}: {', '.join(files)}")
     console.say("Go on with:")
-    console.say(*(f"  {line}\n" for line in commands.splitlines()))
+    for line in commands.splitlines():
+        console.copyable(f"  {line}")
     return OK if words.is_certified(result) else NOT_CERTIFIED
 
 

@@ -51,7 +51,11 @@ def split_axes(ax: Any, n: int, size: tuple[float, float], **kwargs: Any) -> lis
 
 def label(name: str, limit: int = 28) -> str:
     """A name as Matplotlib shows it literally: dollar signs are not formulas, length is bounded."""
-    short = name if len(name) <= limit else name[: limit - 1] + "…"
+    short = name
+    if len(name) > limit:
+        # Cut in the middle: the ends tell long names apart.
+        tail = (limit - 1) // 3
+        short = f"{name[: limit - 1 - tail]}…{name[-tail:]}"
     return " ".join(short.replace("$", r"\$").split()) or "·"
 
 

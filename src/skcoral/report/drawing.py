@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 360.0
 #: Beyond this many variables a heat map is one embedded picture instead of one shape per cell.
 CELLS_UP_TO = 40
+_LABEL, _SMALLEST_CELL = 92.0, 9.5
 
 
 def clean(name: str) -> str:
@@ -28,8 +29,16 @@ def clean(name: str) -> str:
 
 
 def clip(name: str, limit: int) -> str:
-    """A name cut to a length, then made safe."""
-    return clean(name if len(name) <= limit else name[: limit - 1] + "…")
+    """A name cut in its middle to a length (ends tell long names apart), then made safe."""
+    if len(name) <= limit:
+        return clean(name)
+    tail = max(1, (limit - 1) // 3)
+    return clean(f"{name[: limit - 1 - tail]}…{name[-tail:]}")
+
+
+def is_wide(p: int) -> bool:
+    """Whether the heat map of ``p`` variables needs a row of its own."""
+    return _LABEL + _SMALLEST_CELL * p > WIDTH + 1
 
 
 def frontier(display: FrontierDisplay, ylabel: str) -> str:
@@ -99,8 +108,8 @@ def heat_map(
 ) -> str:
     """A matrix on a scale from ``-top`` to ``top``, rows and columns in the order given."""
     n, m = M.shape
-    label = 92.0
-    cell = max((WIDTH - label) / m, 9.5)
+    label = _LABEL
+    cell = max((WIDTH - label) / m, _SMALLEST_CELL)
     width, height = label + cell * m, label + cell * n
     size = min(10.5, cell * 0.92)
     fits = int((label - 6) / (0.6 * size))
@@ -126,8 +135,7 @@ def heat_map(
             f'preserveAspectRatio="none" style="image-rendering:pixelated" '
             f'href="{_picture(M / top)}"/>'
         )
-    wide = cell * m + label > WIDTH + 1
-    return _svg(width, height, title, parts, natural=wide)
+    return _svg(width, height, title, parts, natural=is_wide(m))
 
 
 def scale_bar(top: float, what: str) -> str:

@@ -155,8 +155,9 @@ def _correlations(facts: ReportFacts) -> str:
     after = drawing.heat_map(
         facts.result.correlation, outputs, outputs, top=1.0, title="Correlations of the outputs"
     )
+    kind = "pair stacked" if drawing.is_wide(max(len(facts.names), len(outputs))) else "pair"
     return (
-        '<div class="pair">'
+        f'<div class="{kind}">'
         f'<figure><figcaption>before</figcaption><div class="scroll">{before}</div></figure>'
         f'<figure><figcaption>after</figcaption><div class="scroll">{after}</div></figure>'
         f"</div>{drawing.scale_bar(1.0, 'correlation')}"
