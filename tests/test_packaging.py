@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -60,3 +62,45 @@ def test_locks_name_no_host(name):
     text = (ROOT / "requirements" / name).read_text()
     assert "://" not in text
     assert "--" not in text
+
+
+CORE_SESSION = """
+import sys
+
+class NoExtras:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+BLOCKED = set(sys.argv[1:])
+sys.meta_path.insert(0, NoExtras())
+
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
+from skcoral.baselines import pca
+from skcoral.certificates import check
+from skcoral.datasets import load_wine
+
+wine = load_wine()
+R = wine.correlation
+for result in (threshold(R), decorrelate(R, 0.8), decorrelate(R, 0.9), maximize_fidelity(R, 0.1)):
+    assert check(result, R).passed
+    repr(result)
+assert len(frontier(R, [0.8, 0.9]).objective) == 2
+assert CORAL().fit_transform(wine.data).shape == wine.data.shape
+assert pca(R).min_fidelity < 0.25
+"""
+
+
+def test_the_core_works_without_any_extra(project):
+    core = {canonicalize_name(Requirement(t).name) for t in project["project"]["dependencies"]}
+    extras = {canonicalize_name(one.name) for one in declared(project)} - core
+    modules = {"python-flint": "flint"}
+    blocked = [modules.get(name, name.replace("-", "_")) for name in sorted(extras)]
+    assert "pandas" in blocked
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", CORE_SESSION, *blocked],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
