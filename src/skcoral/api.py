@@ -1,36 +1,36 @@
 """The four questions: how far, at which floor, within which budget, and the whole curve.
 
-This is the level where tables of correlations with names become arrays and back; everything below
-works on plain arrays.
+Input with names is turned into arrays, judged, and handed to the solvers below, which know only
+plain arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._frames import (
+    Composites,
+    named_correlation,
+    read_bounds,
+    read_floors,
+    read_pair_weights,
+)
 from skcoral._validation import (
-    check_anchors,
     check_budget,
     check_choice,
-    check_correlation,
     check_count,
     check_floors,
-    check_names,
-    check_pair_weights,
     check_positive,
 )
 from skcoral.exact import solve_exact, solve_threshold
-from skcoral.exceptions import InvalidAnchorError, InvalidArgumentError, InvalidCorrelationError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
 from skcoral.support import pattern, solve_support
 from skcoral.tradeoff import solve_budget, solve_tradeoff, trace_frontier
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -83,7 +83,7 @@ def threshold(
     Fulton, Fulton, Sharma and Tomić, "CORAL: Constrained Oblique Rotation with Anchored Loadings
     for Fidelity-Constrained Decorrelation", section 3.
     """
-    matrix, names = _correlation(R)
+    matrix, names = named_correlation(R)
     return solve_threshold(
         matrix,
         names=names,
@@ -167,7 +167,7 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
-    matrix, names = _correlation(R)
+    matrix, names = named_correlation(R)
     criterion_ = cast(Criterion, check_choice("criterion", criterion, CRITERIA))
     tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
     composites = None
@@ -177,27 +177,27 @@ def decorrelate(
                 "anchors cannot be combined with support or bounds: coefficients on composites "
                 "and on single variables would be restricted at once. Use one of them."
             )
-        composites = _Composites(matrix, names, anchors)
+        composites = Composites(matrix, names, anchors)
         matrix, names = composites.R, composites.names
     p = len(matrix)
-    weights = _pair_weights(pair_weights, p, names)
+    weights = read_pair_weights(pair_weights, p, names)
     if support is not None or bounds is not None:
         if weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         return solve_support(
             matrix,
-            np.zeros(p) if rho_min is None else _floors(rho_min, p, names),
+            np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
             np.ones((p, p), dtype=bool) if support is None else pattern(support, names=names),
             names=names,
             criterion=criterion_,
-            bounds=None if bounds is None else _bounds(bounds, names),
+            bounds=None if bounds is None else read_bounds(bounds, names),
             tol=tol,
             max_iter=max_iter,
             n_starts=check_count("n_starts", n_starts),
             random_state=random_state,
             callback=callback,
         )
-    floors = None if rho_min is None else _floors(rho_min, p, names)
+    floors = None if rho_min is None else read_floors(rho_min, p, names)
     result = solve_exact(
         matrix,
         floors,
@@ -263,8 +263,8 @@ def maximize_fidelity(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    matrix, names = _correlation(R)
-    composites = None if anchors is None else _Composites(matrix, names, anchors)
+    matrix, names = named_correlation(R)
+    composites = None if anchors is None else Composites(matrix, names, anchors)
     if composites is not None:
         matrix, names = composites.R, composites.names
     result = solve_budget(
@@ -272,7 +272,7 @@ def maximize_fidelity(
         check_budget(budget),
         names=names,
         criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        pair_weights=_pair_weights(pair_weights, len(matrix), names),
+        pair_weights=read_pair_weights(pair_weights, len(matrix), names),
         tol=check_positive("tol", tol),
         max_iter=check_count("max_iter", max_iter),
         callback=callback,
@@ -319,9 +319,9 @@ def frontier(
     >>> [round(float(v), 6) for v in curve.objective]
     [0.0, 0.000637, 0.64]
     """
-    matrix, names = _correlation(R)
+    matrix, names = named_correlation(R)
     if anchors is not None:
-        composites = _Composites(matrix, names, anchors)
+        composites = Composites(matrix, names, anchors)
         matrix, names = composites.R, composites.names
     floors = None
     if rho_min is not None:
@@ -336,97 +336,8 @@ def frontier(
         floors,
         names=names,
         criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        pair_weights=_pair_weights(pair_weights, len(matrix), names),
+        pair_weights=read_pair_weights(pair_weights, len(matrix), names),
         n_points=check_count("n_points", n_points, minimum=2),
         tol=check_positive("tol", tol),
         callback=callback,
     )
-
-
-class _Composites:
-    """Outputs anchored to composites ``Z b_j``: the same problem for their correlation matrix."""
-
-    def __init__(self, R: Array, names: tuple[str, ...], anchors: Any) -> None:
-        labels = list(getattr(anchors, "columns", ()))
-        if labels and hasattr(anchors, "index"):
-            anchors = (
-                anchors.reindex(names) if set(map(str, anchors.index)) == set(names) else anchors
-            )
-        self.B = check_anchors(anchors, len(R), names)
-        k = self.B.shape[1]
-        self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
-        covariance = self.B.T @ R @ self.B
-        self._unit = self.B / np.sqrt(np.diag(covariance))
-        try:
-            self.R = check_correlation(self._unit.T @ R @ self._unit, self.names)
-        except InvalidCorrelationError as reason:
-            raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
-
-    def map_back(self, result: Decorrelation) -> Decorrelation:
-        return replace(result, T=self._unit @ result.T, anchors=self.B)
-
-
-def _correlation(R: Any) -> tuple[Array, tuple[str, ...]]:
-    """Turn what the user gave into an array and names."""
-    columns = getattr(R, "columns", None)
-    if columns is None:
-        matrix = check_correlation(R)
-        return matrix, check_names(None, len(matrix))
-    labels = [str(name) for name in columns]
-    index = getattr(R, "index", None)
-    if index is not None and hasattr(index, "tolist"):
-        rows = [str(name) for name in index]
-        positions = [str(k) for k in range(len(rows))]
-        if rows not in (labels, positions):
-            raise InvalidCorrelationError(
-                "Rows and columns of R must have the same names in the same order; row names begin "
-                f"{rows[:4]}, column names {labels[:4]}. Try R = R.loc[R.columns]."
-            )
-    values = R.to_numpy()
-    matrix = check_correlation(values, labels if len(labels) == len(values) else None)
-    return matrix, check_names(labels, len(matrix))
-
-
-def _by_name(value: Any, names: tuple[str, ...], what: str) -> Any:
-    """Put a DataFrame with the variables' names into the order of ``names``; leave arrays alone."""
-    if not (hasattr(value, "columns") and hasattr(value, "index")):
-        return value
-    if set(map(str, value.columns)) != set(names) or set(map(str, value.index)) != set(names):
-        raise InvalidArgumentError(
-            f"{what} is a DataFrame, so its rows and columns must be named like the variables; "
-            f"wanted {list(names)[:6]}, got columns {list(map(str, value.columns))[:6]}."
-        )
-    named = value.set_axis(list(map(str, value.columns)), axis=1)
-    named = named.set_axis(list(map(str, value.index)), axis=0)
-    return named.loc[list(names), list(names)].to_numpy()
-
-
-def _pair_weights(pair_weights: Any, p: int, names: tuple[str, ...]) -> Array | None:
-    if pair_weights is None:
-        return None
-    return check_pair_weights(_by_name(pair_weights, names, "pair_weights"), p, names)
-
-
-def _floors(rho_min: Any, p: int, names: tuple[str, ...]) -> Array:
-    if hasattr(rho_min, "to_dict") and hasattr(rho_min, "index"):
-        rho_min = rho_min.to_dict()
-    return check_floors(rho_min, p, names)
-
-
-def _bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidArgumentError(
-            "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
-            f"coefficient of T; got {type(bounds).__name__}."
-        )
-    shape = (len(names), len(names))
-    out = []
-    for side, value in zip(("lower", "upper"), bounds, strict=True):
-        array = np.asarray(_by_name(value, names, f"bounds ({side})"), dtype=np.float64)
-        if array.shape not in ((), shape) or np.isnan(array).any():
-            raise InvalidArgumentError(
-                f"The {side} bounds must be one number or a {shape[0]} by {shape[1]} matrix "
-                f"without NaN (use infinity for no bound); got shape {array.shape}."
-            )
-        out.append(np.broadcast_to(array, shape).copy())
-    return out[0], out[1]

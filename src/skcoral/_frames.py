@@ -1,0 +1,114 @@
+"""Names and frames: what users hand over becomes plain arrays in one order, and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._validation import (
+    check_anchors,
+    check_correlation,
+    check_floors,
+    check_names,
+    check_pair_weights,
+)
+from skcoral.exceptions import InvalidAnchorError, InvalidArgumentError, InvalidCorrelationError
+from skcoral.results import Decorrelation
+
+Array = NDArray[np.float64]
+
+
+class Composites:
+    """Outputs anchored to composites ``Z b_j``: the same problem for their correlation matrix."""
+
+    def __init__(self, R: Array, names: tuple[str, ...], anchors: Any) -> None:
+        labels = list(getattr(anchors, "columns", ()))
+        if labels and hasattr(anchors, "index"):
+            anchors = (
+                anchors.reindex(names) if set(map(str, anchors.index)) == set(names) else anchors
+            )
+        self.B = check_anchors(anchors, len(R), names)
+        k = self.B.shape[1]
+        self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
+        covariance = self.B.T @ R @ self.B
+        self._unit = self.B / np.sqrt(np.diag(covariance))
+        try:
+            self.R = check_correlation(self._unit.T @ R @ self._unit, self.names)
+        except InvalidCorrelationError as reason:
+            raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
+
+    def map_back(self, result: Decorrelation) -> Decorrelation:
+        """Coefficients on the variables instead of on the composites."""
+        return replace(result, T=self._unit @ result.T, anchors=self.B)
+
+
+def named_correlation(R: Any) -> tuple[Array, tuple[str, ...]]:
+    """Turn what the user gave into an array and names."""
+    columns = getattr(R, "columns", None)
+    if columns is None:
+        matrix = check_correlation(R)
+        return matrix, check_names(None, len(matrix))
+    labels = [str(name) for name in columns]
+    index = getattr(R, "index", None)
+    if index is not None and hasattr(index, "tolist"):
+        rows = [str(name) for name in index]
+        positions = [str(k) for k in range(len(rows))]
+        if rows not in (labels, positions):
+            raise InvalidCorrelationError(
+                "Rows and columns of R must have the same names in the same order; row names begin "
+                f"{rows[:4]}, column names {labels[:4]}. Try R = R.loc[R.columns]."
+            )
+    values = R.to_numpy()
+    matrix = check_correlation(values, labels if len(labels) == len(values) else None)
+    return matrix, check_names(labels, len(matrix))
+
+
+def in_order(value: Any, names: tuple[str, ...], what: str) -> Any:
+    """Put a DataFrame with the variables' names into the order of ``names``; leave arrays alone."""
+    if not (hasattr(value, "columns") and hasattr(value, "index")):
+        return value
+    if set(map(str, value.columns)) != set(names) or set(map(str, value.index)) != set(names):
+        raise InvalidArgumentError(
+            f"{what} is a DataFrame, so its rows and columns must be named like the variables; "
+            f"wanted {list(names)[:6]}, got columns {list(map(str, value.columns))[:6]}."
+        )
+    named = value.set_axis(list(map(str, value.columns)), axis=1)
+    named = named.set_axis(list(map(str, value.index)), axis=0)
+    return named.loc[list(names), list(names)].to_numpy()
+
+
+def read_pair_weights(pair_weights: Any, p: int, names: tuple[str, ...]) -> Array | None:
+    """Pair weights by position or by name; None stays None."""
+    if pair_weights is None:
+        return None
+    return check_pair_weights(in_order(pair_weights, names, "pair_weights"), p, names)
+
+
+def read_floors(rho_min: Any, p: int, names: tuple[str, ...]) -> Array:
+    """Floors as a number, by position, or by name in a mapping or Series."""
+    if hasattr(rho_min, "to_dict") and hasattr(rho_min, "index"):
+        rho_min = rho_min.to_dict()
+    return check_floors(rho_min, p, names)
+
+
+def read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """Least and largest coefficients, by position or by name."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidArgumentError(
+            "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
+            f"coefficient of T; got {type(bounds).__name__}."
+        )
+    shape = (len(names), len(names))
+    out = []
+    for side, value in zip(("lower", "upper"), bounds, strict=True):
+        array = np.asarray(in_order(value, names, f"bounds ({side})"), dtype=np.float64)
+        if array.shape not in ((), shape) or np.isnan(array).any():
+            raise InvalidArgumentError(
+                f"The {side} bounds must be one number or a {shape[0]} by {shape[1]} matrix "
+                f"without NaN (use infinity for no bound); got shape {array.shape}."
+            )
+        out.append(np.broadcast_to(array, shape).copy())
+    return out[0], out[1]
