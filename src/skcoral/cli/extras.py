@@ -151,24 +151,16 @@ def app(*, host: str, port: int, browser: bool) -> int:
 
 def app_command(*, host: str, port: int, browser: bool) -> list[str]:
     """The command that serves the app: bound to ``host``, usage statistics off."""
-    from skcoral.app import SERVER_OPTIONS
+    from skcoral import app
 
-    spec = importlib.util.find_spec("skcoral.app")
-    folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else None
-    script = folder / "main.py" if folder is not None else None
-    if script is None or not script.is_file():
-        raise UsageError(
-            "the web app is not part of this installation.\n"
-            'Install it with: pip install "scikit-coral[app]"'
-        )
     return [
         sys.executable,
         "-m",
         "streamlit",
         "run",
-        str(script),
+        str(Path(app.__path__[0]) / "main.py"),
         f"--server.address={host}",
         f"--server.port={port}",
         f"--server.headless={'false' if browser else 'true'}",
-        *SERVER_OPTIONS,
+        *app.SERVER_OPTIONS,
     ]
