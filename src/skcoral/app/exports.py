@@ -177,8 +177,8 @@ def command(
         words += ["--exclude", name]
     if settings.shrinkage != "none":
         words += ["--shrinkage", settings.shrinkage]
-    for name, value in source.dialect.items():
-        words += [f"--{name}", "tab" if value == "\t" else value]
+    for option, mark in source.dialect.items():
+        words += [f"--{option}", "tab" if mark == "\t" else mark]
     if scale != "unit":
         words += ["--output-scale", scale]
     words += ["-o", f"decorrelated.{ending}", "--model", "model.json", "--report", "report.html"]

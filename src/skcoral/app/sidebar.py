@@ -90,15 +90,14 @@ def _upload() -> TableSource | None:
 def _dialect() -> dict[str, str]:
     """How a text file is written, where the visitor says that it is not the usual way."""
     with st.expander("Text files"):
-        chosen = {
-            name: st.selectbox(
+        chosen: dict[str, str] = {}
+        for name, choices in _DIALECT.items():
+            chosen[name] = st.selectbox(
                 name.capitalize(),
                 list(choices),
-                format_func=lambda value, choices=choices: choices[value],
+                format_func=choices.__getitem__,
                 key=f"dialect_{name}",
             )
-            for name, choices in _DIALECT.items()
-        }
     return {name: value for name, value in chosen.items() if value}
 
 

@@ -48,9 +48,7 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
         raise InvalidCorrelationError("There is no matrix yet: paste one, a row per line.")
     rows = [(i, _cells(line, _separator(text))) for i, line in lines]
     names: tuple[str, ...] | None = None
-    if any(_is_name(cell) for cell in rows[0][1][1:]) or (
-        len(rows) > 1 and not any(map(_is_number, rows[0][1]))
-    ):
+    if not any(map(_is_number, rows[0][1])):
         names = tuple(cell for cell in rows[0][1] if cell)
         rows = rows[1:]
     if rows and all(row and _is_name(row[0]) for _, row in rows):
@@ -73,7 +71,8 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
         wanted = k + 1 if triangle else p
         if len(row) != wanted:
             raise InvalidCorrelationError(
-                f"Line {line} has {len(row)} cells and {wanted} are wanted: the matrix has {p} rows."
+                f"Line {line} has {len(row)} cells, and the matrix has {p} rows: "
+                f"{wanted} cells are wanted."
             )
         values, wrong = to_numbers(row)
         if wrong.any() or np.isnan(values).any():

@@ -1,0 +1,201 @@
+"""What is taken away says the same as the screen."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import api
+from skcoral.app import exports, sources
+from skcoral.app.problem import arguments, pose, solve
+from skcoral.app.settings import Settings, mask_to_text
+from skcoral.io.models import load_model
+
+
+@pytest.fixture(scope="module")
+def mine():
+    """A file with text, a missing value, weights and a name that needs quoting."""
+    rng = np.random.default_rng(2)
+    table = rng.normal(size=(60, 1)) + rng.normal(size=(60, 4))
+    frame = pd.DataFrame(table, columns=["a", "it's; b", "c", "d"])
+    frame.insert(2, "who", [f"row {i}" for i in range(60)])
+    frame["w"] = np.arange(60) % 3
+    frame.loc[5, "c"] = np.nan
+    return frame
+
+
+@pytest.fixture
+def folder(mine, tmp_path, monkeypatch):
+    """A place where the uploaded file lies under its own name."""
+    monkeypatch.chdir(tmp_path)
+    mine.to_csv("my table.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def source(mine):
+    return sources.read_table(mine.to_csv(index=False).encode(), "my table.csv", key="k")
+
+
+MODES = [
+    Settings(source="upload", floor=0.9, without=("w",)),
+    Settings(source="upload", floor=0.9, weights="w", own=(("a", 0.99),)),
+    Settings(source="upload", mode="budget", budget=0.2, shrinkage="auto", without=("w", "d")),
+    Settings(source="upload", mode="worst", floor=0.95, shrinkage="0.1", without=("w",)),
+    Settings(source="upload", mode="support", floor=0.9, link=0.4, without=("w",)),
+    Settings(
+        source="upload",
+        mode="support",
+        floor=0.9,
+        without=("w",),
+        mask=mask_to_text(np.triu(np.ones((4, 4), dtype=bool))),
+    ),
+]
+
+
+def by_hand(mine, source, settings, scale="unit"):
+    """The decorrelated columns, from the definition."""
+    problem = pose(source, settings)
+    complete = mine.dropna(subset=list(problem.names))
+    X = complete[list(problem.names)].to_numpy()
+    w = complete["w"].to_numpy() if settings.weights else np.ones(len(X))
+    mean = (w[:, None] * X).sum(axis=0) / w.sum()
+    sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - 1))
+    out = (X - mean) / sd @ solve(problem, arguments(problem, settings)).T
+    return complete, out * sd + mean if scale == "original" else out
+
+
+@pytest.mark.parametrize("scale", ["unit", "original"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_decorrelated_table(mine, source, ending, scale):
+    settings = MODES[1]
+    problem = pose(source, settings)
+    data = exports.decorrelated(problem, arguments(problem, settings), ending=ending, scale=scale)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
+    found = read(io.BytesIO(data))
+    complete, expected = by_hand(mine, source, settings, scale)
+    assert list(found.columns) == list(mine.columns)
+    assert np.allclose(found[list(problem.names)].to_numpy(float), expected, atol=1e-9)
+    assert found["who"].tolist() == complete["who"].tolist()
+
+
+def test_model_and_report(source, tmp_path):
+    settings = MODES[0]
+    problem = pose(source, settings)
+    chosen = arguments(problem, settings)
+    path = tmp_path / "model.json"
+    path.write_bytes(exports.model(problem, chosen, scale="unit"))
+    result = solve(problem, chosen)
+    assert np.array_equal(load_model(path).T_, result.T)
+    html = exports.page(problem, chosen, scale="unit", command="coral fit x").decode()
+    assert f"{result.objective:.6g}" in html
+    assert "coral fit x" in html
+    assert "1 rows with missing values were left out" in html
+
+
+def test_transformation_file(source):
+    settings = MODES[0]
+    problem = pose(source, settings)
+    result = solve(problem, arguments(problem, settings))
+    found = pd.read_csv(io.BytesIO(exports.transformation(result, ending="csv")), index_col=0)
+    assert np.array_equal(found.to_numpy(), result.T)
+    assert list(found.index) == list(found.columns) == list(result.names)
+
+
+def run_code(code):
+    """Run a snippet and return what it left behind."""
+    left = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, "snippet", "exec"), left)
+    return left
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("settings", MODES)
+def test_snippet_repeats_the_numbers(folder, mine, source, settings):
+    problem = pose(source, settings)
+    left = run_code(exports.snippet(problem, settings))
+    _, expected = by_hand(mine, source, settings)
+    assert np.allclose(left["outputs"], expected, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        (lambda: sources.example("wine"), Settings(floor=0.9, without=("ash",))),
+        (lambda: sources.example("wdi"), Settings(source="wdi", mode="budget", budget=0.3)),
+        (lambda: sources.example("wdi"), Settings(source="wdi", floor=0.9, without=("fertility",))),
+        (lambda: sources.example("simulated", size=6), Settings(source="simulated", floor=0.99)),
+        (lambda: sources.pasted("1 .3\n.3 1"), Settings(source="paste", floor=0.99)),
+    ],
+)
+def test_snippet_of_examples(given, settings):
+    problem = pose(given(), settings)
+    left = run_code(exports.snippet(problem, settings))
+    result = left["result"] if "result" in left else left["model"].result_
+    expected = solve(problem, arguments(problem, settings))
+    assert result.objective == pytest.approx(expected.objective, abs=1e-9)
+    assert result.names == expected.names
+
+
+@pytest.mark.parametrize("settings", MODES)
+def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
+    from skcoral import cli
+
+    problem = pose(source, settings)
+    command = exports.command(problem, settings, ending="csv")
+    if settings.mask:
+        chosen = arguments(problem, settings)
+        (folder / exports.SUPPORT_FILE).write_bytes(exports.mask_file(problem, chosen["support"]))
+    status = cli.main([*shlex.split(command)[1:], "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert status in (0, 4)
+    expected = solve(problem, arguments(problem, settings))
+    assert told["objective"] == pytest.approx(expected.objective, abs=1e-7)
+    _, outputs = by_hand(mine, source, settings)
+    found = pd.read_csv("decorrelated.csv")[list(problem.names)].to_numpy()
+    assert np.allclose(found[: len(outputs)], outputs, atol=1e-6)
+    assert os.path.exists("report.html")
+
+
+def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys):
+    from skcoral import cli
+
+    monkeypatch.chdir(tmp_path)
+    problem = pose(sources.example("wine"), Settings())
+    for line in exports.command(problem, Settings(), ending="csv").splitlines():
+        assert cli.main([*shlex.split(line)[1:], "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+    assert told["objective"] == pytest.approx(0.02208413, abs=1e-7)
+
+
+def test_matrices_have_no_command():
+    assert (
+        exports.command(pose(sources.example("wdi"), Settings()), Settings(), ending="csv") is None
+    )
+
+
+def test_file_names_are_safe(mine):
+    data = mine.to_csv(index=False).encode()
+    odd = sources.read_table(data, "../../a b<c>.csv", key="k")
+    stem = exports.file_stem(pose(odd, Settings(without=("w",))))
+    assert re.fullmatch(r"[\w-]+", stem)
+
+
+def test_take_away_tab(open_app):
+    at = open_app(tab="Take away", floor="0.9")
+    python, command = (c.value for c in at.code)
+    assert "CORAL(rho_min=0.9)" in python
+    assert "--rho-min 0.9" in command
+    labels = [b.proto.label for b in at.get("download_button")]
+    assert labels == ["Decorrelated table", "Model (JSON)", "Report (HTML)", "Transformation T"]
+    only_matrix = open_app(tab="Take away", source="wdi", mode="support", floor="0.9")
+    labels = [b.proto.label for b in only_matrix.get("download_button")]
+    assert labels == ["Transformation T", "Support mask"]
+    assert api.decorrelate(np.eye(2), 0.5).objective == 0

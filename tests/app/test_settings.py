@@ -1,0 +1,88 @@
+"""Links: whatever is said in one is understood or told, and comes back the same."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skcoral.app.settings import (
+    MODES,
+    SOURCES,
+    Settings,
+    from_query,
+    mask_from_text,
+    mask_to_text,
+    to_query,
+)
+
+names = st.text(min_size=1, max_size=12)
+# Six digits travel in a link.
+number = st.integers(0, 1000).map(lambda k: k / 1000)
+
+
+@given(
+    st.builds(
+        Settings,
+        source=st.sampled_from(sorted(SOURCES)),
+        size=st.integers(3, 60),
+        mode=st.sampled_from(sorted(MODES)),
+        floor=number,
+        budget=number,
+        own=st.lists(st.tuples(names, number), max_size=3).map(tuple),
+        link=number,
+        without=st.lists(names, max_size=3).map(tuple),
+        weights=names,
+        shrinkage=st.sampled_from(["none", "auto", "0.25"]),
+    )
+)
+def test_a_link_says_what_the_view_looks_at(settings):
+    again, notes = from_query(to_query(settings))
+    assert notes == []
+    assert to_query(again) == to_query(settings)
+    for name in ("source", "mode", "without", "weights", "shrinkage"):
+        assert getattr(again, name) == getattr(settings, name)
+    if settings.mode == "budget":
+        assert again.budget == settings.budget
+    else:
+        assert again.floor == settings.floor
+        assert again.own == settings.own
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "source",
+                "mode",
+                "floor",
+                "budget",
+                "own",
+                "link",
+                "size",
+                "mask",
+                "without",
+                "weights",
+                "shrinkage",
+                "x",
+            ]
+        ),
+        st.lists(st.text(max_size=8), max_size=2),
+    )
+)
+def test_any_link_can_be_opened(query):
+    settings, _ = from_query(query)
+    assert settings.source in SOURCES
+    assert settings.mode in MODES
+    assert 0 <= settings.floor <= 1
+    assert 3 <= settings.size <= 60
+
+
+@pytest.mark.parametrize("p", [2, 3, 8, 13, 60])
+def test_masks_travel_as_text(p):
+    mask = np.random.default_rng(p).random((p, p)) < 0.4
+    np.fill_diagonal(mask, True)
+    text = mask_to_text(mask)
+    assert np.array_equal(mask_from_text(text, p), mask)
+    assert len(text) <= p * p / 6 + 3
+    assert mask_from_text(text, p + 3) is None
+    assert mask_from_text("no mask!", p) is None

@@ -1,0 +1,49 @@
+"""Pasted matrices, with and without names, whole and triangular."""
+
+import numpy as np
+import pytest
+
+from skcoral.exceptions import InvalidCorrelationError
+from skcoral.io.matrices import parse_matrix
+
+R = np.array([[1.0, 0.25, -0.5], [0.25, 1.0, 0.125], [-0.5, 0.125, 1.0]])
+BODY = [["1", "0.25", "-0.5"], [".25", "1", "1.25e-1"], ["-0.5", "0.125", "1"]]
+
+
+def joined(rows, mark):
+    return "\n".join(mark.join(row) for row in rows)
+
+
+@pytest.mark.parametrize("mark", ["\t", ";", ",", " ", "   "])
+def test_separators_and_names(mark):
+    head = [["a", "b", "c"]]
+    side = [[name, *row] for name, row in zip("abc", BODY, strict=True)]
+    matrix, names = parse_matrix(joined(BODY, mark))
+    assert np.array_equal(matrix, R)
+    assert names == ("x1", "x2", "x3")
+    for rows in (head + BODY, side, [["", "a", "b", "c"], *side], [["v", "a", "b", "c"], *side]):
+        matrix, names = parse_matrix(joined(rows, mark))
+        assert np.array_equal(matrix, R)
+        assert names == ("a", "b", "c")
+
+
+def test_lower_triangle_blank_lines_and_quotes():
+    matrix, names = parse_matrix('"a";1\n\n"b";0.25;1;\r\n"c";-0.5;0.125;1\n')
+    assert np.array_equal(matrix, R)
+    assert names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no matrix yet"),
+        ("1 2\n3", "Line 2 has 1 cells"),
+        ("1 x\nx 1", "not a number"),
+        ("a b\n1 0\n0 1\n0 0", "2 names and 3 rows"),
+        ("a b\nb 1 0\na 0 1", "names of rows and columns differ"),
+        ("1 NA\nNA 1", "'NA' is not a number"),
+    ],
+)
+def test_what_is_wrong_is_told(text, told):
+    with pytest.raises(InvalidCorrelationError, match=told):
+        parse_matrix(text)
