@@ -10,18 +10,28 @@ import numpy as np
 
 from skcoral.api import decorrelate, threshold
 from skcoral.paper.protocol import ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.protocol_support import protocol_support
 from skcoral.paper.study import Study
 
-#: System and floor (None: the threshold itself) of each problem that is compared.
-PROBLEMS = (
-    ("wine", 0.85),
-    ("wine", None),
-    ("wdi", 0.85),
-    ("wdi", None),
-    ("p18", 0.99),
-    ("p50", 0.99),
-    ("p50", None),
+#: System, problem and floor of everything that is compared.
+PROBLEMS: tuple[tuple[str, str, float], ...] = (
+    ("wine", "primal", 0.85),
+    ("wine", "threshold", 0.0),
+    ("wdi", "primal", 0.85),
+    ("wdi", "threshold", 0.0),
+    ("p18", "primal", 0.99),
+    ("p50", "primal", 0.99),
+    ("p50", "threshold", 0.0),
+    ("p18", "support", 0.0),
+    ("p18", "support", 0.3),
+    ("p18", "support", 0.5),
+    ("p18", "support", 0.85),
 )
+_WORDS = {
+    "primal": "D2 at ρ_min = {:g}",
+    "threshold": "threshold ρ★",
+    "support": "D2 at ρ_min = {:g}, restricted support",
+}
 
 
 @dataclass(frozen=True)
@@ -73,39 +83,50 @@ def compare_with_protocol(
 
 
 def _compare(study: Study, n_starts: int, random_state: int) -> Iterator[ProtocolComparison]:
-    for system, rho_min in PROBLEMS:
+    for system, problem, rho_min in PROBLEMS:
         R = study.matrix(system)
         start = perf_counter()
-        if rho_min is None:
+        if problem == "threshold":
             bound = threshold(R)
             ours, gap, T = bound.lower, bound.gap, bound.T
         else:
-            found = decorrelate(R, rho_min)
+            support = study.support(system) if problem == "support" else None
+            found = decorrelate(
+                R, rho_min, support=support, n_starts=n_starts, random_state=random_state
+            )
             ours, gap, T = found.objective, found.gap, found.T
         our_seconds = perf_counter() - start
-        settings = {"n_starts": n_starts, "random_state": random_state}
-        if rho_min is None:
-            run = protocol_threshold(R, **settings)
-        else:
-            run = protocol_primal(R, rho_min, **settings)
-        # R^{-1/2} has a positive determinant, so T and Q = R^{1/2}T lie on the same side.
-        other = (
-            np.mean(run.determinants != np.sign(np.linalg.det(T))) if rho_min is None else np.nan
-        )
+        run = _protocol(study, system, problem, rho_min, n_starts, random_state)
         yield ProtocolComparison(
             system=system,
-            problem="threshold ρ★" if rho_min is None else f"D2 at ρ_min = {rho_min:g}",
+            problem=_WORDS[problem].format(rho_min),
             n_starts=n_starts,
             best=run.best,
             ours=ours,
             gap=gap,
             share_worse=run.share_worse(ours),
-            share_other_component=float(other),
+            # R^{-1/2} has a positive determinant, so T and Q = R^{1/2}T lie on the same side.
+            share_other_component=float(np.mean(run.determinants != np.sign(np.linalg.det(T))))
+            if problem == "threshold"
+            else np.nan,
             typical_ratio=_typical_ratio(run, ours),
             worst_violation=float(run.violations[np.abs(run.values - run.best).argmin()]),
             seconds=run.seconds,
             our_seconds=our_seconds,
         )
+
+
+def _protocol(
+    study: Study, system: str, problem: str, rho_min: float, n_starts: int, random_state: int
+) -> ProtocolRun:
+    R = study.matrix(system)
+    if problem == "threshold":
+        return protocol_threshold(R, n_starts=n_starts, random_state=random_state)
+    if problem == "primal":
+        return protocol_primal(R, rho_min, n_starts=n_starts, random_state=random_state)
+    return protocol_support(
+        R, study.support(system), rho_min, n_starts=n_starts, random_state=random_state
+    )
 
 
 def _typical_ratio(run: ProtocolRun, ours: float) -> float:
