@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -25,11 +24,8 @@ CHROMIUM_FLAGS = [
 ]
 ARTIFACTS = Path(__file__).parents[1] / "artifacts"
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_windows() -> None:
-    """Figures made by tests never open a window."""
-    mpl.use("Agg")
+# Figures made by tests never open a window.
+os.environ["MPLBACKEND"] = "Agg"
 
 
 @pytest.fixture(scope="session")

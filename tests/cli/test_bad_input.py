@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
+import sys
 
 import pytest
 
@@ -171,3 +173,23 @@ def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):
     assert status == 0
     assert "\x1b" not in out
     assert "[bold]b[/bold]" in out
+
+
+def test_a_fault_of_our_own_is_two_lines_as_well(tmp_path):
+    script = (
+        "import sys, skcoral.cli.inspecting as i\n"
+        "def fail(*a, **k): raise TypeError('some\\nfault')\n"
+        "i.inspect = fail\n"
+        "from skcoral.cli import main; sys.exit(main(['inspect', 'x.csv']))"
+    )
+    plain = {k: v for k, v in os.environ.items() if k != "CORAL_DEBUG"}
+    for env, lines in ((plain, 2), ({**plain, "CORAL_DEBUG": "1"}, None)):
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=env
+        )
+        assert done.returncode == 1
+        assert ("Traceback" in done.stderr) == (lines is None)
+        if lines is not None:
+            assert len(done.stderr.splitlines()) == lines
+            assert "TypeError: some fault" in done.stderr
+            assert "CORAL_DEBUG=1" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -234,6 +235,21 @@ def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):
     assert status == 4
     assert (tmp_path / "out.csv").exists()
     assert "no transformation allowed here can have less than" in " ".join(out.split())
+
+
+def test_an_answer_that_fails_its_check_is_not_written(main, iris_csv, tmp_path, monkeypatch):
+    from skcoral import certificates
+
+    real = certificates.check
+
+    def doubt(result, R):
+        return replace(real(result, R), passed=False, problems=("made to fail",))
+
+    monkeypatch.setattr(certificates, "check", doubt)
+    status, _, err = main("fit", iris_csv, "-o", tmp_path / "out.csv")
+    assert status == 4
+    assert "made to fail" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):

@@ -358,12 +358,13 @@ def web_app(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
+    json: Json = False,
 ) -> Work:
     """Start the web app on this machine."""
 
     def work() -> int:
         from skcoral.cli import extras
 
-        return extras.app(host=host, port=port, browser=browser)
+        return extras.app(host=host, port=port, browser=browser, as_json=json)
 
     return work

@@ -13,6 +13,7 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.correlation import estimate
 from skcoral.io.writing import Outputs, output_format, table_writer
 from skcoral.report.words import CRITERIA
+from skcoral.results import Frontier
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -88,7 +89,7 @@ def frontier(
     return OK if certified else NOT_CERTIFIED
 
 
-def _tell(curve, criterion: str, certified: bool) -> None:  # type: ignore[no-untyped-def]
+def _tell(curve: Frontier, criterion: str, certified: bool) -> None:
     state = "all points certified" if certified else "NOT all points certified"
     console.say(
         console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),

@@ -136,7 +136,7 @@ def _ours(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-def app(*, host: str, port: int, browser: bool) -> int:
+def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
     """Start the web app in this process's place, on this machine only unless told otherwise."""
     if importlib.util.find_spec("streamlit") is None:
         raise UsageError(
@@ -144,8 +144,12 @@ def app(*, host: str, port: int, browser: bool) -> int:
             'Install it with: pip install "scikit-coral[app]"'
         )
     command = app_command(host=host, port=port, browser=browser)
+    address = f"http://{host}:{port}"
+    if as_json:
+        console.machine({"address": address, "process": os.getpid()})
+    else:
+        console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()
-    sys.stderr.write(f"coral app on http://{host}:{port} (stop with Ctrl-C)\n")
     os.execv(command[0], command)
 
 

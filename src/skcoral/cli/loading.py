@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skcoral.cli import console
@@ -48,7 +48,7 @@ class Loaded:
         """The columns that are not variables."""
         return tuple(name for name in self.table.names if name not in set(self.names))
 
-    def rows(self, on_batch: Callable[[Batch], None] | None = None):  # type: ignore[no-untyped-def]
+    def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
         """Complete rows of the variables, batch by batch."""
         return complete_rows(self.table, self.names, weights=self.weights, on_batch=on_batch)
 
@@ -74,7 +74,7 @@ def open_file(options: TableOptions) -> Table:
     )
 
 
-def load(options: TableOptions, *, keep_constant: bool = True) -> Loaded:
+def load(options: TableOptions) -> Loaded:
     """Open a table, look at its columns and choose the variables."""
     table = open_file(options)
     with console.progress(f"Looking at {table.label}") as tell:
@@ -105,7 +105,6 @@ def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
     moments = Moments(loaded.names)
     dropped: list[int] = []
     with console.progress(f"Reading {loaded.table.label}") as tell:
-        part: Complete
         for part in loaded.rows(lambda batch: tell(batch.fraction)):
             if len(part.values):
                 moments.update(part.values, sample_weight=part.weights)
