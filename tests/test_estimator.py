@@ -367,6 +367,15 @@ def test_too_few_rows_so_far(wine):
     assert coral.transform(wine).shape == wine.shape
 
 
+def test_a_refused_first_batch_leaves_nothing_fitted(wine):
+    coral = CORAL()
+    with pytest.raises(InvalidTableError, match="sample_weight"):
+        coral.partial_fit(wine, sample_weight=[1.0])
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        coral.transform(wine)
+    assert coral.partial_fit(wine).n_samples_seen_ == 178
+
+
 def test_iterator_of_batches(wine):
     coral = CORAL().fit(wine.iloc[i : i + 50] for i in range(0, 178, 50))
     np.testing.assert_allclose(coral.T_, CORAL().fit(wine).T_, atol=1e-10)

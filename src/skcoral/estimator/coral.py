@@ -105,7 +105,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     fidelity_ : ndarray of shape (k,)
         Correlation of each output with its source, for ``correlation_``.
     threshold_ : Threshold
-        The largest common fidelity that exact decorrelation allows, between two bounds.
+        The largest common fidelity that exact decorrelation of the columns allows, between two
+        bounds.
     prices_ : ndarray of shape (k,)
         What one more unit of floor costs, in units of the residual.
     result_ : Decorrelation
@@ -244,10 +245,9 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_settings(self)
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
-        if first:
-            self.moments_ = Moments(column_names(self))
-        self.moments_.update(rows, sample_weight=as_weights(sample_weight))
-        self.n_samples_seen_ = self.moments_.n_rows
+        moments = Moments(column_names(self)) if first else self.moments_
+        self.moments_ = moments.update(rows, sample_weight=as_weights(sample_weight))
+        self.n_samples_seen_ = moments.n_rows
         for name in _SOLVED:
             self.__dict__.pop(name, None)
         return self
