@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io.cells import to_numbers
 from skcoral.io.tables import (
     choose_columns,
     complete_rows,
     open_table,
     profile,
-    to_numbers,
 )
 
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
@@ -149,6 +149,12 @@ def test_what_is_not_a_number(cell):
     values, wrong = to_numbers(["1", cell])
     assert list(wrong) == [False, True]
     assert np.isnan(values[1])
+
+
+def test_a_point_beside_decimal_commas_is_not_guessed():
+    values, wrong = to_numbers(["1,5", "1.500", "1.234,5"], ",")
+    assert values[0] == 1.5
+    assert list(wrong) == [False, True, True]
 
 
 @pytest.mark.parametrize("cell", ["", " ", "NA", "n/a", "NaN", "null", "None", "#N/A", "?", None])

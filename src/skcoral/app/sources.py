@@ -11,6 +11,7 @@ import numpy as np
 
 from skcoral import datasets
 from skcoral.exceptions import InvalidTableError
+from skcoral.io.cells import to_numbers
 from skcoral.io.matrices import parse_matrix
 from skcoral.io.tables import (
     ColumnProfile,
@@ -18,7 +19,6 @@ from skcoral.io.tables import (
     TableProfile,
     open_table,
     profile,
-    to_numbers,
 )
 from skcoral.results import Array, read_only
 

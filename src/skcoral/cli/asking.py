@@ -9,7 +9,8 @@ import numpy as np
 
 from skcoral.cli.loading import Loaded, gather
 from skcoral.cli.running import UsageError
-from skcoral.io.tables import open_table, plain_cells, profile
+from skcoral.io.cells import plain_cells
+from skcoral.io.tables import open_table, profile
 
 
 def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:

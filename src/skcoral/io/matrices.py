@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidCorrelationError
-from skcoral.io.tables import to_numbers
+from skcoral.io.cells import to_numbers
 
 Array = NDArray[np.float64]
 

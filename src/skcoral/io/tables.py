@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io.cells import plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +27,6 @@ Array = NDArray[np.float64]
 Format = Literal["csv", "tsv", "parquet", "excel"]
 Kind = Literal["number", "text", "mixed", "empty"]
 
-#: Cells that stand for "no value", whatever their case and the blanks around them.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
 BATCH_ROWS = 20_000
 
 
@@ -244,7 +243,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
             good[j] += len(values) - n_wrong - n_missing
             if n_wrong and first_bad[j] is None:
                 i = int(np.argmax(wrong))
-                first_bad[j] = (batch.rows[i], _shortened(_cell(cells, i)))
+                first_bad[j] = (batch.rows[i], shown(cells, i))
             if first_infinite[j] is None and (infinite := np.isinf(values)).any():
                 first_infinite[j] = batch.rows[int(np.argmax(infinite))]
         if on_batch is not None:
@@ -292,7 +291,7 @@ def choose_columns(
             raise InvalidTableError(
                 f"{table.label}: {table.unit} {row}, column {name!r}: {cell!r} is not a number "
                 f"({column.n_bad} such {'cell' if column.n_bad == 1 else 'cells'})."
-                f"\n{_remedy(cell)}"
+                f"\n{remedy(cell)}"
             )
         elif columns:
             raise InvalidTableError(
@@ -345,78 +344,17 @@ def complete_rows(
             on_batch(batch)
 
 
-def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]]:
-    """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
-
-    Examples
-    --------
-    >>> values, wrong = to_numbers(["1.5", "NA", "abc"])
-    >>> values, wrong
-    (array([1.5, nan, nan]), array([False, False, True]))
-    """
-    if hasattr(cells, "type"):
-        from skcoral.io import _typed
-
-        return _typed.arrow_numbers(cells)
-    if decimal == ".":
-        try:
-            values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except (TypeError, ValueError):
-            pass
-        else:
-            if not _odd_spellings(cells):
-                return values, np.zeros(len(cells), dtype=bool)
-    values = np.full(len(cells), np.nan)
-    wrong = np.zeros(len(cells), dtype=bool)
-    for i, cell in enumerate(cells):
-        if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING):
-            continue
-        number = _number(cell, decimal)
-        if number is None:
-            wrong[i] = True
-        else:
-            values[i] = number
-    return values, wrong
-
-
-def plain_cells(cells: Any) -> list[Any]:
-    """The cells as a list of Python objects."""
-    return cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells)
-
-
 def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
     values, wrong = to_numbers(batch.columns[j], table.decimal)
     unusable = wrong | np.isinf(values)
     if unusable.any():
         i = int(np.argmax(unusable))
-        cell = _shortened(_cell(batch.columns[j], i))
+        cell = shown(batch.columns[j], i)
         raise InvalidTableError(
             f"{table.label}: {table.unit} {batch.rows[i]}, column {name!r}: {cell!r} is not a "
-            f"finite number.\n{_remedy(cell)}"
+            f"finite number.\n{remedy(cell)}"
         )
     return values
-
-
-def _number(cell: Any, decimal: str) -> float | None:
-    """One cell as a float; None where it is not a number in the ordinary spelling."""
-    if isinstance(cell, bool):
-        return None
-    if isinstance(cell, str):
-        if "_" in cell or (decimal != "." and "." in cell and decimal in cell):
-            return None
-        cell = cell.replace(decimal, ".") if decimal != "." else cell
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
-
-
-def _odd_spellings(cells: Sequence[Any]) -> bool:
-    """Whether float() took what no table means as a number: True, or 1_000."""
-    kinds = set(map(type, cells))
-    if kinds == {str}:
-        return "_" in "".join(cells)
-    return bool in kinds or any(isinstance(cell, str) and "_" in cell for cell in cells)
 
 
 def _kind(good: int, bad: int) -> Kind:
@@ -425,24 +363,6 @@ def _kind(good: int, bad: int) -> Kind:
     if bad == 0:
         return "number"
     return "mixed" if good > bad else "text"
-
-
-def _remedy(cell: str) -> str:
-    if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
-        return (
-            "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "
-            "if it groups thousands, remove it."
-        )
-    return "Correct the cell, clear it (the row is then left out), or exclude the column."
-
-
-def _cell(cells: Any, i: int) -> str:
-    cell = cells[i].as_py() if hasattr(cells[i], "as_py") else cells[i]
-    return str(cell)
-
-
-def _shortened(text: str, limit: int = 40) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _listed(names: Sequence[str], limit: int = 8) -> str:

@@ -19,7 +19,8 @@ import numpy as np
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io._sources import format_of_name
-from skcoral.io.tables import Format, plain_cells
+from skcoral.io.cells import plain_cells
+from skcoral.io.tables import Format
 
 _EXCEL_ROWS = 1_048_576
 

@@ -1,0 +1,97 @@
+"""Single cells: what is a number, what is missing, and what to say about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Cells that stand for "no value", whatever their case and the blanks around them.
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
+_LONGEST = 40
+
+
+def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]]:
+    """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
+
+    Examples
+    --------
+    >>> values, wrong = to_numbers(["1.5", "NA", "abc"])
+    >>> values, wrong
+    (array([1.5, nan, nan]), array([False, False, True]))
+    """
+    if hasattr(cells, "type"):
+        from skcoral.io import _typed
+
+        return _typed.arrow_numbers(cells)
+    if decimal == ".":
+        try:
+            values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        except (TypeError, ValueError):
+            pass
+        else:
+            if not _odd_spellings(cells):
+                return values, np.zeros(len(cells), dtype=bool)
+    values = np.full(len(cells), np.nan)
+    wrong = np.zeros(len(cells), dtype=bool)
+    for i, cell in enumerate(cells):
+        if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING):
+            continue
+        number = _one_number(cell, decimal)
+        if number is None:
+            wrong[i] = True
+        else:
+            values[i] = number
+    return values, wrong
+
+
+def plain_cells(cells: Any) -> list[Any]:
+    """The cells as a list of Python objects."""
+    return cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells)
+
+
+def shown(cells: Any, i: int) -> str:
+    """One cell as text for a message."""
+    cell = cells[i].as_py() if hasattr(cells[i], "as_py") else cells[i]
+    text = str(cell)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def remedy(cell: str) -> str:
+    """What to do about a cell that should be a number and is not."""
+    if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
+        return (
+            "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "
+            "if it groups thousands, remove it."
+        )
+    return "Correct the cell, clear it (the row is then left out), or exclude the column."
+
+
+def _one_number(cell: Any, decimal: str) -> float | None:
+    """One cell as a float; None where it is not a number in the ordinary spelling."""
+    if isinstance(cell, bool):
+        return None
+    if isinstance(cell, str):
+        if "_" in cell:
+            return None
+        if decimal != ".":
+            # A point would group thousands here or be a decimal point: better ask than guess.
+            if "." in cell:
+                return None
+            cell = cell.replace(decimal, ".")
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def _odd_spellings(cells: Sequence[Any]) -> bool:
+    """Whether float() took what no table means as a number: True, or 1_000."""
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        return "_" in "".join(cells)
+    return bool in kinds or any(isinstance(cell, str) and "_" in cell for cell in cells)
