@@ -6,6 +6,7 @@ unit variance, ``t_jᵀRt_j = 1``; the outputs then have the correlation matrix 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,19 @@ def absolute_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     return 0.5 * float((_weights(pair_weights, E) * np.abs(E)).sum())
 
 
+def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> float:
+    """Residual correlation by the name of the criterion: "squared", "worst" or "absolute".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measures import residual_by
+    >>> residual_by("worst", [[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
+    0.6
+    """
+    return _BY_CRITERION[criterion](R, T, pair_weights=pair_weights)
+
+
 def mean_residual(R: Any, T: Any) -> float:
     """Mean absolute residual correlation over the pairs; a single output has none: 0.
 
@@ -174,6 +188,13 @@ def condition_number(R: Any) -> float:
     eigenvalues = np.linalg.eigvalsh(np.asarray(R, dtype=np.float64))
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     return largest / smallest if smallest > 0.0 else float("inf")
+
+
+_BY_CRITERION: dict[str, Callable[..., float]] = {
+    "squared": squared_residual,
+    "worst": worst_residual,
+    "absolute": absolute_residual,
+}
 
 
 def _pair(R: Any, T: Any) -> tuple[Array, Array]:

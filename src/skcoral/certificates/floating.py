@@ -13,7 +13,6 @@ None of them needs a square root of ``R``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +24,7 @@ from skcoral._validation import check_correlation
 from skcoral.exact.minmax import fidelity_allowance
 from skcoral.exact.weighted import trace_bound_at
 from skcoral.exceptions import CertificateError
-from skcoral.measures import (
-    absolute_residual,
-    fidelity,
-    residual,
-    squared_residual,
-    worst_residual,
-)
+from skcoral.measures import fidelity, residual, residual_by
 from skcoral.results import Certificate, Decorrelation, Threshold
 from skcoral.support import certified_bound
 from skcoral.tradeoff import dual_bound
@@ -42,12 +35,6 @@ UNIT_VARIANCE_TOL = 1e-10
 FLOOR_TOL = 1e-9
 EXACT_TOL = 1e-8
 OPTIMAL_GAP = 1e-7
-
-RESIDUALS: dict[str, Callable[..., float]] = {
-    "squared": squared_residual,
-    "worst": worst_residual,
-    "absolute": absolute_residual,
-}
 
 
 @dataclass(frozen=True)
@@ -195,7 +182,7 @@ def _check_decorrelation(result: Decorrelation, R: Array) -> Check:
         "the reported fidelities are not those of T",
         problems,
     )
-    upper = RESIDUALS[result.criterion](G, np.eye(len(G)), pair_weights=result.pair_weights)
+    upper = residual_by(result.criterion, G, np.eye(len(G)), pair_weights=result.pair_weights)
     close = 1e-9 * max(1.0, upper)
     _expect(
         abs(upper - result.objective) <= close,

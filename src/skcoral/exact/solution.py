@@ -14,7 +14,7 @@ from skcoral.exact.maxmean import best_exact
 from skcoral.exact.minmax import ExactThreshold, exact_threshold
 from skcoral.exact.weighted import WeightedRoot
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.measures import absolute_residual, squared_residual, worst_residual
+from skcoral.measures import residual_by
 from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
 
 Array = NDArray[np.float64]
@@ -23,12 +23,6 @@ Callback = Callable[[int, float, float], object]
 FLOOR_TOL = 1e-10  # a floor counts as met if it is missed by no more than this
 EDGE = 1e-8  # floors that can all be raised by this fraction at most are at the edge
 EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
-
-_RESIDUAL = {
-    "squared": squared_residual,
-    "worst": worst_residual,
-    "absolute": absolute_residual,
-}
 
 
 def solve_threshold(
@@ -160,7 +154,7 @@ def _result(
         fidelity=np.einsum("ij,ij->j", R, T),
         rho_min=floors,
         criterion=criterion,
-        objective=_RESIDUAL[criterion](G, np.eye(len(R)), pair_weights=pair_weights),
+        objective=residual_by(criterion, G, np.eye(len(R)), pair_weights=pair_weights),
         lower_bound=0.0,
         prices=np.zeros(len(R)),
         weights=weights,
