@@ -195,12 +195,7 @@ class FrontierDisplay:
 
 def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
     """ZCA-cor, PCA and doing nothing as (weakest fidelity, residual)."""
-    measure = {
-        "squared": measures.squared_residual,
-        "worst": measures.worst_residual,
-        "absolute": measures.absolute_residual,
-    }[criterion]
     p = len(np.asarray(R))
     points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
-    points["identity"] = (1.0, measure(R, np.eye(p)))
+    points["identity"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
     return points
