@@ -21,12 +21,15 @@ from numpy.typing import NDArray
 
 from skcoral.results import Criterion
 from skcoral.tradeoff.dual import DualPoint, dual_point, inverse
+from skcoral.tradeoff.iterative import IterativeSystem
 from skcoral.tradeoff.linear import NewtonSystem
 from skcoral.tradeoff.pairs import Box, PairModel, Quadratic, Simplex, longest_step
 
 Array = NDArray[np.float64]
 
 _STALL = 1e-7  # shortest useful step
+_DENSE = 24  # largest system whose Newton equations are formed
+_DENSE_SCALAR = 90  # the same for the worst pair, whose equations are hard to iterate on
 _FIXED = 1e7  # the multiplier of a floor of one
 
 
@@ -174,7 +177,9 @@ def _step(
     missing = np.where(free, problem.floors + 0.5 * tau / lam - point.fidelity, 0.0)
     barrier = np.where(free, 0.5 * z / lam, np.inf)
     try:
-        system = NewtonSystem(problem.R, point, barrier, tau, response.stiffness)
+        dense = len(lam) <= (_DENSE_SCALAR if response.lever is not None else _DENSE)
+        make = NewtonSystem if dense else IterativeSystem
+        system = make(problem.R, point, barrier, tau, response.stiffness)
         shift = problem.matrix(response.shift)
         right = problem.stationarity(state, tau) - shift
         V, scalar = system.solve(right, missing, response)

@@ -54,11 +54,17 @@ class NewtonSystem:
         unit = np.where(self.pair, 1.0 / _SQRT2, 0.5)
         self.J = (point.C[:, i] * B[:, j] + point.C[:, j] * B[:, i]) * unit
         self.J[held] = 0.0
-        A = G[i][:, i] * B[j][:, j]
-        A += G[j][:, j] * B[i][:, i]
-        cross = G[i][:, j] * B[j][:, i]
-        A += cross
-        A += cross.T
+        A = np.empty((len(unit), len(unit)))
+        Gi, Gj, Bi, Bj = (np.ascontiguousarray(M[:, at]) for M in (G, B) for at in (i, j))
+        start = 0
+        for k in range(p):
+            # Row (k, l) for all l ≥ k at once: G_ki B_lj + G_kj B_li + G_li B_kj + G_lj B_ki.
+            block = A[start : start + p - k]
+            np.multiply(Bj[k:], Gi[k], out=block)
+            block += Bi[k:] * Gj[k]
+            block += Gi[k:] * Bj[k]
+            block += Gj[k:] * Bi[k]
+            start += p - k
         A *= 2.0 * unit
         A *= unit[:, None]
         half = sla.solve_triangular(
