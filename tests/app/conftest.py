@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -69,3 +76,60 @@ def slider() -> Callable[[AppTest, str], Any]:
         return next(s for s in at.slider if s.label.startswith(beginning))
 
     return found
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running ``coral app``: where it listens, what it is, and where it could leave files."""
+
+    port: int
+    pid: int
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def cpu_seconds(self) -> float:
+        """Processor time that the server has used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[Server]:
+    """The app as people start it, in an empty folder and with an empty home."""
+    folder = tmp_path_factory.mktemp("served")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = Path(sys.executable).with_name("coral")
+    homes = dict.fromkeys(("HOME", "TMPDIR"), str(folder))
+    log = tmp_path_factory.mktemp("log") / "server.txt"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [str(command), "app", "--port", str(port), "--no-browser"],
+            cwd=folder,
+            env={**os.environ, **homes, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            _wait_for(process, port, log)
+            yield Server(port, process.pid, folder)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server stopped: {log.read_text()}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise TimeoutError(f"no server after 90 s: {log.read_text()}")

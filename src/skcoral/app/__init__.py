@@ -5,6 +5,7 @@ SERVER_OPTIONS = (
     "--browser.gatherUsageStats=false",
     "--client.showErrorDetails=none",
     "--client.toolbarMode=viewer",
+    "--runner.postScriptGC=false",  # as long as everything else together, at every move
     "--server.fileWatcherType=none",
     "--server.maxUploadSize=25",
     "--theme.light.primaryColor=#1c74a8",
