@@ -25,12 +25,6 @@ from skcoral.estimator.settings import check_settings, learns_in_batches, requir
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 
-_RESIDUAL = {
-    "squared": measures.squared_residual,
-    "worst": measures.worst_residual,
-    "absolute": measures.absolute_residual,
-}
-
 # Present after ``fit``; after ``partial_fit`` they are computed when first asked for, so that a
 # stream of many small batches costs one solve and not one per batch.
 _SOLVED = (
@@ -357,7 +351,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         moments.update(outputs, sample_weight=as_weights(sample_weight))
         G = sample_correlation(moments)
         weights = self.result_.pair_weights
-        return -_RESIDUAL[self.criterion](G, np.eye(len(G)), pair_weights=weights)
+        return -measures.residual_by(self.criterion, G, np.eye(len(G)), pair_weights=weights)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the outputs: those of the columns, or of the composites when anchored.
