@@ -99,6 +99,7 @@ def solve_interior(
     kappa: float,
     goal: float,
     max_iter: int,
+    diagonal_start: bool = False,
     report: Callable[[DualPoint], object] | None = None,
 ) -> InteriorSolution:
     """Solve for positive floors; ``goal`` is the complementarity at which to stop.
@@ -106,7 +107,7 @@ def solve_interior(
     ``omega`` (largest weight one) may contain zeros; the tie-break ``κ`` then decides those pairs.
     """
     problem = _Problem(R, floors)
-    state = _start(problem, omega, criterion, kappa)
+    state = _start(problem, omega, criterion, kappa, diagonal_start)
     centring = 0.3
     steps = 0
     mu = problem.mean_product(state)
@@ -129,7 +130,9 @@ def solve_interior(
     return InteriorSolution(state.point, state.z, mu, steps)
 
 
-def _start(problem: _Problem, omega: Array, criterion: Criterion, kappa: float) -> _State:
+def _start(
+    problem: _Problem, omega: Array, criterion: Criterion, kappa: float, diagonal: bool
+) -> _State:
     """Well inside: ``H = s R^{1/2}``, for which G = I, with s small enough for the criterion.
 
     Where pairs are settled by the tie-break only, H starts diagonal: κ leaves it no room there.
@@ -142,14 +145,15 @@ def _start(problem: _Problem, omega: Array, criterion: Criterion, kappa: float) 
     if criterion == "worst":
         even = np.where(live, 0.25 * weights / max(int(live.sum()), 1), 0.0)
         model = Simplex(weights, even, even.copy(), np.zeros(len(weights)), 1.0, kappa)
-        return _State(_definite(problem, np.eye(p) / p**2), slack, model)
+        size = 1.0 / p if diagonal else 1.0 / p**2
+        return _State(_definite(problem, size * np.eye(p)), slack, model)
     if criterion == "absolute":
         tenth = np.where(live, 0.1, 0.0)
         model = Box(0.5 * weights, tenth, tenth.copy(), kappa)
     else:
         model = Quadratic(weights + kappa, np.zeros(len(weights)))
-    if not live.all():
-        return _State(_definite(problem, 0.25 * np.eye(p)), slack, model)
+    if diagonal or not live.all():
+        return _State(_definite(problem, (1.0 if diagonal else 0.25) * np.eye(p)), slack, model)
     w, V = np.linalg.eigh(problem.R)
     root = (V * np.sqrt(np.maximum(w, 0.0))) @ V.T
     ratio = np.abs(root[problem.pairs]) / weights

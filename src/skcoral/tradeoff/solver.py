@@ -24,7 +24,6 @@ Callback = Callable[[int, float, float], object]
 
 _LIFT = 1e9  # how far the multipliers of such floors are taken towards infinity
 _TIE_BREAK = 2e-8  # about the most that the tie-break may add to the gap
-_DENSE = 80  # largest system that the interior-point method is asked to rescue
 _MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
 
 
@@ -140,21 +139,29 @@ def solve_floors(
     active = np.flatnonzero(floors > 0)
     block = np.ix_(active, active)
     report = _reporter(R[block], floors[active], criterion, omega[block], top, callback)
-    mild = is_mild(omega[block]) and bool(np.all(floors < 1.0))
+
+    def finish(candidate: Candidate) -> Solved:
+        return _finish(R, floors, candidate, criterion, omega, top)
+
     if np.all(floors[active] >= 1.0):
-        candidate = _at_sources(R, floors, criterion, omega)
-    elif criterion == "squared" and mild:
-        candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
-        smooth = _finish(R, floors, candidate, criterion, omega, top)
-        if smooth.certified or len(active) > _DENSE or candidate.n_iter >= max_iter:
-            return smooth
-        candidate = _interior(R, floors, omega, criterion, tol, max_iter, report)
-        return min(
-            smooth, _finish(R, floors, candidate, criterion, omega, top), key=lambda s: s.gap
-        )
-    else:
-        candidate = _interior(R, floors, omega, criterion, tol, max_iter, report)
-    return _finish(R, floors, candidate, criterion, omega, top)
+        return finish(_at_sources(R, floors, criterion, omega))
+    smooth = criterion == "squared" and is_mild(omega[block]) and bool(np.all(floors < 1.0))
+    best: Solved | None = None
+    used = 0
+    for plan in ("smooth", "root", "diagonal") if smooth else ("root", "diagonal"):
+        if plan == "smooth":
+            candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
+        else:
+            steps, start = max_iter - used, plan
+            candidate = _interior(R, floors, omega, criterion, tol, steps, start, report)
+        used += candidate.n_iter
+        solved = finish(candidate)
+        best = solved if best is None or solved.gap < best.gap else best
+        if best.certified or used >= max_iter:
+            break
+    if best is None:
+        raise AssertionError("there is always a plan")
+    return replace(best, n_iter=used)
 
 
 def _smooth(
@@ -209,6 +216,7 @@ def _interior(
     criterion: Criterion,
     tol: float,
     max_iter: int,
+    start: str,
     report: Callable[[DualPoint], object] | None,
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
@@ -230,6 +238,7 @@ def _interior(
         kappa=kappa,
         goal=goal,
         max_iter=max_iter,
+        diagonal_start=start == "diagonal",
         report=report,
     )
     point = solution.point
