@@ -25,7 +25,7 @@ def long_csv(tmp_path_factory):
     rng = np.random.default_rng(0)
     block = rng.normal(size=(2000, 5)) + rng.normal(size=(2000, 1))
     lines = [",".join(map(repr, row)) for row in block.tolist()]
-    path.write_text("a,b,c,d,e\n" + ("\n".join(lines) + "\n") * 40)
+    path.write_text("a,b,c,d,e\n" + ("\n".join(lines) + "\n") * 25)
     return path
 
 
