@@ -95,7 +95,11 @@ def draw_interactive(geometry: Geometry) -> plotly.graph_objects.Figure:
     from plotly.subplots import make_subplots
 
     figure = make_subplots(
-        2, 2, specs=[[{"type": "scene"}] * 2] * 2, subplot_titles=panel_titles(geometry)
+        2,
+        2,
+        specs=[[{"type": "scene"}] * 2] * 2,
+        subplot_titles=panel_titles(geometry),
+        vertical_spacing=0.06,
     )
     for k, (surface, caps, rims, arrows) in enumerate(_panels(geometry)):
         where = {"row": k // 2 + 1, "col": k % 2 + 1}
