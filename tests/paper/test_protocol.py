@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from skcoral import decorrelate
 from skcoral.datasets import load_wine, make_system
 from skcoral.paper._trust_region import Manifold, minimise
 from skcoral.paper.protocol import VIOLATION, ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.protocol_support import protocol_support
 
 
 def point(manifold, rng, extra):
@@ -121,3 +123,19 @@ def test_run_without_a_feasible_end():
     run = ProtocolRun("primal", np.array([1.0]), np.array([0.1]), np.array([np.nan]), 0.0)
     assert np.isnan(run.best)
     assert run.share_worse(1.0) == 1.0
+
+
+def test_support_protocol_without_restriction_meets_the_certified_optimum():
+    R = make_system(6)
+    certified = decorrelate(R, 0.99)
+    run = protocol_support(R, np.ones((6, 6), dtype=bool), 0.99, n_starts=3)
+    assert run.best == pytest.approx(certified.objective, abs=1e-5)
+    assert run.best >= certified.lower_bound - 1e-5
+
+
+def test_support_protocol_keeps_the_support():
+    R = make_system(6)
+    run = protocol_support(R, np.eye(6, dtype=bool), 0.5, n_starts=2)
+    untouched = np.sum(np.triu(R, 1) ** 2)
+    assert run.values == pytest.approx([untouched] * 2, rel=1e-12)
+    assert run.violations.max() < 1e-12
