@@ -121,7 +121,7 @@ def _from_norm(value: float, criterion: Criterion, norm: Norm, p: int) -> float:
     if norm == "nuclear" or criterion == "squared":
         return value
     if criterion == "worst":
-        return float(np.sqrt(value / (p * (p - 1) / 2)))
+        return float(np.sqrt(value / max(p * (p - 1) / 2, 1.0)))
     return float(np.sqrt(value))
 
 

@@ -23,14 +23,18 @@ from typing import Literal
 import numpy as np
 import scipy.linalg as sla
 
+from skcoral._linalg import conjugate_gradient
 from skcoral.results import Array
 from skcoral.support.geometry import Caps
 
 Norm = Literal["frobenius", "nuclear"]
+# Blocks that couple θ and η to M, and the same with θ and η eliminated.
+_Crosses = tuple[tuple[Array, Array], ...]
 
 _SHRINK = 0.1
 _CENTERED = 0.5
-_DENSE_LIMIT = 45
+# Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
+DENSE_LIMIT = 60
 
 
 @dataclass(frozen=True)
@@ -226,21 +230,18 @@ class _Barrier:
         rhs_eta = (a * gradient_eta - b * gradient_theta) / determinant
         rhs = gradient_M - np.einsum("kab,k->ab", cross_theta, rhs_theta)
         rhs -= np.einsum("kab,k->ab", cross_eta, rhs_eta)
-        dM = self._solve(factors, cross_theta, cross_eta, solved_theta, solved_eta, rhs)
+        crosses = ((cross_theta, solved_theta), (cross_eta, solved_eta))
+        if p <= DENSE_LIMIT:
+            dM = self._solve(factors, crosses, rhs)
+        else:
+            dM = self._iterate(factors, np.sqrt(tau) * lifted, crosses, rhs)
         d_theta = rhs_theta - np.einsum("kab,ab->k", solved_theta, dM)
         d_eta = (rhs_eta - np.einsum("kab,ab->k", solved_eta, dM)) * self.floored
         decrement = np.sum(gradient_M * dM) + gradient_theta @ d_theta + gradient_eta @ d_eta
         return (dM, d_theta, d_eta), float(np.sqrt(max(decrement, 0.0) / tau))
 
-    def _solve(
-        self,
-        factors: Array,
-        cross_theta: Array,
-        cross_eta: Array,
-        solved_theta: Array,
-        solved_eta: Array,
-        rhs: Array,
-    ) -> Array:
+    def _solve(self, factors: Array, crosses: _Crosses, rhs: Array) -> Array:
+        """Solve the Newton system by factorisation."""
         p = self.caps.p
         rows, columns = self.rows, self.columns
         # ⟨E_ab, Σ_k P_k E_cd P_k⟩ for symmetric unit matrices E_ab: four products of entries.
@@ -252,7 +253,7 @@ class _Barrier:
         system = 0.5 * quad * np.outer(weight, weight)
         if not self.nuclear:
             system[np.diag_indices_from(system)] += weight
-        for cross, solved in ((cross_theta, solved_theta), (cross_eta, solved_eta)):
+        for cross, solved in crosses:
             system -= (cross[:, rows, columns] * weight).T @ (solved[:, rows, columns] * weight)
         system = 0.5 * (system + system.T)
         right = rhs[rows, columns] * weight
@@ -264,6 +265,32 @@ class _Barrier:
         dM[rows, columns] = packed
         dM[columns, rows] = packed
         return dM
+
+    def _iterate(self, factors: Array, lifted: Array, crosses: _Crosses, rhs: Array) -> Array:
+        """Solve the Newton system by conjugate gradients: an inexact step is still a bound."""
+        p, m = self.caps.p, self.caps.m
+        balls = factors[p:]
+        frames = self.caps.frames
+        flat = [(c.reshape(p, p * p), s.reshape(p, p * p)) for c, s in crosses]
+        squares = factors**2
+        diagonals = np.einsum("kaa->ka", factors)
+        scale = 0.5 * (diagonals.T @ diagonals + squares.sum(axis=0)) + (not self.nuclear)
+
+        def apply(x: Array) -> Array:
+            V = x.reshape(p, p)
+            inner = np.matmul(np.matmul(lifted, V), lifted.swapaxes(1, 2))
+            out = frames.reshape(p * m, p).T @ np.matmul(inner, frames).reshape(p * m, p)
+            if self.nuclear:
+                for ball in balls:
+                    out += ball @ V @ ball
+            else:
+                out += V
+            for cross, solved in flat:
+                out -= (cross.T @ (solved @ x)).reshape(p, p)
+            return np.asarray(0.5 * (out + out.T).ravel())
+
+        step, _ = conjugate_gradient(apply, rhs.ravel(), scale.ravel(), rtol=3e-2, max_iter=150)
+        return np.asarray(0.5 * (step + step.reshape(p, p).T.ravel()).reshape(p, p))
 
     def move(
         self,

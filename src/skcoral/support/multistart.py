@@ -17,7 +17,7 @@ from skcoral.support.bounds import (
     least_norm_bound,
     lifted_bound,
 )
-from skcoral.support.frame import Norm, frame_bound
+from skcoral.support.frame import DENSE_LIMIT, Norm, frame_bound
 from skcoral.support.geometry import Caps
 from skcoral.support.kkt import multipliers
 from skcoral.support.pattern import Mask, degrees_of_freedom
@@ -122,12 +122,18 @@ class Judge:
                 norm=norm,
                 start=self.least.M,
                 stop_at=objective - self.gap_allowed(objective) if squared else np.inf,
-                tol=0.1 * self.tol if squared else 1e-6,
+                tol=self._frame_tol(),
                 on_iteration=lambda _, value: self.progress.step(
                     objective, value if squared else None
                 ),
             )
             self._offer(frame_certificate(self.space, frame, self.criterion, norm), found)
+
+    def _frame_tol(self) -> float:
+        # Only the squared criterion can be met by the frame bound, so only there digits matter.
+        if self.space.p > DENSE_LIMIT:
+            return 1e-4
+        return 0.1 * self.tol if self.criterion == "squared" else 1e-6
 
     def _offer(self, bound: LowerBound | None, found: Found) -> None:
         # A bound above an attained value can only be rounding.

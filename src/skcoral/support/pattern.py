@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._validation import check_support
 from skcoral.exceptions import InvalidSupportError
 
 Mask = NDArray[np.bool_]
@@ -49,7 +50,6 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
            [1, 0, 1]])
     """
     names = tuple(names)
-    p = len(names)
     if hasattr(support, "columns") and hasattr(support, "index"):
         mask = _mask_from_frame(support, names)
     elif isinstance(support, Mapping):
@@ -58,7 +58,7 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
         edges = support.edges
         mask = _mask_from_edges(edges() if callable(edges) else edges, names)
     elif isinstance(support, np.ndarray) or _is_nested_bool(support):
-        mask = _mask_from_array(np.asarray(support), p)
+        mask = check_support(support, len(names), names)
     elif isinstance(support, Iterable) and not isinstance(support, str):
         mask = _mask_from_edges(support, names)
     else:
@@ -145,21 +145,6 @@ def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
     return DegreesOfFreedom(free, p * p - free, p * (p - 1) // 2, p * (p + 1) // 2)
 
 
-def _mask_from_array(values: NDArray[Any], p: int) -> Mask:
-    if values.shape != (p, p):
-        raise InvalidSupportError(
-            f"the support mask must have shape ({p}, {p}), one row per source and one column per "
-            f"output; got {values.shape}."
-        )
-    if values.dtype != np.bool_ and not np.isin(values, (0, 1)).all():
-        raise InvalidSupportError(
-            "the support mask must hold booleans (or 0 and 1): True where a coefficient is "
-            "allowed. To allow entries by the size of a correlation, use "
-            "support_from_threshold(R, 0.15)."
-        )
-    return values.astype(np.bool_)
-
-
 def _mask_from_frame(frame: Any, names: tuple[str, ...]) -> Mask:
     for labels, what in ((frame.index, "rows (sources)"), (frame.columns, "columns (outputs)")):
         given = [str(label) for label in labels]
@@ -172,7 +157,7 @@ def _mask_from_frame(frame: Any, names: tuple[str, ...]) -> Mask:
     rows = {str(label): k for k, label in enumerate(frame.index)}
     columns = {str(label): k for k, label in enumerate(frame.columns)}
     values = np.asarray(frame)[np.ix_([rows[n] for n in names], [columns[n] for n in names])]
-    return _mask_from_array(values, len(names))
+    return check_support(values, len(names), names)
 
 
 def _mask_from_mapping(sources_of: Mapping[Any, Any], names: tuple[str, ...]) -> Mask:

@@ -38,6 +38,7 @@ _STAGES: dict[str, list[tuple[Loss, float, int]]] = {
 _REFINED = {"squared": 3, "worst": 5, "absolute": 5}
 _SAME = 1e-6
 _NEWTON_SIZE = 700
+_NOTHING_LEFT = 1e-13
 
 
 Report = Callable[[int, float], None] | None
@@ -196,6 +197,8 @@ def _points(space: Caps, Z: Array) -> Array:
 
 def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool = False) -> Found:
     """Polish the best few distinct candidates; the answer is never worse than the best of them."""
+    if found.worst <= _NOTHING_LEFT:
+        return replace(found, converged=True)
     chosen = _distinct(found.values, 1 if only_best else _REFINED[criterion])
     polish = _polish_squared if criterion == "squared" else _polish_sharp
     options = polish(space, found.points[chosen], criterion)
