@@ -1,5 +1,7 @@
 """The lower bound holds for any multipliers, and the derivatives are derivatives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -139,9 +141,12 @@ def pair_models(rng, count):
     positive = [np.where(live, rng.uniform(0.1, 0.3, count), 0.0) for _ in range(4)]
     h = rng.uniform(-0.05, 0.05, count)
     yield Quadratic(omega + 0.1, rng.normal(size=count)), h
-    yield Box(0.5 * omega, positive[0], positive[1], 0.1), h
+    box = Box.start(omega, h, 0.1)
+    yield replace(box, plus=positive[0], minus=positive[1]), h
     s = rng.uniform(-0.1, 0.1, count)
-    yield Simplex(omega, positive[2], positive[3], s, 0.4, 0.1), h
+    level = np.where(live, 0.4 / np.where(live, omega, 1.0), 1.0)
+    used = np.where(live, s, 0.0)
+    yield Simplex(omega, positive[2], positive[3], s, level - used, level + used, 0.1), h
 
 
 def test_pair_models_linearise_their_own_equations():

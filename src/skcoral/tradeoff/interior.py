@@ -27,6 +27,7 @@ from skcoral.tradeoff.pairs import Box, PairModel, Quadratic, Simplex, longest_s
 
 Array = NDArray[np.float64]
 
+_NOISE = 1e-12  # equations met this well are met
 _STALL = 1e-7  # shortest useful step
 _DENSE = 24  # largest system whose Newton equations are formed
 _DENSE_SCALAR = 90  # the same for the worst pair, whose equations are hard to iterate on
@@ -143,22 +144,21 @@ def _start(
     live = weights > 0
     model: PairModel
     if criterion == "worst":
-        even = np.where(live, 0.25 * weights / max(int(live.sum()), 1), 0.0)
-        model = Simplex(weights, even, even.copy(), np.zeros(len(weights)), 1.0, kappa)
+        model = Simplex.start(weights, kappa)
         size = 1.0 / p if diagonal else 1.0 / p**2
         return _State(_definite(problem, size * np.eye(p)), slack, model)
+    if diagonal or not live.all():
+        H = (1.0 if diagonal else 0.25) * np.eye(p)
+    else:
+        w, V = np.linalg.eigh(problem.R)
+        root = (V * np.sqrt(np.maximum(w, 0.0))) @ V.T
+        ratio = np.abs(root[problem.pairs]) / weights
+        H = min(0.5, 0.25 / max(float(ratio.max(initial=0.0)), 1e-3)) * root
     if criterion == "absolute":
-        tenth = np.where(live, 0.1, 0.0)
-        model = Box(0.5 * weights, tenth, tenth.copy(), kappa)
+        model = Box.start(weights, H[problem.pairs], kappa)
     else:
         model = Quadratic(weights + kappa, np.zeros(len(weights)))
-    if diagonal or not live.all():
-        return _State(_definite(problem, (1.0 if diagonal else 0.25) * np.eye(p)), slack, model)
-    w, V = np.linalg.eigh(problem.R)
-    root = (V * np.sqrt(np.maximum(w, 0.0))) @ V.T
-    ratio = np.abs(root[problem.pairs]) / weights
-    scale = min(0.5, 0.25 / max(float(ratio.max(initial=0.0)), 1e-3))
-    return _State(_definite(problem, scale * root), slack, model)
+    return _State(_definite(problem, H), slack, model)
 
 
 def _definite(problem: _Problem, H: Array) -> DualPoint:
@@ -197,7 +197,7 @@ def _step(
         trial_point = problem.point(lam + length * d_lam, H + length * V)
         if trial_point is not None:
             trial = _State(trial_point, z + length * d_z, state.model.moved(direction, length))
-            if problem.size(trial, tau) <= (1 - 1e-4 * length) * before:
+            if problem.size(trial, tau) <= max((1 - 1e-4 * length) * before, _NOISE):
                 return trial, length
         length *= 0.6
     return None

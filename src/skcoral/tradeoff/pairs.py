@@ -102,29 +102,34 @@ class Quadratic:
 class Box:
     """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, ``S = s⁺ - s⁻``.
 
-    ``s⁺ (ω/2 - H) = τ/2`` and ``s⁻ (ω/2 + H) = τ/2``; pairs of weight zero have ``H = κ S``.
+    With slacks ``u = ω/2 - H`` and ``v = ω/2 + H``, kept as variables for the sake of their digits,
+    ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``; pairs of weight zero have ``H = κ S``.
     """
 
-    half: Array
+    live: NDArray[np.bool_]
     plus: Array
     minus: Array
+    u: Array
+    v: Array
     kappa: float
+
+    @classmethod
+    def start(cls, omega: Array, h: Array, kappa: float) -> Box:
+        """Start from S = 0 at ``h = H[pairs]``, which must lie inside the box."""
+        live = omega > 0
+        tenth = np.where(live, 0.1, 0.0)
+        u, v = np.where(live, 0.5 * omega - h, 1.0), np.where(live, 0.5 * omega + h, 1.0)
+        return cls(live, tenth, tenth.copy(), u, v, kappa)
 
     @property
     def residual_correlation(self) -> Array:
         """The current S."""
         return self.plus - self.minus
 
-    @property
-    def live(self) -> NDArray[np.bool_]:
-        """The pairs that count."""
-        return self.half > 0
-
     def products(self, h: Array) -> Array:
         """All complementarity products."""
         m = self.live
-        up, down = self.half[m] - h[m], self.half[m] + h[m]
-        return np.concatenate([self.plus[m] * up, self.minus[m] * down])
+        return np.concatenate([(self.plus * self.u)[m], (self.minus * self.v)[m]])
 
     def equations(self, h: Array, tau: float) -> Array:
         """Complementarity, and ``H - κ S`` for pairs that do not count."""
@@ -135,26 +140,26 @@ class Box:
 
     def respond(self, h: Array, tau: float) -> Response:
         """Linearise S in H."""
-        m = self.live
-        up, down = np.where(m, self.half - h, 1.0), np.where(m, self.half + h, 1.0)
-        stiffness = np.where(m, self.plus / up + self.minus / down, 1.0 / self.kappa)
-        target = np.where(m, 0.5 * tau / up - 0.5 * tau / down, h / self.kappa)
+        m, u, v = self.live, self.u, self.v
+        soft = 1.0 / max(self.kappa, 1e-300)
+        stiffness = np.where(m, self.plus / u + self.minus / v, soft)
+        target = np.where(m, 0.5 * tau / u - 0.5 * tau / v, h * soft)
         return Response(stiffness, target - self.residual_correlation)
 
     def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Box, float]:
-        """Direction of s⁺ and s⁻."""
-        m = self.live
-        up, down = np.where(m, self.half - h, 1.0), np.where(m, self.half + h, 1.0)
-        plus = np.where(m, (0.5 * tau + self.plus * dh) / up - self.plus, 0.0)
-        minus = np.where(m, (0.5 * tau - self.minus * dh) / down - self.minus, 0.0)
+        """Direction of s⁺, s⁻ and their slacks."""
+        m, u, v = self.live, self.u, self.v
+        plus = np.where(m, (0.5 * tau + self.plus * dh) / u - self.plus, 0.0)
+        minus = np.where(m, (0.5 * tau - self.minus * dh) / v - self.minus, 0.0)
+        du, dv = np.where(m, -dh, 0.0), np.where(m, dh, 0.0)
         length = min(
             longest_step(self.plus[m], plus[m]),
             longest_step(self.minus[m], minus[m]),
-            longest_step(up[m], -dh[m]),
-            longest_step(down[m], dh[m]),
+            longest_step(u, du),
+            longest_step(v, dv),
         )
-        plus = np.where(m, plus, (h + dh) / self.kappa - self.plus)
-        return replace(self, plus=plus, minus=minus), length
+        plus = np.where(m, plus, (h + dh) / max(self.kappa, 1e-300) - self.plus)
+        return replace(self, plus=plus, minus=minus, u=du, v=dv), length
 
     def moved(self, direction: PairModel, length: float) -> Box:
         """Return the model after a step."""
@@ -164,6 +169,8 @@ class Box:
             self,
             plus=self.plus + length * direction.plus,
             minus=self.minus + length * direction.minus,
+            u=self.u + length * direction.u,
+            v=self.v + length * direction.v,
         )
 
 
@@ -171,16 +178,26 @@ class Box:
 class Simplex:
     """Worst pair: ``H = a - b + κ S`` with ``a, b ≥ 0`` and ``Σ_{i<j} 2 (a + b)/ω = 1``.
 
-    ``|S_ij| ≤ δ/ω_ij``; ``a (δ/ω - S) = τ/2`` and ``b (δ/ω + S) = τ/2``. Pairs of weight zero have
-    ``H = κ S``.
+    ``|S_ij| ≤ δ/ω_ij`` with slacks ``u = δ/ω - S`` and ``v = δ/ω + S``, which are kept as variables
+    because they become far smaller than what they are the difference of; ``a u = τ/2``,
+    ``b v = τ/2``. Pairs of weight zero have ``H = κ S``.
     """
 
     omega: Array
     a: Array
     b: Array
     s: Array
-    delta: float
+    u: Array
+    v: Array
     kappa: float
+
+    @classmethod
+    def start(cls, omega: Array, kappa: float) -> Simplex:
+        """Start from S = 0, δ = 1 and even weights."""
+        live = omega > 0
+        even = np.where(live, 0.25 * omega / max(int(live.sum()), 1), 0.0)
+        level = np.where(live, 1.0 / np.where(live, omega, 1.0), 1.0)
+        return cls(omega, even, even.copy(), np.zeros(len(omega)), level, level.copy(), kappa)
 
     @property
     def residual_correlation(self) -> Array:
@@ -196,16 +213,10 @@ class Simplex:
     def _inverse(self) -> Array:
         return np.where(self.live, 1.0 / np.where(self.live, self.omega, 1.0), 0.0)
 
-    def _slacks(self) -> tuple[Array, Array]:
-        level = np.where(self.live, self.delta * self._inverse, 1.0)
-        s = np.where(self.live, self.s, 0.0)
-        return level - s, level + s
-
     def products(self, h: Array) -> Array:
         """All complementarity products."""
-        u, v = self._slacks()
         m = self.live
-        return np.concatenate([(self.a * u)[m], (self.b * v)[m]])
+        return np.concatenate([(self.a * self.u)[m], (self.b * self.v)[m]])
 
     def equations(self, h: Array, tau: float) -> Array:
         """Complementarity, the split of H, and the sum."""
@@ -215,8 +226,7 @@ class Simplex:
 
     def respond(self, h: Array, tau: float) -> Response:
         """Linearise S and δ in H."""
-        u, v = self._slacks()
-        m, inverse = self.live, self._inverse
+        u, v, m, inverse = self.u, self.v, self.live, self._inverse
         pull = np.where(m, self.a / u + self.b / v, 0.0)
         twist = np.where(m, self.a / u - self.b / v, 0.0)
         new_a, new_b = np.where(m, 0.5 * tau / u, 0.0), np.where(m, 0.5 * tau / v, 0.0)
@@ -234,8 +244,7 @@ class Simplex:
         if response.lever is None:
             raise TypeError("the worst pair has a scalar")
         ds = response.stiffness * dh + response.shift + response.lever * scalar
-        u, v = self._slacks()
-        m = self.live
+        u, v, m = self.u, self.v, self.live
         du = np.where(m, scalar * self._inverse - ds, 0.0)
         dv = np.where(m, scalar * self._inverse + ds, 0.0)
         da = np.where(m, (0.5 * tau - self.a * du) / u - self.a, 0.0)
@@ -246,7 +255,7 @@ class Simplex:
             longest_step(u[m], du[m]),
             longest_step(v[m], dv[m]),
         )
-        return replace(self, a=da, b=db, s=ds, delta=scalar), length
+        return replace(self, a=da, b=db, s=ds, u=du, v=dv), length
 
     def moved(self, direction: PairModel, length: float) -> Simplex:
         """Return the model after a step."""
@@ -257,5 +266,6 @@ class Simplex:
             a=self.a + length * direction.a,
             b=self.b + length * direction.b,
             s=self.s + length * direction.s,
-            delta=self.delta + length * direction.delta,
+            u=self.u + length * direction.u,
+            v=self.v + length * direction.v,
         )

@@ -229,7 +229,7 @@ def _interior(
     kappa = max(_TIE_BREAK / max(1.0, burden, criteria.value("squared", R)), 1e-11)
     tied = criterion == "worst" or bool(np.any(pairs < _MILD))
     # The tie-break is only as sharp as complementarity is small against it.
-    goal = min(tol / len(active) ** 2, 1e-5 * kappa if tied else 1e-11)
+    goal = min(tol / len(active) ** 2, 1e-8 * kappa if tied else 1e-11)
     solution = solve_interior(
         R[block],
         floors[active],
