@@ -116,6 +116,15 @@ def test_definition_on_ugly_matrices(ugly: np.ndarray) -> None:
     assert_is_threshold(ugly)
 
 
+def test_resampled_tables_are_certified() -> None:
+    """Bootstrap samples have all patterns of binding variables, also ones found in several rounds."""
+    X = load_wine().data
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        R = np.corrcoef(X[rng.integers(0, len(X), len(X))].T)
+        assert_is_threshold(R)
+
+
 def test_no_random_decorrelator_beats_it(ugly: np.ndarray, haar) -> None:
     value = threshold(ugly).value
     values, vectors = np.linalg.eigh(ugly)
