@@ -117,7 +117,7 @@ def test_definition_on_ugly_matrices(ugly: np.ndarray) -> None:
 
 
 def test_resampled_tables_are_certified() -> None:
-    """Bootstrap samples have all patterns of binding variables, also ones found in several rounds."""
+    """Bootstrap samples have all patterns of binding variables, some found in several rounds."""
     X = load_wine().data
     rng = np.random.default_rng(0)
     for _ in range(100):
