@@ -1,7 +1,7 @@
 """The four questions: how far, at which floor, within which budget, and the whole curve.
 
 Input with names is turned into arrays, judged, and handed to the solvers below, which know only
-plain arrays.
+plain arrays. Each question loads its own solver: the first answer does not wait for the others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from skcoral._validation import (
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
-from skcoral.support import pattern, solve_support
-from skcoral.tradeoff import solve_budget, solve_tradeoff, trace_frontier
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
@@ -184,6 +182,8 @@ def decorrelate(
     if support is not None or bounds is not None:
         if weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
+        from skcoral.support import pattern, solve_support
+
         return solve_support(
             matrix,
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
@@ -210,6 +210,8 @@ def decorrelate(
     )
     if result is None:
         assert floors is not None  # a common floor of "as high as possible" is always within reach
+        from skcoral.tradeoff import solve_tradeoff
+
         result = solve_tradeoff(
             matrix,
             floors,
@@ -267,6 +269,8 @@ def maximize_fidelity(
     composites = None if anchors is None else Composites(matrix, names, anchors)
     if composites is not None:
         matrix, names = composites.R, composites.names
+    from skcoral.tradeoff import solve_budget
+
     result = solve_budget(
         matrix,
         check_budget(budget),
@@ -331,6 +335,8 @@ def frontier(
                 f"rho_min must be a list of common floors, got an array of shape {values.shape}."
             )
         floors = check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
+    from skcoral.tradeoff import trace_frontier
+
     return trace_frontier(
         matrix,
         floors,

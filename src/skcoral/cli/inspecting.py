@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from skcoral import baselines, measures
+from skcoral import api, baselines, measures
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load
 from skcoral.cli.running import NOT_CERTIFIED, OK
 from skcoral.correlation import estimate, sample_correlation
-from skcoral.exact import solve_threshold
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.moments import Moments
 from skcoral.results import Array, Threshold
@@ -46,7 +44,7 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
         answer["threshold"] = None
     else:
         R = solved.R
-        th = _threshold(R, varying)
+        th = api.threshold(solved)
         answer["dependent"] = []
         answer["condition_number"] = measures.condition_number(R)
         answer["vif"] = dict(zip(varying, measures.vif(R).tolist(), strict=True))
@@ -64,9 +62,9 @@ def threshold(options: TableOptions, *, as_json: bool) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     loaded = load(options)
     moments, dropped = gather(loaded)
-    R = estimate(moments).R
+    solved = estimate(moments)
     with console.progress("Solving") as tell:
-        th = _threshold(R, loaded.names, callback=lambda *_: tell(None))
+        th = api.threshold(solved, callback=lambda *_: tell(None))
     answer = describe_threshold(th, loaded.names)
     if as_json:
         fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
@@ -99,14 +97,6 @@ def describe_threshold(th: Threshold, names: tuple[str, ...]) -> dict[str, Any]:
         "binding": [names[j] for j in order if th.weights[j] > 0],
         "weights": dict(zip(names, th.weights.tolist(), strict=True)),
     }
-
-
-def _threshold(
-    R: Array, names: tuple[str, ...], callback: Callable[[int, float, float], object] | None = None
-) -> Threshold:
-    # Not through the public face: that also loads the trade-off and the supports, and a person who
-    # asks what is in a table should not wait for them. R has been judged by `estimate`.
-    return solve_threshold(R, names=names, tol=1e-9, max_iter=100, callback=callback)
 
 
 def _overview(loaded: Loaded, moments: Moments, dropped: list[int]) -> dict[str, Any]:
