@@ -1,0 +1,186 @@
+"""The app in a real browser, started by ``coral app``: seen, moved and taken away."""
+
+import contextlib
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+
+from skcoral import api
+from skcoral.app.settings import mask_to_text
+from skcoral.datasets import wdi_correlation
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+# A loaded machine is slow to start; what is expected comes in the end.
+expect.set_options(timeout=20_000)
+# Names that would do harm if anything took them for markup.
+HOSTILE = '<img src="http://e.vil/p.png" onerror="document.title=1">'
+NAMES = ["height", "weight", HOSTILE, "![x](http://e.vil/q.png)"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(7)
+    return 10 + rng.normal(size=(120, 1)) + rng.normal(size=(120, 4))
+
+
+@pytest.fixture
+def visit(browser, server):
+    """Open a link in a window of a given size and colour scheme."""
+    with contextlib.ExitStack() as opened:
+
+        def go(query="", *, width=1280, height=900, scheme="light"):
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )
+            opened.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(60_000)
+            page.elsewhere = []
+            page.on(
+                "request",
+                lambda r: (
+                    page.elsewhere.append(r.url)
+                    if not r.url.startswith(
+                        (server.url, f"ws://127.0.0.1:{server.port}/", "data:", "blob:")
+                    )
+                    else None
+                ),
+            )
+            page.on("pageerror", lambda error: page.elsewhere.append(f"script error: {error}"))
+            page.goto(server.url + query)
+            return page
+
+        yield go
+
+
+def metric(page, label):
+    """The value that is shown under a label."""
+    box = page.get_by_test_id("stMetric").filter(has_text=label)
+    return box.get_by_test_id("stMetricValue")
+
+
+def settled(page):
+    """Wait until the app is idle and its pictures are drawn."""
+    expect(page.get_by_test_id("stMetric").first).to_be_visible()
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+
+
+def shown(value):
+    """A residual as the app writes it."""
+    return f"{value:.4g}"
+
+
+def fits(page):
+    """No sideways scrolling."""
+    return page.evaluate(
+        "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"
+        ".every(e => e.scrollWidth <= e.clientWidth + 1)"
+    )
+
+
+def test_upload_move_and_download(visit, table, server, artifacts):
+    page = visit("?source=upload&floor=0.961")
+    expect(page.get_by_text("Bring a table or a matrix")).to_be_visible()
+    frame = pd.DataFrame(table, columns=NAMES)
+    frame.insert(1, "who", [f"p{i}" for i in range(120)])
+    page.locator("input[type=file]").set_input_files(
+        {"name": "people.csv", "mimeType": "text/csv", "buffer": frame.to_csv(index=False).encode()}
+    )
+    settled(page)
+    R = np.corrcoef(table, rowvar=False)
+    expect(metric(page, "Residual")).to_have_text(shown(api.decorrelate(R, 0.961).objective))
+
+    # The slider by keyboard: ten steps of a thousandth.
+    slider = page.get_by_role("slider", name=re.compile("Floor"))
+    slider.focus()
+    for _ in range(10):
+        slider.press("ArrowRight")
+    expect(slider).to_have_value("0.971")
+    result = api.decorrelate(R, 0.971)
+    expect(metric(page, "Residual")).to_have_text(shown(result.objective))
+    expect(metric(page, "Weakest fidelity")).to_have_text(f"{result.min_fidelity:.4f}")
+    expect(page.get_by_text(f"{result.objective:.6g}, is the least possible")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"floor=0\.971"))
+
+    page.get_by_role("tab", name="Take away").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Decorrelated table").click()
+    assert download.value.suggested_filename == "people-decorrelated.csv"
+    found = pd.read_csv(download.value.path())
+    Z = (table - table.mean(axis=0)) / table.std(axis=0, ddof=1)
+    assert list(found.columns) == list(frame.columns)
+    assert np.allclose(found[NAMES].to_numpy(), Z @ result.T, atol=1e-9)
+    assert found["who"].tolist() == frame["who"].tolist()
+    G = np.corrcoef(found[NAMES].to_numpy(), rowvar=False)
+    assert 0.5 * ((G - np.eye(4)) ** 2).sum() == pytest.approx(result.objective, rel=1e-6)
+
+    assert page.elsewhere == []
+    assert page.locator("img[src*='e.vil']").count() == 0
+    assert page.title().startswith("CORAL")
+    assert sorted(path.name for path in server.folder.rglob("*")) == []
+    page.screenshot(path=artifacts / "app-upload.png")
+
+
+def test_bad_upload_is_told_in_words(visit):
+    page = visit("?source=upload")
+    stream = io.BytesIO(np.random.default_rng(1).bytes(2_000_000))
+    page.locator("input[type=file]").set_input_files(
+        {"name": "junk.csv", "mimeType": "text/csv", "buffer": stream.getvalue()}
+    )
+    alert = page.get_by_test_id("stAlert")
+    expect(alert).to_contain_text("junk.csv")
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_and_follow_the_theme(visit, artifacts, width, scheme):
+    page = visit("?source=wine&floor=0.9", width=width, height=900, scheme=scheme)
+    settled(page)
+    expect(metric(page, "Residual")).to_have_text("0.354")
+    assert fits(page)
+    colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+    assert (brightness > 200) if scheme == "light" else (brightness < 60)
+    page.screenshot(path=artifacts / f"app-{width}-{scheme}.png")
+    assert page.elsewhere == []
+
+
+def test_the_mask_grid_is_editable_by_keyboard(visit):
+    R = wdi_correlation().correlation
+    page = visit("?source=wdi&mode=support&floor=0.9&link=0.3")
+    settled(page)
+    page.get_by_text("Edit which source may enter which output").click()
+    canvas = page.get_by_test_id("stDataFrame").first.locator(".dvn-scroller")
+    canvas.click(position={"x": 20, "y": 52})  # the name of the first source
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    mask = np.abs(R) > 0.3
+    mask[0, 1] = not mask[0, 1]
+    expect(page).to_have_url(re.compile(f"mask={re.escape(mask_to_text(mask))}"))
+    result = api.decorrelate(R, 0.9, support=mask)
+    expect(metric(page, "Residual")).to_have_text(shown(result.objective))
+
+
+def test_own_floors_are_editable_by_keyboard(visit):
+    R = wdi_correlation().correlation
+    page = visit("?source=wdi&floor=0.9")
+    settled(page)
+    page.get_by_text("Floors of single variables").click()
+    canvas = page.get_by_test_id("stDataFrame").first.locator(".dvn-scroller")
+    canvas.click(position={"x": 20, "y": 52 + 35})  # the name of the second variable
+    for key in ("ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    field = page.locator("input.gdg-input")
+    field.fill("0.97")
+    field.press("Enter")
+    floors = [0.9, 0.97, *[0.9] * 6]
+    result = api.decorrelate(R, floors)
+    expect(metric(page, "Residual")).to_have_text(shown(result.objective))
+    expect(page).to_have_url(re.compile("own="))
