@@ -2,7 +2,6 @@
 
 from skcoral.paper.baseline import ProtocolComparison, compare_with_protocol
 from skcoral.paper.figure import draw_interactive, draw_static, wine_geometry
-from skcoral.paper.geometry import Geometry, cap_geometry
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_primal, protocol_threshold
 from skcoral.paper.protocol_support import protocol_support
@@ -13,12 +12,10 @@ __all__ = [
     "TABLES",
     "VERDICTS",
     "Cell",
-    "Geometry",
     "ProtocolComparison",
     "ProtocolRun",
     "Reproduction",
     "Row",
-    "cap_geometry",
     "compare_with_protocol",
     "draw_interactive",
     "draw_static",

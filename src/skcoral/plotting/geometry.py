@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcoral import api
+from skcoral._validation import check_floors
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.plotting import _ink
 from skcoral.plotting.matrices import source_names
 from skcoral.results import Array, Decorrelation, read_only
 
-_COLOURS = (_ink.BLUE, _ink.ORANGE, _ink.GREEN)
-_TITLES = (
-    "regions on the unit-variance ellipsoid",
-    "the same as caps on the sphere",
-    "one output chosen in each cap",
-    "back in the source basis",
-)
+COLOURS = (_ink.BLUE, _ink.ORANGE, _ink.GREEN)
+
+
+class Panel(NamedTuple):
+    """One of the four pictures; every array has the coordinates on its last axis.
+
+    Attributes
+    ----------
+    title : str
+        What it shows, with its numbers.
+    symbol : str
+        The letter of its coordinates.
+    surface : ndarray of shape (k, l, 3)
+        Mesh of all vectors of unit variance.
+    caps : tuple of three ndarray of shape (m, n, 3)
+        Mesh of the part where variable j keeps its floor, from the centre to the rim.
+    arrows : ndarray of shape (3, 3) or None
+        Row j is the vector of variable j, or of output j.
+    """
+
+    title: str
+    symbol: str
+    surface: Array
+    caps: tuple[Array, ...]
+    arrows: Array | None
 
 
 class GeometryDisplay:
@@ -45,8 +65,12 @@ class GeometryDisplay:
         The sources on the sphere, one column each: ``R^{1/2}``.
     outputs : ndarray of shape (3, 3)
         The outputs on the sphere, one column each: ``R^{1/2} T``.
+    cosines : ndarray of shape (3, 3)
+        Of the angles between the outputs, which are their correlations: ``TᵀRT``.
     loadings : ndarray of shape (3, 3)
         Correlations of sources (rows) with outputs (columns): ``R T``.
+    panels : tuple of four Panel
+        What is drawn.
 
     Examples
     --------
@@ -63,16 +87,17 @@ class GeometryDisplay:
         self.R = read_only(R)
         self.T = read_only(T)
         if self.R.shape != (3, 3) or self.T.shape != (3, 3):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"the geometry is drawn for three variables, got matrices of shape {self.R.shape} "
                 f"and {self.T.shape}; choose three with variables=."
             )
-        self.rho_min = read_only(np.broadcast_to(np.asarray(rho_min, dtype=np.float64), (3,)))
         self.names = tuple(names)
+        self.rho_min = read_only(check_floors(rho_min, 3, self.names))
         values, vectors = np.linalg.eigh(self.R)
         self.sources = read_only((vectors * np.sqrt(values)) @ vectors.T)
         self.inverse_root = read_only((vectors / np.sqrt(values)) @ vectors.T)
         self.outputs = read_only(self.sources @ self.T)
+        self.cosines = read_only(self.outputs.T @ self.outputs)
         self.loadings = read_only(self.R @ self.T)
 
     @classmethod
@@ -106,47 +131,74 @@ class GeometryDisplay:
     def cap(self, j: int, *, n_rings: int = 12, n_steps: int = 72) -> Array:
         """Points of cap j on the sphere, from its centre to its rim: (n_rings, n_steps, 3)."""
         centre = self.sources[:, j]
-        rim = float(np.arccos(np.clip(self.rho_min[j], -1.0, 1.0)))
+        rim = float(np.arccos(self.rho_min[j]))
         across = np.linalg.svd(centre[None, :])[2][1:]
         turn = np.linspace(0.0, 2.0 * np.pi, n_steps)
         ring = np.cos(turn)[:, None] * across[0] + np.sin(turn)[:, None] * across[1]
         angle = np.linspace(0.0, rim, n_rings)
         return np.cos(angle)[:, None, None] * centre + np.sin(angle)[:, None, None] * ring
 
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The four pictures as numbers, for any way to draw them."""
+        # Adding zero turns the -0.000 of a rounding error into 0.000.
+        shown = np.round(self.cosines[np.triu_indices(3, 1)], 3) + 0.0
+        cosines = ", ".join(f"{value:.3f}" for value in shown)
+        least = np.diag(self.loadings).min()
+        sphere, identity = _sphere(), np.eye(3)
+        described = (
+            ("(a) regions on the ellipsoid tᵀRt = 1", "t", self.inverse_root, None),
+            ("(b) the same as caps on the sphere, w = R^½ t", "w", identity, self.sources),
+            (f"(c) one output in each cap, cosines {cosines}", "w", identity, self.outputs),
+            (f"(d) correlations c = Rt, fidelity ≥ {least:.3f}", "c", self.sources, self.outputs),
+        )
+        return tuple(
+            Panel(
+                title,
+                symbol,
+                read_only(sphere @ M),
+                tuple(read_only(self.cap(j) @ M) for j in range(3)),
+                None if vectors is None else read_only(vectors.T @ M),
+            )
+            for title, symbol, M, vectors in described
+        )
+
+    @property
+    def drops(self) -> Array:
+        """From each output in panel (d) to its own axis, where its fidelity is read: (3, 2, 3)."""
+        return np.stack([self.loadings.T, np.diag(np.diag(self.loadings))], axis=1)
+
     def plot(self, ax: Any = None) -> GeometryDisplay:
         """Draw the four panels; ``ax`` is None or four three-dimensional axes."""
-        panels = self._panels(ax)
-        sphere = _sphere()
-        maps = (self.inverse_root, np.eye(3), np.eye(3), self.sources)
-        symbols = ("t", "w", "w", "c")
-        for k, (panel, M, symbol) in enumerate(zip(panels, maps, symbols, strict=True)):
-            surface = sphere @ M.T
-            panel.plot_wireframe(
-                *np.moveaxis(surface, -1, 0), color=_ink.LIGHT, linewidth=0.4, rstride=3, cstride=3
-            )
-            for j, colour in enumerate(_COLOURS):
-                cap = self.cap(j) @ M.T
-                panel.plot_surface(
-                    *np.moveaxis(cap, -1, 0), color=colour, alpha=0.22, linewidth=0, shade=False
-                )
-                panel.plot(*cap[-1].T, color=colour, linewidth=1.6)
-                if k == 1:
-                    _arrow(panel, self.sources[:, j], colour, dashed=True)
-                if k in (2, 3):
-                    _arrow(panel, M @ self.outputs[:, j], colour)
-            _frame(panel, surface, symbol)
-            panel.set_title(f"({'abcd'[k]}) {_TITLES[k]}", fontsize=9)
+        axes = self._axes(ax)
+        for k, (panel, ax3d) in enumerate(zip(self.panels, axes, strict=True)):
+            ax3d.plot_wireframe(
+                *np.moveaxis(panel.surface, -1, 0),
+                color=_ink.LIGHT, linewidth=0.4, rstride=3, cstride=3,
+            )  # fmt: skip
+            for j, colour in enumerate(COLOURS):
+                ax3d.plot_surface(
+                    *np.moveaxis(panel.caps[j], -1, 0),
+                    color=colour, alpha=0.22, linewidth=0, shade=False,
+                )  # fmt: skip
+                ax3d.plot(*panel.caps[j][-1].T, color=colour, linewidth=1.6)
+                if panel.arrows is not None:
+                    _arrow(ax3d, panel.arrows[j], colour, dashed=k == 1)
+                if k == 3:
+                    ax3d.plot(*self.drops[j].T, color=colour, linewidth=0.9, linestyle=":")
+            _frame(ax3d, panel.surface, panel.symbol)
+            ax3d.set_title(panel.title, fontsize=9)
         handles = [
-            panels[0].plot([], [], color=colour, linewidth=2, label=_ink.label(name))[0]
-            for name, colour in zip(self.names, _COLOURS, strict=True)
+            axes[0].plot([], [], color=colour, linewidth=2, label=_ink.label(name))[0]
+            for name, colour in zip(self.names, COLOURS, strict=True)
         ]
-        panels[0].figure.legend(
+        axes[0].figure.legend(
             handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9
         )
-        self.axes_, self.figure_ = tuple(panels), panels[0].figure
+        self.axes_, self.figure_ = tuple(axes), axes[0].figure
         return self
 
-    def _panels(self, ax: Any) -> list[Any]:
+    def _axes(self, ax: Any) -> list[Any]:
         if ax is None:
             import matplotlib.pyplot as plt
 
