@@ -100,15 +100,16 @@ def solve_interior(
     kappa: float,
     goal: float,
     max_iter: int,
-    diagonal_start: bool = False,
+    scale: float = 1.0,
     report: Callable[[DualPoint], object] | None = None,
 ) -> InteriorSolution:
     """Solve for positive floors; ``goal`` is the complementarity at which to stop.
 
     ``omega`` (largest weight one) may contain zeros; the tie-break ``κ`` then decides those pairs.
+    ``scale`` sets the size of the multipliers at the start.
     """
     problem = _Problem(R, floors)
-    state = _start(problem, omega, criterion, kappa, diagonal_start)
+    state = _start(problem, omega, criterion, kappa, scale)
     centring = 0.3
     steps = 0
     mu = problem.mean_product(state)
@@ -132,41 +133,25 @@ def solve_interior(
 
 
 def _start(
-    problem: _Problem, omega: Array, criterion: Criterion, kappa: float, diagonal: bool
+    problem: _Problem, omega: Array, criterion: Criterion, kappa: float, scale: float
 ) -> _State:
-    """Well inside: ``H = s R^{1/2}``, for which G = I, with s small enough for the criterion.
-
-    Where pairs are settled by the tie-break only, H starts diagonal: κ leaves it no room there.
-    """
+    """Start from H and λ diagonal, where ``T = I``: well inside whatever R and the weights are."""
     p = len(problem.R)
     slack = np.minimum(0.1, np.maximum(1.0 - problem.floors, 1e-12))
     weights = omega[problem.pairs]
-    live = weights > 0
     model: PairModel
     if criterion == "worst":
         model = Simplex.start(weights, kappa)
-        size = 1.0 / p if diagonal else 1.0 / p**2
-        return _State(_definite(problem, size * np.eye(p)), slack, model)
-    if diagonal or not live.all():
-        H = (1.0 if diagonal else 0.25) * np.eye(p)
-    else:
-        w, V = np.linalg.eigh(problem.R)
-        root = (V * np.sqrt(np.maximum(w, 0.0))) @ V.T
-        ratio = np.abs(root[problem.pairs]) / weights
-        H = min(0.5, 0.25 / max(float(ratio.max(initial=0.0)), 1e-3)) * root
-    if criterion == "absolute":
-        model = Box.start(weights, H[problem.pairs], kappa)
+        scale = scale / p**2
+    elif criterion == "absolute":
+        model = Box.start(weights, np.zeros(len(weights)), kappa)
     else:
         model = Quadratic(weights + kappa, np.zeros(len(weights)))
-    return _State(_definite(problem, H), slack, model)
-
-
-def _definite(problem: _Problem, H: Array) -> DualPoint:
-    lam = np.where(problem.free, float(np.mean(np.diag(H))), _FIXED)
-    point = problem.point(lam, H + np.diag(np.where(problem.free, 0.0, _FIXED)))
+    lam = np.where(problem.free, scale, _FIXED)
+    point = problem.point(lam, np.diag(lam))
     if point is None:
         raise AssertionError("the start is positive definite")
-    return point
+    return _State(point, slack, model)
 
 
 def _step(

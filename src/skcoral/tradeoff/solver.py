@@ -148,12 +148,13 @@ def solve_floors(
     smooth = criterion == "squared" and is_mild(omega[block]) and bool(np.all(floors < 1.0))
     best: Solved | None = None
     used = 0
-    for plan in ("smooth", "root", "diagonal") if smooth else ("root", "diagonal"):
-        if plan == "smooth":
+    # Other scales of the start, for the rare cases where the first leaves a gap.
+    for scale in (0.0, 1.0, 30.0) if smooth else (1.0, 30.0, 0.1):
+        if scale == 0.0:
             candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
         else:
-            steps, start = max_iter - used, plan
-            candidate = _interior(R, floors, omega, criterion, tol, steps, start, report)
+            steps = max_iter - used
+            candidate = _interior(R, floors, omega, criterion, tol, steps, scale, report)
         used += candidate.n_iter
         solved = finish(candidate)
         best = solved if best is None or solved.gap < best.gap else best
@@ -216,7 +217,7 @@ def _interior(
     criterion: Criterion,
     tol: float,
     max_iter: int,
-    start: str,
+    scale: float,
     report: Callable[[DualPoint], object] | None,
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
@@ -238,14 +239,14 @@ def _interior(
         kappa=kappa,
         goal=goal,
         max_iter=max_iter,
-        diagonal_start=start == "diagonal",
+        scale=scale,
         report=report,
     )
     point = solution.point
     free = floors[active] < 1.0
     spread = float(np.abs(criteria.off(point.H)).max(initial=0.0))
-    scale = kappa if tied else max(float(point.lam[free].max()), spread)
-    inner = np.flatnonzero(~free | (point.lam > solution.z * scale))
+    typical = kappa if tied else max(float(point.lam[free].max()), spread)
+    inner = np.flatnonzero(~free | (point.lam > solution.z * typical))
     inside = np.ix_(inner, inner)
     T = point.lam[inner][:, None] * np.linalg.inv(point.H[inside])
     return settle(R, floors, active[inner], point.lam[inner], point.H[inside], T, solution.n_iter)
