@@ -36,7 +36,7 @@ def table():
 
 
 def test_a_table_with_text_missing_values_and_constants(bring, metric, table):
-    frame = pd.DataFrame(table, columns=list("abcd"))
+    frame = pd.DataFrame(table.copy(), columns=list("abcd"))
     frame.loc[[3, 7], "b"] = np.nan
     frame.insert(1, "name", "someone")
     frame.insert(3, "same", 7)

@@ -104,11 +104,12 @@ def test_least_norm_against_a_quadratic_programme(sparse_cases):
     for R, mask in sparse_cases:
         p = len(R)
         root = np.real(sla.sqrtm(np.linalg.inv(R)))
-        E = cp.Variable((p, p), symmetric=True)
+        E = cp.Variable((p, p))
         pairs = [(i, j) for i in range(p) for j in range(i) if not (mask[i] & mask[j]).any()]
         assert pairs
         K = np.linalg.inv(R)
-        constraints = [root[i] @ E @ root[j] == -K[i, j] for i, j in pairs]
+        # Not a symmetric variable: the conic solvers of cvxpy 1.6 mishandle those.
+        constraints = [E == E.T, *(root[i] @ E @ root[j] == -K[i, j] for i, j in pairs)]
         problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(E)), constraints)
         problem.solve(solver=cp.CLARABEL)
         least = least_norm_bound(R, mask)
