@@ -24,19 +24,22 @@ from skcoral.support.objectives import (
 )
 from skcoral.support.sharp import refine
 
-# Loss, share of the starts that go on, and how many go on at least.
+# Loss, how many points go on per start, and how many go on at least.
 _STAGES: dict[str, list[tuple[Loss, float, int]]] = {
     "squared": [],
-    "worst": [(power_loss(6.0), 1.0, 8), (power_loss(16.0), 0.5, 8), (power_loss(50.0), 0.2, 8)],
+    "worst": [(power_loss(6.0), 2.0, 8), (power_loss(16.0), 0.5, 8), (power_loss(50.0), 0.2, 8)],
     "absolute": [
-        (absolute_loss(0.05), 1.0, 8),
+        (absolute_loss(0.05), 2.0, 8),
         (absolute_loss(0.01), 0.5, 8),
         (absolute_loss(0.002), 0.2, 8),
     ],
 }
-# Candidates that are polished: a sharp criterion needs more of them to be told apart.
-_REFINED = {"squared": 3, "worst": 5, "absolute": 5}
-_SAME = 1e-6
+# Candidates that are polished; sharp criteria are first told apart by a rough refinement.
+_REFINED = {"squared": 3, "worst": 16, "absolute": 16}
+_FINISHED = 2
+# Values this close, relatively, count as the same: sharp criteria are refined roughly at first.
+_SAME = {"squared": 1e-6, "worst": 1e-3, "absolute": 1e-3}
+_DISTINCT = 1e-6
 _NEWTON_SIZE = 700
 _NOTHING_LEFT = 1e-13
 
@@ -68,6 +71,8 @@ class Found:
         ``off(H)`` at the best point.
     converged : bool
         Whether the best point is stationary.
+    same : float
+        Relative difference up to which two values count as the same.
     """
 
     points: Array
@@ -78,6 +83,7 @@ class Found:
     worst: float
     half_slope: Array
     converged: bool
+    same: float
 
     @property
     def n_starts(self) -> int:
@@ -87,7 +93,7 @@ class Found:
     @property
     def n_best(self) -> int:
         """Starts that reached the best value."""
-        return int(np.sum(self.reached <= self.value + _SAME * max(self.value, 1e-3)))
+        return int(np.sum(self.reached <= self.value + self.same * max(self.value, 1e-3)))
 
     def merge(self, other: Found) -> Found:
         """Candidates of both searches together."""
@@ -116,14 +122,13 @@ def search_from(
     report: Report = None
     if criterion == "squared":
         report = lambda _, value: progress.step(value)  # noqa: E731
-    reached_points, _ = _best_routes(space, starts, n_structured, max_iter, report)
-    reached_values = criterion_values(criterion, residuals(space, reached_points))
-    points, values = reached_points, reached_values
-    final = reached_values.copy()
-    alive = np.arange(len(points))
+    points, owner = _all_routes(space, starts, n_structured, max_iter, report)
+    values = criterion_values(criterion, residuals(space, points))
+    reached = np.full(len(starts), np.inf)
+    np.minimum.at(reached, owner, values)
     for loss, share, least in _STAGES[criterion]:
         chosen = np.argsort(values, kind="stable")[: max(least, int(share * len(starts)))]
-        alive = alive[chosen]
+        owner = owner[chosen]
         ended = descend(
             on_spheres(space, loss),
             unfold(space, points[chosen]).reshape(len(chosen), -1),
@@ -135,7 +140,7 @@ def search_from(
         better = moved_values < values[chosen]
         points = np.where(better[:, None, None], moved, points[chosen])
         values = np.where(better, moved_values, values[chosen])
-        final[alive] = np.minimum(final[alive], values)
+        np.minimum.at(reached, owner, values)
         progress.step(float(values.min()))
     if keep:
         points = np.concatenate((points, starts[:keep]))
@@ -145,14 +150,25 @@ def search_from(
     points, values = points[order], values[order]
     E = residuals(space, points[:1])[0]
     return Found(
-        points, values, final, points[0], float(values[0]), float(np.abs(E).max()), E, False
+        points,
+        values,
+        reached,
+        points[0],
+        float(values[0]),
+        float(np.abs(E).max()),
+        E,
+        False,
+        _SAME[criterion],
     )
 
 
-def _best_routes(
+def _all_routes(
     space: Caps, starts: Array, n_structured: int, max_iter: int, report: Report
-) -> tuple[Array, Array]:
-    """Descend on D2 directly, by way of no floors, and by way of higher floors; keep the best."""
+) -> tuple[Array, NDArray[np.intp]]:
+    """Descend on D2 directly, by way of no floors, and by way of higher floors.
+
+    Returns the points that were reached and the start that each of them belongs to.
+    """
     function = on_spheres(space, squared_loss)
     free = (space.floors > 0) & (space.floors < 1)
     detours: list[Array | None] = [None]
@@ -161,8 +177,7 @@ def _best_routes(
             np.where(free, 0.0, space.floors),
             np.where(free, 0.5 + 0.5 * space.floors, space.floors),
         ]
-    best_points = starts
-    best_values = np.full(len(starts), np.inf)
+    reached = []
     structured = (np.arange(len(starts)) < n_structured)[:, None, None]
     for floors in detours:
         X = np.where(structured, unfold(space, space.onto_caps(starts)), starts)
@@ -183,11 +198,8 @@ def _best_routes(
             max_iter=max_iter,
             on_iteration=report,
         )
-        points = _points(space, ended.Z)
-        better = ended.value < best_values
-        best_values = np.where(better, ended.value, best_values)
-        best_points = np.where(better[:, None, None], points, best_points)
-    return best_points, best_values
+        reached.append(_points(space, ended.Z))
+    return np.concatenate(reached), np.tile(np.arange(len(starts)), len(reached))
 
 
 def _points(space: Caps, Z: Array) -> Array:
@@ -206,7 +218,7 @@ def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool 
     reached = found.reached.copy()
     # A refined start has reached what its refinement reached.
     for option, original in zip(options, found.values[chosen], strict=True):
-        same = np.abs(reached - original) <= _SAME * max(original, 1e-3)
+        same = np.abs(reached - original) <= _DISTINCT * max(original, 1e-3)
         reached[same] = np.minimum(reached[same], option.value)
     return replace(
         found,
@@ -219,11 +231,16 @@ def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool 
     )
 
 
+def _smallest(values: Array, count: int) -> NDArray[np.intp]:
+    """Positions of the smallest values, smallest first."""
+    return np.argsort(values, kind="stable")[:count]
+
+
 def _distinct(values: Array, count: int) -> NDArray[np.intp]:
     """Positions of the few best values that differ from one another."""
     chosen: list[int] = []
     for k, value in enumerate(values):
-        if all(abs(value - values[c]) > _SAME * max(value, 1e-3) for c in chosen):
+        if all(abs(value - values[c]) > _DISTINCT * max(value, 1e-3) for c in chosen):
             chosen.append(k)
         if len(chosen) == count:
             break
@@ -239,7 +256,11 @@ class _Polished:
 
 
 def _polish_sharp(space: Caps, points: Array, criterion: Criterion) -> list[_Polished]:
-    refined = [refine(space, U, criterion) for U in points]
+    refined = [refine(space, U, criterion, rough=len(points) > _FINISHED) for U in points]
+    if len(points) > _FINISHED:
+        values = np.array([r.value for r in refined])
+        for k in _smallest(values, _FINISHED):
+            refined[k] = refine(space, refined[k].U, criterion)
     return [_Polished(r.U, r.value, r.half_slope, r.converged) for r in refined]
 
 

@@ -23,6 +23,7 @@ from skcoral.support.objectives import criterion_values, residuals
 
 _SHRINK = 0.2
 _LAST_BARRIER = 1e-11
+_ROUGH_BARRIER = 1e-7
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,14 @@ class _Smoothed:
     coupling: Array | None
 
 
-def refine(caps: Caps, U: Array, criterion: Criterion, *, max_iter: int = 300) -> Sharp:
-    """Refine one point (p, m) for "worst" or "absolute"; never makes it worse."""
+def refine(
+    caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
+) -> Sharp:
+    """Refine one point (p, m) for "worst" or "absolute"; never makes it worse.
+
+    A rough refinement stops early: it tells candidates apart at a third of the cost.
+    """
+    last = _ROUGH_BARRIER if rough else _LAST_BARRIER
     start, start_value = U, _criterion(caps, U, criterion)
     U = _inside(caps, U)
     barrier = 1e-3 * max(start_value, 1e-6)
@@ -55,19 +62,26 @@ def refine(caps: Caps, U: Array, criterion: Criterion, *, max_iter: int = 300) -
     while n_iter < max_iter:
         n_iter += 1
         moved, U, slope, lam, decrement = _newton(caps, U, criterion, barrier)
-        if not moved or decrement < (0.1 if barrier > _LAST_BARRIER else 1e-6) * barrier:
-            if barrier <= _LAST_BARRIER:
+        if not moved or decrement < (0.1 if rough or barrier > last else 1e-6) * barrier:
+            if barrier <= last:
                 settled = True
                 break
-            barrier = max(_SHRINK * barrier, _LAST_BARRIER)
+            barrier = max(_SHRINK * barrier, last)
     half = symmetric(caps.p, 0.5 * slope)
+    if rough:
+        value, best = min((start_value, start), (_criterion(caps, U, criterion), U), key=_first)
+        return Sharp(best, value, half, lam, False, n_iter)
     face = newton_on_face(caps, _onto_rims(caps, U, lam), half, criterion)
     candidates = [(start_value, start), (_criterion(caps, U, criterion), U)]
     if face.converged:
         candidates.append((face.value, face.U))
         half = face.half_slope
-    value, best = min(candidates, key=lambda item: item[0])
+    value, best = min(candidates, key=_first)
     return Sharp(best, value, half, lam, settled or face.converged, n_iter)
+
+
+def _first(item: tuple[float, Array]) -> float:
+    return item[0]
 
 
 def _criterion(caps: Caps, U: Array, criterion: Criterion) -> float:
