@@ -184,6 +184,7 @@ def _marks(x: Any, y: Any, name: str, shape: str, colour: str, size: int, hover:
             "line": {"width": 2 if shape.endswith("open") else 0},
         },
         "name": name,
+        "cliponaxis": False,
         "hovertemplate": hover,
     }
 

@@ -22,6 +22,7 @@ def main() -> None:
     _one_thread_each()
     # The page itself says whether a result is certified; the server's log need not.
     warnings.filterwarnings("ignore", category=NotCertifiedWarning)
+    st.html("<style>.stMainBlockContainer {padding-top: 3.5rem}</style>")
     st.header("Move the floor and watch", anchor=False)
     st.caption(
         "CORAL, Constrained Oblique Rotation with Anchored Loadings: every output stays close to "

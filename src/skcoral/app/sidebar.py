@@ -135,7 +135,8 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
     if without != settings.without:
         state.change(without=without)
     if isinstance(source, TableSource) and source.left_out:
-        with st.expander(f"Left out: {len(source.left_out)} columns"):
+        some = "1 column" if len(source.left_out) == 1 else f"{len(source.left_out)} columns"
+        with st.expander(f"Left out: {some}"):
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
     if is_table:
