@@ -100,6 +100,16 @@ def test_the_bound_holds_at_every_iterate_and_rises(sparse_cases):
     assert early.n_iter < final.n_iter
 
 
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_systems_too_large_to_factorise_have_the_same_bound(sparse_cases, monkeypatch, norm):
+    R, mask = sparse_cases[2]
+    space = feasible_set(R, mask, np.linspace(0, 0.98, len(R)))
+    wanted = frame_bound(space, norm=norm).value
+    monkeypatch.setattr("skcoral.support.frame.DENSE_LIMIT", 0)
+    iterated = frame_bound(space, norm=norm, tol=1e-7).value
+    assert wanted - 1e-6 <= iterated <= wanted + 1e-8
+
+
 def test_least_norm_against_a_quadratic_programme(sparse_cases):
     for R, mask in sparse_cases:
         p = len(R)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skcoral.results import Array, Criterion
 from skcoral.support.descent import descend
 from skcoral.support.geometry import Caps, fold, unfold
-from skcoral.support.kkt import newton_squared
+from skcoral.support.kkt import multipliers, newton_squared
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
@@ -22,7 +22,7 @@ from skcoral.support.objectives import (
     residuals,
     squared_loss,
 )
-from skcoral.support.sharp import refine
+from skcoral.support.sharp import Polished, refine
 
 # Loss, how many points go on per start, and how many go on at least.
 _STAGES: dict[str, list[tuple[Loss, float, int]]] = {
@@ -44,7 +44,7 @@ _NEWTON_SIZE = 700
 _NOTHING_LEFT = 1e-13
 
 
-Report = Callable[[int, float], None] | None
+Report = Callable[[int, float], None]
 
 
 class _Reports(Protocol):
@@ -119,9 +119,11 @@ def search_from(
     keep: int = 0,
 ) -> Found:
     """Descend from every start; the first ``keep`` of them also stay candidates as they are."""
-    report: Report = None
-    if criterion == "squared":
-        report = lambda _, value: progress.step(value)  # noqa: E731
+
+    def report(_: int, value: float) -> None:
+        # The descent measures D2, which is no value of the other criteria.
+        progress.step(value if criterion == "squared" else None)
+
     points, owner = _all_routes(space, starts, n_structured, max_iter, report)
     values = criterion_values(criterion, residuals(space, points))
     reached = np.full(len(starts), np.inf)
@@ -247,24 +249,16 @@ def _distinct(values: Array, count: int) -> NDArray[np.intp]:
     return np.asarray(chosen, dtype=np.intp)
 
 
-@dataclass(frozen=True)
-class _Polished:
-    U: Array
-    value: float
-    half_slope: Array
-    converged: bool
-
-
-def _polish_sharp(space: Caps, points: Array, criterion: Criterion) -> list[_Polished]:
+def _polish_sharp(space: Caps, points: Array, criterion: Criterion) -> list[Polished]:
     refined = [refine(space, U, criterion, rough=len(points) > _FINISHED) for U in points]
     if len(points) > _FINISHED:
         values = np.array([r.value for r in refined])
         for k in _smallest(values, _FINISHED):
             refined[k] = refine(space, refined[k].U, criterion)
-    return [_Polished(r.U, r.value, r.half_slope, r.converged) for r in refined]
+    return refined
 
 
-def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[_Polished]:
+def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[Polished]:
     ended = descend(
         on_spheres(space, squared_loss),
         unfold(space, points, 0.0).reshape(len(points), -1),
@@ -279,5 +273,6 @@ def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[_P
             U = newton_squared(space, U)
         E = residuals(space, U[None])
         value = float(criterion_values(criterion, E)[0])
-        out.append(_Polished(U, value, E[0], bool(slope <= 1e-6)))
+        stationary = min(slope, multipliers(space, U, E[0], 1e-7).stationarity) <= 1e-6
+        out.append(Polished(U, value, E[0], bool(stationary)))
     return out

@@ -27,15 +27,13 @@ _ROUGH_BARRIER = 1e-7
 
 
 @dataclass(frozen=True)
-class Sharp:
-    """A refined point (p, m): its value, ``off(H)`` and λ for the dual, and whether it settled."""
+class Polished:
+    """A refined point (p, m): its value, ``off(H)`` for the dual, and whether it settled."""
 
     U: Array
     value: float
     half_slope: Array
-    floor_multipliers: Array
     converged: bool
-    n_iter: int
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class _Smoothed:
 
 def refine(
     caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
-) -> Sharp:
+) -> Polished:
     """Refine one point (p, m) for "worst" or "absolute"; never makes it worse.
 
     A rough refinement stops early: it tells candidates apart at a third of the cost.
@@ -70,14 +68,14 @@ def refine(
     half = symmetric(caps.p, 0.5 * slope)
     if rough:
         value, best = min((start_value, start), (_criterion(caps, U, criterion), U), key=_first)
-        return Sharp(best, value, half, lam, False, n_iter)
+        return Polished(best, value, half, False)
     face = newton_on_face(caps, _onto_rims(caps, U, lam), half, criterion)
     candidates = [(start_value, start), (_criterion(caps, U, criterion), U)]
     if face.converged:
         candidates.append((face.value, face.U))
         half = face.half_slope
     value, best = min(candidates, key=_first)
-    return Sharp(best, value, half, lam, settled or face.converged, n_iter)
+    return Polished(best, value, half, settled or face.converged)
 
 
 def _first(item: tuple[float, Array]) -> float:
