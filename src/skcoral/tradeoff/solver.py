@@ -162,6 +162,8 @@ def solve_floors(
             break
     if best is None:
         raise AssertionError("there is always a plan")
+    if not best.certified and np.all((floors > 0.999) & (floors < 1.0)):
+        best = _near_sources(best, R, floors, omega, top, criterion)
     return replace(best, n_iter=used)
 
 
@@ -230,7 +232,7 @@ def _interior(
     kappa = max(_TIE_BREAK / max(1.0, burden, criteria.value("squared", R)), 1e-11)
     tied = criterion == "worst" or bool(np.any(pairs < _MILD))
     # The tie-break is only as sharp as complementarity is small against it.
-    goal = min(tol / len(active) ** 2, 1e-8 * kappa if tied else 1e-11)
+    goal = min(tol / len(active) ** 2, 1e-10 * kappa if tied else 1e-11)
     solution = solve_interior(
         R[block],
         floors[active],
@@ -295,18 +297,43 @@ def _at_sources(R: Array, floors: Array, criterion: Criterion, omega: Array) -> 
     """
     members = np.flatnonzero(floors >= 1.0)
     block = np.ix_(members, members)
-    m = len(members)
-    residual, weights = criteria.off(R[block]), omega[block]
-    if criterion == "squared":
-        K = weights * residual
-    elif criterion == "absolute":
-        K = 0.5 * weights * np.sign(residual)
-    else:
-        K = np.zeros((m, m))
-        i, j = np.unravel_index(int(np.argmax(weights * np.abs(residual))), (m, m))
-        K[i, j] = K[j, i] = 0.5 * weights[i, j] * np.sign(residual[i, j])
+    K = _subgradient(R[block], criterion, omega[block])
     size = np.abs(K).sum(axis=1)
-    return settle(R, floors, members, size, K + np.diag(size + 1e-15), np.eye(m), 0)
+    return settle(R, floors, members, size, K + np.diag(size + 1e-15), np.eye(len(members)), 0)
+
+
+def _subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
+    """A subgradient of the criterion at the sources themselves, in the domain of the conjugate."""
+    residual = criteria.off(R)
+    if criterion == "squared":
+        return np.asarray(omega * residual)
+    if criterion == "absolute":
+        return np.asarray(0.5 * omega * np.sign(residual))
+    K = np.zeros_like(R)
+    i, j = np.unravel_index(int(np.argmax(omega * np.abs(residual))), R.shape)
+    K[i, j] = K[j, i] = 0.5 * omega[i, j] * np.sign(residual[i, j])
+    return K
+
+
+def _near_sources(
+    solved: Solved, R: Array, floors: Array, omega: Array, top: float, criterion: Criterion
+) -> Solved:
+    """Try the dual point that belongs to outputs close to their sources, for floors close to one.
+
+    To first order in the angles ``arccos ρ_j`` it is known in closed form.
+    """
+    K = _subgradient(R, criterion, omega)
+    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
+    angle = np.sqrt(np.maximum(1.0 - floors**2, 1e-32))
+    lam = np.sqrt(np.maximum(tangent, 0.0)) / angle
+    H = K + np.diag(np.maximum(lam * floors - np.einsum("ij,ij->j", R, K), 1e-13))
+    if np.linalg.eigvalsh(H)[0] <= 0:
+        return solved
+    H = criteria.admissible(criterion, H, omega)
+    bound = top * dual_bound(R, floors, lam, H, criterion, omega, near=solved.T)
+    if bound <= solved.lower_bound:
+        return solved
+    return replace(solved, lower_bound=bound, lam=top * lam, H=top * H)
 
 
 def _reporter(
