@@ -107,28 +107,29 @@ def _invert(
             inside, low = node, guess
         else:
             high = guess
-        if upper - inside.rho <= 0.1 * tol or high - low <= 4e-16:
+        # What the gap of a single solve leaves open, no further floor can close.
+        blur = 4.0 * max(node.solved.gap, 0.0) / slope if slope > 0 else 0.0
+        if upper - inside.rho <= max(0.1 * tol, blur) or high - low <= 4e-16:
             break
-        guess = _next(node, inside, low, high, upper, budget, power)
+        guess = _next(node, low, high, upper, budget, power, tol)
     return inside, max(upper, inside.rho)
 
 
 def _next(
-    node: Node, inside: Node, low: float, high: float, upper: float, budget: float, power: float
+    node: Node, low: float, high: float, upper: float, budget: float, power: float, tol: float
 ) -> float:
-    """Newton's step in the power of the objective that is nearly linear, kept in the bracket."""
+    """Newton's step: far away in the power of the objective that is nearly linear, else as is.
+
+    Close by, the tangents' bound is better than the step needs to be; aiming a little below it ends
+    within the budget.
+    """
     value, slope = node.solved.objective, node.slope
-    guess = 0.5 * (low + high)
-    if value > 0 and slope > 0 and budget > 0:
-        steep = power * value ** (power - 1.0) * slope
-        guess = node.rho + (budget**power - value**power) / steep
-    near = upper - low
-    if abs(guess - node.rho) < 1e-7 or near < 1e-7:
-        # So close that the curve is its tangent; aim a little inside, so that it ends inside.
-        guess = upper - max(0.05 * near, 2e-16) if near > 0 else 0.5 * (low + high)
-    if not low < guess < high:
-        guess = 0.5 * (low + high)
-    return float(guess)
+    if slope > 0 and value > 0 and not 0.5 * budget < value < 2.0 * budget:
+        guess = node.rho + (budget**power - value**power) / (power * value ** (power - 1.0) * slope)
+    else:
+        blur = max(node.solved.gap, 0.0) / slope if slope > 0 else 0.0
+        guess = upper - max(0.05 * tol, 1e-3 * abs(upper - node.rho), 1.5 * blur)
+    return guess if low < guess < high else 0.5 * (low + high)
 
 
 def _result(
