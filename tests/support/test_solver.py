@@ -234,15 +234,28 @@ def test_more_allowed_entries_never_hurt(simulated, names, criterion):
     R = simulated(7, seed=5)
     order = np.random.default_rng(0).permutation(49)
     warm, last = None, np.inf
-    for n in (0, 8, 16, 30, 49):
+    for n in (0, 8, 20, 49):
         mask = np.eye(7, dtype=bool)
         mask.flat[order[:n]] = True
         result = solve_support(
-            R, np.full(7, 0.9), mask, names=names(7), criterion=criterion, n_starts=12, warm=warm
+            R, np.full(7, 0.9), mask, names=names(7), criterion=criterion, n_starts=9, warm=warm
         )
         assert result.objective <= last
         assert_feasible(R, mask, result)
         warm, last = result.T, result.objective
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_lower_floors_never_hurt(simulated, names, criterion):
+    R = simulated(6, seed=5)
+    mask = np.abs(R) > 0.2
+    grid = [0.5, 0.99, 0.0]
+    path = support_frontier(R, grid, mask, names=names(6), criterion=criterion, n_starts=8)
+    assert [result.rho_min[0] for result in path] == grid
+    by_floor = sorted(path, key=lambda result: result.rho_min[0])
+    for low, high in pairwise(by_floor):
+        assert low.objective <= high.objective
+        assert_feasible(R, mask, high)
 
 
 def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):

