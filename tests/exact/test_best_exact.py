@@ -97,6 +97,29 @@ def test_one_floor_of_one_keeps_that_variable_as_it_is() -> None:
     assert answer.fidelity[0] == pytest.approx(1, abs=1e-9)
 
 
+def test_a_whole_variable_beside_other_binding_floors() -> None:
+    """The weight of a floor of one is infinite; the answer is that of the others, projected."""
+    rng = np.random.default_rng(0)
+    R = np.corrcoef((rng.normal(size=(200, 4)) @ rng.normal(size=(4, 4))).T)
+    answer = decorrelate(R, [0.9, 0.8, 1.0, 0.0])
+    assert answer.status == "exact"
+    assert np.allclose(answer.T[:, 2], [0, 0, 1, 0], rtol=0, atol=1e-12)
+    assert np.allclose(answer.T.T @ R @ answer.T, np.eye(4), rtol=0, atol=1e-10)
+    assert np.allclose(answer.fidelity[:3], [0.9, 0.8, 1.0], rtol=0, atol=1e-10)
+    assert check(answer, R).passed
+
+
+def test_two_whole_variables_that_are_not_correlated() -> None:
+    R = np.eye(5)
+    R[2:4, :2] = [[0.5, 0.3], [0.2, -0.4]]
+    R[:2, 2:4] = R[2:4, :2].T
+    answer = decorrelate(R, [1.0, 1.0, 0.7, 0.0, 0.6])
+    assert answer.status == "exact"
+    assert np.allclose(answer.T[:, :2], np.eye(5)[:, :2], rtol=0, atol=1e-12)
+    assert np.allclose(answer.T.T @ R @ answer.T, np.eye(5), rtol=0, atol=1e-10)
+    assert check(answer, R).passed
+
+
 def test_none_means_the_threshold() -> None:
     R = np.asarray(load_wine().correlation)
     answer, th = decorrelate(R), threshold(R)

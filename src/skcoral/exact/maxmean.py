@@ -5,6 +5,9 @@
 is the dual of the convex problem ``min_{μ ≥ 0} tr(D C D)^{1/2} - Σ μ_j ρ_j`` with
 ``D = Diag(1 + μ)``, and the optimal ``T = D S⁻¹`` is unique. Weights never fall below one, so the
 problem does not degenerate; μ_j > 0 only where the floor binds.
+
+A floor that asks for the whole variable (one, for a correlation matrix) pins its output. Its weight
+would have to be infinite, so the others are solved in what the pinned variables leave of them.
 """
 
 from __future__ import annotations
@@ -17,12 +20,16 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._linalg import conjugate_gradient, make_exact
-from skcoral.exact.weighted import WeightedRoot
+from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 
 _STEP_LIMIT = 3.0  # largest change of log λ in one step
+_EPS = float(np.finfo(np.float64).eps)
+# Beyond this weight the others are lost in the rounding of the trace.
+_WEIGHT_LIMIT = 1e12
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,11 @@ def best_exact(
         Called as ``callback(iteration, mean fidelity bound, weakest margin)``.
     """
     p = len(C)
+    whole = floors >= np.sqrt(np.diag(C)) * (1 - 4 * _EPS)
+    if whole.any() and not whole.all():
+        pinned = _best_beside_pinned(C, floors, whole, tol, max_iter, callback)
+        if pinned is not None:
+            return pinned
     factor = sla.cholesky(C, lower=True, check_finite=False)
     weights = np.ones(p)
     root = WeightedRoot(C, weights, factor)
@@ -102,6 +114,8 @@ def best_exact(
         best = min(best, residual)
         if residual <= 1e-14 or (stalled >= 3 and residual <= tol) or iteration == max_iter:
             break
+        if weights.max() > _WEIGHT_LIMIT:
+            break
         step = _projected_step(C, factor, floors, root)
         if step is None:
             break
@@ -119,6 +133,76 @@ def best_exact(
         mean_gap=max(bound - float(fidelity.sum()), 0.0) / p,
         trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
         n_iter=iteration,
+    )
+
+
+def complement(C: Array, kept: Index, rest: Index) -> tuple[Array, Array]:
+    """Return what the variables ``kept`` leave of the ``rest``, and the mix that takes them out.
+
+    With ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` the outputs ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every
+    output made of the kept variables B, and their fidelities are those of ``T̃`` for ``C̃``.
+
+    Returns
+    -------
+    residual : ndarray of shape (m, m)
+        ``C̃``.
+    mix : ndarray of shape (p - m, m)
+        ``C_BB⁻¹ C_Bc``.
+    """
+    block = sla.cho_factor(C[np.ix_(kept, kept)], lower=True, check_finite=False)
+    mix = sla.cho_solve(block, C[np.ix_(kept, rest)], check_finite=False)
+    residual = C[np.ix_(rest, rest)] - C[np.ix_(rest, kept)] @ mix
+    return np.asarray((residual + residual.T) / 2), np.asarray(mix)
+
+
+def _best_beside_pinned(
+    C: Array,
+    floors: Array,
+    whole: NDArray[np.bool_],
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+) -> BestExact | None:
+    """Best decorrelator whose ``whole`` outputs are their sources; None if there is none."""
+    kept, rest = np.flatnonzero(whole), np.flatnonzero(~whole)
+    size = np.sqrt(np.diag(C))
+    among = C[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
+    if np.abs(among - np.eye(len(kept))).max() > tol:
+        return None  # correlated as they are, they cannot all stay
+    residual, mix = complement(C, kept, rest)
+    inner = best_exact(residual, floors[rest], tol=tol, max_iter=max_iter, callback=callback)
+    if not inner.feasible:
+        return None
+    T = np.zeros_like(C)
+    T[kept, kept] = 1 / size[kept]
+    T[np.ix_(kept, rest)] = -mix @ inner.T
+    T[np.ix_(rest, rest)] = inner.T
+    T, defect = make_exact(C, T)
+    fidelity = np.einsum("ij,ij->j", C, T)
+    if defect >= 1e-6 or np.any(fidelity < floors - tol):
+        return None
+    # A pinned variable proves its case in the limit of infinite weight. Large weights come near it
+    # until rounding of the trace takes over; where that happens is a matter of trying.
+    factor = sla.cholesky(C, lower=True, check_finite=False)
+    weights = np.ones(len(C))
+    weights[rest] = inner.weights
+    gap, best = np.inf, WeightedRoot(C, weights, factor)
+    for large in 10.0 ** np.arange(4, 9.1, 0.5):
+        trial = weights.copy()
+        trial[kept] = large * inner.weights.max()
+        root = WeightedRoot(C, trial, factor)
+        bound = trace_bound_at(C, trial, root.root()) - float((trial - 1) @ floors)
+        if abs(bound - float(fidelity.sum())) < gap:
+            gap, best = abs(bound - float(fidelity.sum())), root
+    return BestExact(
+        T=T,
+        fidelity=fidelity,
+        weights=best.weights,
+        S=best.root(),
+        feasible=True,
+        mean_gap=gap / len(C),
+        trace_margin=(best.trace - float(best.weights @ floors)) / float(best.weights.sum()),
+        n_iter=inner.n_iter,
     )
 
 

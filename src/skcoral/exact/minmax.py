@@ -18,7 +18,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._linalg import conjugate_gradient, make_exact
-from skcoral.exact.maxmean import BestExact, best_exact
+from skcoral.exact.maxmean import BestExact, best_exact, complement
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 
 Array = NDArray[np.float64]
@@ -263,22 +263,15 @@ def _merit(root: WeightedRoot, barrier: float) -> float:
 def _complete(
     C: Array, binding: Index, rest: Index, floors: Array, tol: float
 ) -> tuple[BestExact, Array]:
-    """Best decorrelator of what the binding variables leave of the others.
-
-    With ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` the outputs ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every
-    output made of the binding variables, and their fidelities are those of ``T̃`` for ``C̃``.
-    """
-    block = sla.cho_factor(C[np.ix_(binding, binding)], lower=True, check_finite=False)
-    mix = sla.cho_solve(block, C[np.ix_(binding, rest)], check_finite=False)
-    residual = C[np.ix_(rest, rest)] - C[np.ix_(rest, binding)] @ mix
-    residual = (residual + residual.T) / 2
+    """Best decorrelator of what the binding variables leave of the others."""
+    residual, mix = complement(C, binding, rest)
     completion = best_exact(residual, floors, tol=1e-2 * tol)
     if not completion.feasible:
         # Floors on the very edge of what is possible: ask for a hair less before giving up.
         second = best_exact(residual, floors - 0.3 * tol, tol=1e-2 * tol)
         if second.feasible:
             completion = second
-    return completion, np.asarray(mix)
+    return completion, mix
 
 
 def _assemble(
