@@ -56,7 +56,7 @@ def table(
         6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)])
         for k, name in enumerate(header)
     ]
-    out.width = max(out.width, sum(widths) + padding * (len(widths) - 1))
+    out.width = max(out.width, sum(widths) + padding * len(widths))
     grid = RichTable(
         title=title or None,
         title_justify="left",
