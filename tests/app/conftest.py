@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+
+from skcoral.app import SERVER_OPTIONS
 
 SCRIPT = Path(find_spec("skcoral.app").submodule_search_locations[0]) / "main.py"
 
@@ -114,16 +117,36 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory) -> Iterator[Server]:
     """The app as people start it, in an empty folder and with an empty home."""
+    coral = str(Path(sys.executable).with_name("coral"))
+    with _served([coral, "app", "--no-browser", "--port"], tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture
+def serve_script(tmp_path_factory) -> Callable[[str], Any]:
+    """Serve another script with the options of the app; to be used in a ``with`` statement."""
+
+    def serve(text: str) -> Any:
+        script = tmp_path_factory.mktemp("script") / "script.py"
+        script.write_text(text)
+        run = [sys.executable, "-m", "streamlit", "run", str(script), *SERVER_OPTIONS]
+        run += ["--server.headless=true", "--server.address=127.0.0.1", "--server.port"]
+        return _served(run, tmp_path_factory)
+
+    return serve
+
+
+@contextmanager
+def _served(command: list[str], tmp_path_factory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = Path(sys.executable).with_name("coral")
     homes = dict.fromkeys(("HOME", "TMPDIR"), str(folder))
     log = tmp_path_factory.mktemp("log") / "server.txt"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [str(command), "app", "--port", str(port), "--no-browser"],
+            [*command, str(port)],
             cwd=folder,
             env={**os.environ, **homes, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=output,

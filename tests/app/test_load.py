@@ -1,4 +1,4 @@
-"""Twenty visitors at once over real connections, speaking the app's own protocol."""
+"""Several visitors at once over real connections, speaking the app's own protocol."""
 
 import asyncio
 import json
@@ -29,6 +29,7 @@ class Visitor:
         self.states = {}
         self.metrics = {}
         self.errors = []
+        self.texts = []
 
     async def open(self, query=""):
         """Connect and let the page run once."""
@@ -81,6 +82,8 @@ class Visitor:
         if kind == "slider":
             self.sliders[element.slider.label] = (element.slider.id, delta.fragment_id)
             self.states.setdefault(element.slider.id, element.slider.default[0])
+        elif kind == "text":
+            self.texts.append(element.text.body)
         elif kind == "metric":
             self.metrics[element.metric.label] = element.metric.body
         elif kind == "exception":
@@ -147,3 +150,25 @@ def test_a_move_takes_little_server_time(server, query, limit):
 
     # Processor time of the whole server, so that other work on the machine does not count.
     assert asyncio.run(visit()) < limit
+
+
+REMEMBERING = """
+import streamlit as st
+from skcoral.app.memory import remember
+for public in (True, False):
+    st.text(remember("one key", lambda: st.query_params["who"], public=public))
+"""
+
+
+def test_only_examples_are_shared_between_visitors(serve_script):
+    async def seen(port, *names):
+        visitors = [Visitor(port) for _ in names]
+        for visitor, name in zip(visitors, names, strict=True):
+            await asyncio.wait_for(visitor.open(f"who={name}"), PATIENCE)
+        for visitor in visitors:
+            await visitor.close()
+        return [visitor.texts for visitor in visitors]
+
+    with serve_script(REMEMBERING) as running:
+        found = asyncio.run(seen(running.port, "Ada", "Alan"))
+    assert found == [["Ada", "Ada"], ["Ada", "Alan"]]

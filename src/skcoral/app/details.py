@@ -44,18 +44,12 @@ def show(answer: Answer) -> None:
                 panel(answer)
 
 
-def is_dark() -> bool:
-    """Whether the visitor's page is dark."""
-    return st.context.theme.type == "dark"
-
-
-def ink() -> str:
-    """Colour of lines that must stand out from the page."""
-    return "#f2f4f7" if is_dark() else "#1f2933"
+def _theme() -> str:
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def _correlations(answer: Answer) -> None:
-    theme = "dark" if is_dark() else "light"
+    theme = _theme()
     names = answer.problem.names
     for column, M, title in zip(
         st.columns(2),
@@ -97,7 +91,7 @@ def _outputs(answer: Answer) -> None:
             result.T,
             result.names,
             top=top,
-            theme="dark" if is_dark() else "light",
+            theme=_theme(),
             word="coefficient",
         ),
         key="heat_T",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Figure = dict[str, Any]
 
 BLUE, ORANGE, GREY = "#2b8cc4", "#e07b39", "#8a94a0"
+# Stands out from light and from dark: the page may change its theme after it was drawn.
+INK = "#7b8592"
 _HEAT = {
     "light": ["#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b"],
     "dark": ["#6db3f2", "#2f5f8a", "#1b1f27", "#8f4a35", "#f58a6b"],
@@ -40,7 +42,6 @@ def frontier(
     result: Decorrelation,
     *,
     threshold: float,
-    ink: str,
 ) -> Figure:
     """The least residual for every floor, ρ★, the classical methods and the current point."""
     data: list[Figure] = []
@@ -68,7 +69,7 @@ def frontier(
             )
     hover = "now: weakest fidelity %{x:.4f}<br>residual %{y:.6g}<extra></extra>"
     now = _marks([result.min_fidelity], [result.objective], "now", "circle", BLUE, 16, hover)
-    now["marker"]["line"] = {"color": ink, "width": 2}
+    now["marker"]["line"] = {"color": INK, "width": 2}
     data.append(now)
     layout = _layout(430, legend=True)
     layout["xaxis"] = {
@@ -84,7 +85,7 @@ def frontier(
             "y0": 0,
             "y1": 1,
             "yref": "paper",
-            "line": {"color": ink, "width": 1, "dash": "dash"},
+            "line": {"color": INK, "width": 1, "dash": "dash"},
         }
     ]
     layout["annotations"] = [
@@ -102,7 +103,7 @@ def frontier(
     return {"data": data, "layout": layout}
 
 
-def fidelity(result: Decorrelation, others: Mapping[str, Array], *, ink: str) -> Figure:
+def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
     """A bar per variable, with its floor and what the classical methods keep."""
     places = np.arange(len(result.names))
     data: list[Figure] = [
@@ -121,9 +122,9 @@ def fidelity(result: Decorrelation, others: Mapping[str, Array], *, ink: str) ->
         colour = ORANGE if name == "ZCA-cor" else GREY
         data.append(_marks(values, places, name, _SHAPES.get(name, "circle"), colour, 7, hover))
     floor = _marks(
-        result.rho_min, places, "floor", "line-ns", ink, 12, "floor %{x:.4f}<extra></extra>"
+        result.rho_min, places, "floor", "line-ns", INK, 12, "floor %{x:.4f}<extra></extra>"
     )
-    floor["marker"]["line"] = {"color": ink, "width": 2}
+    floor["marker"]["line"] = {"color": INK, "width": 2}
     data.append(floor)
     layout = _layout(110 + 18 * max(len(places), 6), legend=True)
     layout |= {

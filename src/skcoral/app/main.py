@@ -8,10 +8,11 @@ import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
+from skcoral.app.errors import in_words
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.app.text import clipped, plain
-from skcoral.exceptions import CoralError, NotCertifiedWarning, SingularCorrelationError
+from skcoral.exceptions import NotCertifiedWarning, SingularCorrelationError
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def main() -> None:
     state.current()
     for note in state.notes():
         st.warning(plain(clipped(note)))
-    try:
+    with in_words():
         with st.sidebar:
             source = sidebar.choose_source()
             if source is not None:
@@ -40,10 +41,6 @@ def main() -> None:
             st.info("Bring a table or a matrix on the left, or choose one of the examples there.")
         else:
             _show(source)
-    except CoralError as error:
-        st.error(plain(clipped(str(error), 1200)))
-        if " --" in str(error):
-            st.info("How a text file is written can be said on the left, under “Text files”.")
     state.write_link()
 
 

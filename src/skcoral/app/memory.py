@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from skcoral.app.problem import Problem
+from skcoral.app.sources import TableSource
 
 Found = TypeVar("Found")
 
@@ -20,6 +21,12 @@ def _for_everybody(key: Hashable, _compute: Callable[[], Any]) -> Any:
 @st.cache_resource(max_entries=64, show_spinner=False, scope="session")
 def _for_this_visitor(key: Hashable, _compute: Callable[[], Any]) -> Any:
     return _compute()
+
+
+@st.cache_resource(max_entries=2, show_spinner=False, scope="session")
+def remember_table(key: Hashable, _read: Callable[[], TableSource]) -> TableSource:
+    """Keep the tables that a visitor brought last, and no more of them: they are large."""
+    return _read()
 
 
 def remember(key: Hashable, compute: Callable[[], Found], *, public: bool) -> Found:

@@ -13,7 +13,7 @@ from skcoral import api
 from skcoral.app.settings import Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 from skcoral.results import Array, Decorrelation
 from skcoral.support import support_from_threshold
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from skcoral.estimator import CORAL
 
 MOST_VARIABLES = 100
+#: Modes that would keep other visitors waiting with more variables than these.
+LIMITS = {"support": 30, "worst": 60}
 #: Rows per variable below which parts of a table say little about the rest of it.
 HOLDOUT_ROWS_PER_VARIABLE = 4
 
@@ -168,6 +170,13 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """The settings as the arguments of :class:`skcoral.CORAL`."""
+    limit = LIMITS.get(settings.mode, MOST_VARIABLES)
+    if len(problem.names) > limit:
+        raise InvalidArgumentError(
+            f"This mode answers here for up to {limit} variables, and there are "
+            f"{len(problem.names)}.\nChoose fewer, or use the command or the library, which have "
+            "no such limit."
+        )
     if settings.mode == "budget":
         return {"budget": settings.budget}
     chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}

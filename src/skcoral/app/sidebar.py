@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from skcoral.app import state
-from skcoral.app.memory import remember
+from skcoral.app.memory import remember, remember_table
 from skcoral.app.problem import MOST_VARIABLES
 from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
@@ -80,11 +80,10 @@ def _upload() -> TableSource | None:
             state.start_anew("upload")
         st.session_state["read"] = key
     data = file.getvalue()
-    return remember(
-        ("upload", *key),
-        lambda: read_table(data, file.name, key=str(key), dialect=dialect),
-        public=False,
+    found: TableSource = remember_table(
+        key, lambda: read_table(data, file.name, key=str(key), dialect=dialect)
     )
+    return found
 
 
 def _dialect() -> dict[str, str]:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from skcoral import api
 from skcoral.app import controls, details, figures, state
+from skcoral.app.errors import in_words
 from skcoral.app.memory import about
 from skcoral.app.problem import Problem, arguments, solve
 from skcoral.app.settings import MODES, Settings
@@ -32,6 +33,12 @@ def threshold_of(problem: Problem) -> Threshold:
 @st.fragment
 def explore(problem: Problem) -> None:
     """Everything that follows the slider; moving it runs this function and nothing else."""
+    with in_words():
+        _explore(problem)
+    state.write_link()
+
+
+def _explore(problem: Problem) -> None:
     threshold = threshold_of(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
@@ -59,7 +66,6 @@ def explore(problem: Problem) -> None:
                 ),
                 result,
                 threshold=threshold.value,
-                ink=details.ink(),
             ),
             key="frontier",
             config={"displayModeBar": False},
@@ -68,12 +74,11 @@ def explore(problem: Problem) -> None:
         _say(result, threshold)
         others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         st.plotly_chart(
-            figures.fidelity(result, others, ink=details.ink()),
+            figures.fidelity(result, others),
             key="fidelity",
             config={"displayModeBar": False},
         )
     details.show(details.Answer(problem, settings, chosen, asked, result))
-    state.write_link()
 
 
 def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
