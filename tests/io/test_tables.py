@@ -211,7 +211,20 @@ BAD_FILES = {
     "pipes": (b"a|b\n1|2\n", ["--separator '|'"]),
     "too many cells": (b"a,b\n1,2\n1,2,3\n", ["line 3", "3 cells", "after column 'b'"]),
     "too few cells": (b"a,b,c\n1,2,3\n1,2\n", ["line 3", "2 cells", "'b'"]),
-    "open quote": (b'a,b\n1,"2\n3,4\n', ["quot"]),
+    "open quote": (b'a,b\n1,2\n1,"2\n3,4\n', ["line 3", "quot"]),
+    "grouped thousands": (
+        b'a,b,c\n1,2,"1,234.5"\n2,3,"12,345"\n3,5,700\n',
+        ["line 2", "column 'c'", "'1,234.5'", "2 such cells", "groups thousands"],
+    ),
+    "currency": (
+        'a,b,c\n1,2,€3.20\n2,3,€4\n3,5,"€ 1,000"\n'.encode(),
+        ["line 2", "column 'c'", "without currency or percent signs"],
+    ),
+    "percent": (parquet(a=[1.0, 2], b=[2.0, 1], c=["5%", "7.5 %"]), ["row 1", "'5%'", "percent"]),
+    "only decimal commas": (
+        b'a,b,c\n1,2,"1,5"\n2,3,"2,5"\n',
+        ["line 2", "column 'c'", "--decimal ','"],
+    ),
     "stray word": (b"a,b\n1,2\n3,4\n5,x\n", ["line 4", "column 'b'", "'x'"]),
     "infinite": (b"a,b\n1,2\n3,-inf\n", ["line 3", "column 'b'", "infinite"]),
     "cut gzip": (gzip.compress(CSV * 500)[:-30], ["cut short"]),
@@ -241,6 +254,28 @@ def test_bad_files_say_what_is_wrong_in_two_lines(kind):
     assert len(message.splitlines()) == 2
     for needle in needles:
         assert needle in message
+
+
+def test_points_where_commas_were_promised():
+    table = open_table(b"a;b;c\n1,5;2;1.5\n2,5;3;2.5\n", separator=";", decimal=",")
+    with pytest.raises(InvalidTableError, match=r"column 'c': '1\.5' .*\n.*\(--decimal \.\)"):
+        choose_columns(table, profile(table))
+
+
+def test_text_that_only_resembles_numbers_passes_through():
+    cells = ["2020-01-01", "10.0.12.7", "12:30", "1-2", "A,100", "+49 30 123", "7,12,9", "$", "%"]
+    rows = "".join(f'{i},{i * i},"{cell}"\n' for i, cell in enumerate(cells))
+    table = open_table(f"a,b,c\n{rows}".encode())
+    content = profile(table)
+    assert content.column("c").kind == "text"
+    assert choose_columns(table, content) == ("a", "b")
+
+
+def test_a_row_is_named_by_the_line_it_starts_on():
+    table = open_table(b'note,a,b\n"one\ntwo\n",1,2\n\n"x\ny",,4\nz,5,oops\nw,7,8\nv,9,9\n')
+    assert [row for batch in table.batches() for row in batch.rows] == [2, 6, 8, 9, 10]
+    with pytest.raises(InvalidTableError, match="line 8, column 'b': 'oops'"):
+        choose_columns(table, profile(table))
 
 
 def test_name_and_content_must_agree():

@@ -105,19 +105,22 @@ class _Reader:
                 yield Batch(lines, list(zip(*rows, strict=True)))
 
     def _rows(self, binary: BinaryIO) -> Generator[tuple[int, list[str]], None, None]:
-        """Line number and cells of every line that is not blank."""
+        """Cells of every row that is not blank, and the line it starts on."""
         text = io.TextIOWrapper(binary, encoding=_codec(self.encoding), newline="")
         csv.field_size_limit(sys.maxsize)
         reader = csv.reader(text, delimiter=self.separator, strict=True)
+        # A quoted cell may hold line breaks, so a row can end lines after it began.
+        start = 1
         try:
             for cells in reader:
                 if cells:
-                    yield reader.line_num, cells
+                    yield start, cells
+                start = reader.line_num + 1
         except UnicodeError as error:
             self._undecodable(error)
         except csv.Error as error:
             raise InvalidTableError(
-                f"{self.label}: line {reader.line_num}: the quoting is broken ({error}).\n"
+                f"{self.label}: line {start}: the quoting is broken ({error}).\n"
                 'Close the quotes, and write a quote inside quotes twice ("").'
             ) from error
         except _DAMAGED as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,11 @@ Array = NDArray[np.float64]
 #: Cells that stand for "no value", whatever their case and the blanks around them.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
 _LONGEST = 40
+_SIGNS = "$€£¥%"
+_GROUPED = {
+    ".": re.compile(r"[+-]?(\d{1,3}([,'’\xa0\u202f]\d{3})+(\.\d+)?|\d*,\d+)"),
+    ",": re.compile(r"[+-]?(\d{1,3}([.'’\xa0\u202f]\d{3})+(,\d+)?|\d*\.\d+)"),
+}
 
 
 def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]]:
@@ -61,8 +67,29 @@ def shown(cells: Any, i: int) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def remedy(cell: str) -> str:
+def is_dressed_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell is a number for people only: grouped, with a sign, or the other decimal mark.
+
+    Examples
+    --------
+    >>> [is_dressed_number(cell) for cell in ["1,234.5", "$3", "12 %", "1,5", "2020-01-01", "A7"]]
+    [True, True, True, True, False, False]
+    """
+    bare = cell.strip().strip(_SIGNS).strip()
+    if _GROUPED[decimal].fullmatch(bare):
+        return True
+    return any(sign in cell for sign in _SIGNS) and _one_number(bare, decimal) is not None
+
+
+def remedy(cell: str, decimal: str = ".") -> str:
     """What to do about a cell that should be a number and is not."""
+    if any(sign in cell for sign in _SIGNS) and is_dressed_number(cell, decimal):
+        return "Write the numbers without currency or percent signs, or exclude the column."
+    if decimal == "," and "." in cell and is_dressed_number(cell, decimal):
+        return (
+            "If the point is a decimal point, say so: decimal '.' (--decimal .); "
+            "if it groups thousands, remove it."
+        )
     if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
         return (
             "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "

@@ -70,6 +70,11 @@ def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
 
 def model_json(model: CORAL) -> str:
     """The text that :func:`save_model` writes, for those who have no file to write to."""
+    if not isinstance(model, CORAL):
+        raise ModelFileError(
+            f"A model file holds a fitted CORAL, got {type(model).__name__}. Of a pipeline or a "
+            "search, save the CORAL in it, such as pipeline[-1]."
+        )
     estimate = model.estimate_  # asks for the solution, should it be pending
     content = {
         "versions": _versions(),
@@ -229,7 +234,10 @@ def _coded(value: Any, where: str) -> Any:
         return {"$record": type(value).__name__, "fields": record}
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         columns = [str(name) for name in value.columns]
-        return {"$frame": _coded(value.to_numpy(), where), "columns": columns}
+        rows = list(map(str, value.index)) if hasattr(value, "index") else None
+        return {"$frame": _coded(value.to_numpy(), where), "columns": columns, "index": rows}
+    if hasattr(value, "index") and hasattr(value, "to_dict"):
+        return {"$series": [_coded(v, where) for v in value], "index": list(map(str, value.index))}
     raise ModelFileError(
         f"{where} holds a {type(value).__name__}, which has no place in a model file; use numbers, "
         "text, lists, dicts or arrays of numbers."
@@ -258,5 +266,11 @@ def _decoded(value: Any) -> Any:
     if "$frame" in value:
         import pandas as pd
 
-        return pd.DataFrame(_decoded(value["$frame"]), columns=value["columns"])
+        return pd.DataFrame(
+            _decoded(value["$frame"]), columns=value["columns"], index=value.get("index")
+        )
+    if "$series" in value:
+        import pandas as pd
+
+        return pd.Series(_decoded(value["$series"]), index=value["index"])
     raise ModelFileError(f"An entry with the keys {sorted(value)} has no meaning here.")

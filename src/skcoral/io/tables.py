@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import plain_cells, remedy, shown, to_numbers
+from skcoral.io.cells import is_dressed_number, plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,8 @@ Format = Literal["csv", "tsv", "parquet", "excel"]
 Kind = Literal["number", "text", "mixed", "empty"]
 
 BATCH_ROWS = 20_000
+#: So many cells that are no numbers tell whether a column is text or numbers spelled strangely.
+_SAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ class ColumnProfile:
     """What one column holds.
 
     ``kind`` is "number" (all cells that are not missing are numbers), "text" (at most half are),
-    "mixed" (most are, and ``first_bad`` says where the first other one stands) or "empty".
+    "mixed" (most are, or would be without their thousands separators, currency signs and the like,
+    and ``first_bad`` says where the first that is not stands) or "empty".
     """
 
     name: str
@@ -230,6 +233,8 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     good = [0] * width
     bad = [0] * width
     missing = [0] * width
+    sampled = [0] * width
+    dressed = [0] * width
     first_bad: list[tuple[int, str] | None] = [None] * width
     first_infinite: list[int | None] = [None] * width
     for batch in table.batches():
@@ -244,17 +249,20 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
             if n_wrong and first_bad[j] is None:
                 i = int(np.argmax(wrong))
                 first_bad[j] = (batch.rows[i], shown(cells, i))
+            for i in np.flatnonzero(wrong)[: _SAMPLE - sampled[j]]:
+                sampled[j] += 1
+                dressed[j] += is_dressed_number(shown(cells, int(i)), table.decimal)
             if first_infinite[j] is None and (infinite := np.isinf(values)).any():
                 first_infinite[j] = batch.rows[int(np.argmax(infinite))]
         if on_batch is not None:
             on_batch(batch)
-    columns = tuple(
-        ColumnProfile(
-            name, _kind(good[j], bad[j]), missing[j], bad[j], first_bad[j], first_infinite[j]
-        )
-        for j, name in enumerate(table.names)
+    kinds = [
+        "mixed" if 2 * dressed[j] > sampled[j] else _kind(good[j], bad[j]) for j in range(width)
+    ]
+    return TableProfile(
+        n_rows,
+        tuple(map(ColumnProfile, table.names, kinds, missing, bad, first_bad, first_infinite)),
     )
-    return TableProfile(n_rows, columns)
 
 
 def choose_columns(
@@ -291,7 +299,7 @@ def choose_columns(
             raise InvalidTableError(
                 f"{table.label}: {table.unit} {row}, column {name!r}: {cell!r} is not a number "
                 f"({column.n_bad} such {'cell' if column.n_bad == 1 else 'cells'})."
-                f"\n{remedy(cell)}"
+                f"\n{remedy(cell, table.decimal)}"
             )
         elif columns:
             raise InvalidTableError(
@@ -352,7 +360,7 @@ def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
         cell = shown(batch.columns[j], i)
         raise InvalidTableError(
             f"{table.label}: {table.unit} {batch.rows[i]}, column {name!r}: {cell!r} is not a "
-            f"finite number.\n{remedy(cell)}"
+            f"finite number.\n{remedy(cell, table.decimal)}"
         )
     return values
 

@@ -10,7 +10,7 @@ import gzip
 import io
 import lzma
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -70,15 +70,15 @@ class Outputs:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
         if target.exists() and not self.force:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+        # Known before it exists: an interruption at any moment must not leave it behind.
+        self._staged[target] = temporary
         try:
-            handle, name = tempfile.mkstemp(
-                dir=target.parent, prefix=f".{target.name[:80]}.", suffix=".part"
-            )
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except OSError as error:
+            del self._staged[target]
             # The temporary name means nothing to the reader of the message.
             raise type(error)(error.errno, error.strerror, str(target)) from None
-        os.close(handle)
-        self._staged[target] = Path(name)
         return target
 
     def staged(self, path: str | Path) -> Path:
