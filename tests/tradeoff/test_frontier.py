@@ -128,6 +128,14 @@ def test_a_budget_inverts_the_curve(systems, verify, criterion):
         verify(R, answer)
 
 
+@pytest.mark.parametrize(("criterion", "budget"), [("worst", 0.1), ("absolute", 0.3)])
+def test_a_floor_that_may_be_too_low_is_not_called_optimal(systems, criterion, budget):
+    with pytest.warns(NotCertifiedWarning, match="are proved to exceed it: a gap of"):
+        answer = maximize_fidelity(systems["wine"], budget, criterion=criterion, max_iter=2)
+    assert answer.status == "best_found"
+    assert answer.objective <= budget
+
+
 def test_budgets_at_the_ends(systems):
     R = systems["wdi"]
     nothing = maximize_fidelity(R, 0.0)

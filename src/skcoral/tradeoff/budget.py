@@ -6,6 +6,7 @@ gives a tangent, and where the tangent meets the budget is a bound on what is po
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exact import solve_exact
+from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.outcome import as_result
+from skcoral.tradeoff.outcome import OPTIMAL_GAP, as_result
 from skcoral.tradeoff.path import Node, Path
 
 Array = NDArray[np.float64]
@@ -150,4 +152,14 @@ def _result(
         max_iter=max_iter,
         stacklevel=4,
     )
+    short = details["rho_upper"] - node.rho
+    if result.status == "optimal" and short > OPTIMAL_GAP:
+        warnings.warn(
+            f"the common floor {node.rho:.9g} is within the budget, but only floors above "
+            f"{details['rho_upper']:.9g} are proved to exceed it: a gap of {short:.2e} is open; "
+            "a larger max_iter may close it.",
+            NotCertifiedWarning,
+            stacklevel=4,
+        )
+        return replace(result, status="best_found", details=details)
     return replace(result, details=details)

@@ -34,6 +34,7 @@ def dual_bound(
     pair_weights: Array | None = None,
     *,
     near: Array | None = None,
+    near_correlation: Array | None = None,
 ) -> float:
     """Evaluate the lower bound (★), valid for any ``multipliers ≥ 0`` and ``H ≻ 0``.
 
@@ -56,6 +57,8 @@ def dual_bound(
     near : ndarray of shape (p, p), optional
         The ``T`` at which the formula is expanded, ``D_λ H⁻¹`` by default. It does not change the
         bound, only its rounding.
+    near_correlation : ndarray of shape (p, p), optional
+        ``TᵀRT`` of that ``T``, if it is known already.
 
     Raises
     ------
@@ -83,7 +86,8 @@ def dual_bound(
         return -np.inf
     solve = sla.lapack.dpotrs
     T = solve(factor, np.diag(multipliers), lower=1)[0].T if near is None else near
-    defect = gram_defect(R, T)
+    G = near_correlation
+    defect = gram_defect(R, T) if G is None else G - np.eye(len(R))
     f = np.einsum("ji,ij->j", R, T)
     Z = T @ H - np.diag(multipliers)
     rest = float(np.sum((R @ Z) * solve(factor, Z.T, lower=1)[0].T))

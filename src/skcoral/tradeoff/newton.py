@@ -40,18 +40,15 @@ class SmoothDual:
     @classmethod
     def build(cls, R: Array, floors: Array, omega: Array) -> SmoothDual:
         """Set up the problem for pair weights ``omega`` (positive off the diagonal)."""
-        stiffness = off(1.0 / (omega + np.eye(len(R))))
-        return cls(
-            R, sla.cholesky(R, lower=True, check_finite=False), floors, stiffness, np.eye(len(R))
-        )
+        identity = np.eye(len(R))
+        return cls(R, _root(R), floors, off(1.0 / (omega + identity)), identity)
 
     def restricted(self, members: NDArray[np.intp]) -> SmoothDual:
         """Return the same problem for some of the variables alone."""
         block = np.ix_(members, members)
         R = self.R[block]
-        root = sla.cholesky(R, lower=True, check_finite=False)
         identity = np.eye(len(members))
-        return SmoothDual(R, root, self.floors[members], self.stiffness[block], identity)
+        return SmoothDual(R, _root(R), self.floors[members], self.stiffness[block], identity)
 
     def evaluate(self, H: Array, lam: Array, tau: float) -> tuple[float, DualPoint] | None:
         """Value and point at ``H`` with the best λ; None outside the domain."""
@@ -73,6 +70,13 @@ class SmoothDual:
             log_det = 2.0 * float(np.sum(np.log(np.diag(factor))))
             value += tau * (float(np.sum(np.log(best))) + log_det)
         return value, point
+
+
+def _root(R: Array) -> Array:
+    factor, info = sla.lapack.dpotrf(R, lower=1, clean=1)
+    if info != 0:
+        raise sla.LinAlgError("R is not positive definite to rounding")
+    return np.asarray(factor)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def maximise(
             apply = curvature(problem.R, point, tau)
         except sla.LinAlgError:
             break
-        direction, left = _solve(apply, problem.stiffness, gradient, Q, model, worth)
+        direction, left = _solve(apply, problem.stiffness, gradient, Q, model, worth, goal)
         previous, gain = gain, float(np.sum(gradient * direction))
         lazy = lazy + 1 if gain > 0.25 * previous else 0
         if gain <= max(goal * worth, _EPS**2 * size) or (lazy >= 3 and gain <= 1e-8 * worth):
@@ -146,6 +150,7 @@ def _solve(
     Q: Array,
     model: Array,
     worth: float,
+    goal: float,
 ) -> tuple[Array, float]:
     """Conjugate gradients for the Newton direction, preconditioned in the eigenbasis of H.
 
@@ -176,8 +181,8 @@ def _solve(
         added = step * rz
         total += added
         left = added / total if total > added else left
-        # A loose solve far away, a tight one close by: superlinear overall.
-        if left <= min(1e-2, np.sqrt(total / worth)):
+        # A loose solve far away, a tight one close by (superlinear overall), none past the goal.
+        if left <= min(1e-2, np.sqrt(total / worth)) or added <= 0.03 * goal * worth:
             break
         z = precondition(r)
         rz, before = float(np.vdot(r, z)), rz

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exact import best_exact, exact_threshold
-from skcoral.measures import mean_residual
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
@@ -34,6 +34,11 @@ class Node:
     rho: float
     solved: Solved
     slope: float
+
+    @cached_property
+    def bound_by(self) -> bytes:
+        """The binding floors, as something that is quick to compare."""
+        return self.solved.binding.tobytes()
 
 
 class Path:
@@ -113,7 +118,7 @@ class Path:
         theta = float(np.arccos(rho))
         known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
         closest = known[0]
-        same = [n for n in known if np.array_equal(n.solved.binding, closest.solved.binding)]
+        same = [n for n in known if n.bound_by == closest.bound_by]
         for count in (4, 2, 1):
             if len(same) < count:
                 continue
@@ -218,7 +223,8 @@ def trace_frontier(
         lower_bound=np.array([s.lower_bound for s in solved]),
         slope=np.array([node.slope for node in nodes]),
         worst_residual=np.array([criteria.value("worst", s.G) for s in solved]),
-        mean_residual=np.array([mean_residual(R, s.T) for s in solved]),
+        mean_residual=np.array([np.abs(criteria.off(s.G)).sum() for s in solved])
+        / max(len(R) * (len(R) - 1), 1),
         min_fidelity=np.array([s.fidelity.min() for s in solved]),
         mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
         threshold=path.edge,

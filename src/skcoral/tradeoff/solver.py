@@ -113,8 +113,8 @@ def solve_tradeoff(
 
 def is_mild(omega: Array) -> bool:
     """Whether the pair weights are close enough to each other for the smooth method."""
-    pairs = omega[np.triu_indices(len(omega), 1)]
-    return bool(pairs.min(initial=np.inf) >= _MILD * pairs.max(initial=0.0))
+    least = (omega + np.diag(np.full(len(omega), np.inf))).min(initial=np.inf)
+    return bool(least >= _MILD * omega.max(initial=0.0))
 
 
 def solve_floors(
@@ -275,7 +275,7 @@ def _finish(
     ones = floors >= 1.0
     lam = np.where(ones, lam + _LIFT, lam)
     H = H + np.diag(np.where(ones, _LIFT, 0.0))
-    bound = dual_bound(R, floors, lam, H, criterion, omega, near=T)
+    bound = dual_bound(R, floors, lam, H, criterion, omega, near=T, near_correlation=G)
     return Solved(
         T=T,
         G=G,
