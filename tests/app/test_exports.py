@@ -103,7 +103,8 @@ def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, settings)
     result = solve(problem, arguments(problem, settings))
-    found = pd.read_csv(io.BytesIO(exports.transformation(result, ending="csv")), index_col=0)
+    data = io.BytesIO(exports.transformation(result, ending="csv"))
+    found = pd.read_csv(data, index_col=0, float_precision="round_trip")
     assert np.array_equal(found.to_numpy(), result.T)
     assert list(found.index) == list(found.columns) == list(result.names)
 
