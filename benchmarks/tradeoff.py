@@ -77,7 +77,7 @@ def measure(quick: bool) -> list[str]:
     difference = abs(value - decorrelate(R30, floors).objective)
     note = f"cvxpy + Clarabel, values differ by {difference:.0e}"
     rows.append(row("p = 30, ρ = 0.98", ours, note, theirs, "≥ 50×", theirs >= 50 * ours))
-    curve = best_time(lambda: frontier(R), 15)
+    curve = best_time(lambda: frontier(R), 25)
     single = float(np.mean(singles))
     what = "25-point frontier, p = 50"
     met = curve <= 6 * single and curve <= 1
