@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.io._sources import format_of_name
 from skcoral.io.cells import plain_cells
 from skcoral.io.tables import Format
@@ -64,8 +64,10 @@ class Outputs:
     def reserve(self, path: str | Path) -> Path:
         """Check early that a file can be put at ``path``, and stage an empty one."""
         target = Path(path)
-        if target in self._staged:
-            raise FileExistsError(errno.EEXIST, "two outputs have the same name", str(target))
+        if target.resolve() in {other.resolve() for other in self._staged}:
+            raise InvalidArgumentError(
+                f"{target}: two outputs have the same name.\nGive every output a name of its own."
+            )
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
         if target.exists() and not self.force:
@@ -135,7 +137,7 @@ def output_format(path: str | Path) -> Format:
     """
     found = format_of_name(str(path))
     if found is None or Path(path).suffix.lower() == ".zip":
-        raise InvalidTableError(
+        raise InvalidArgumentError(
             f"{path}: the ending does not say which format to write.\n"
             "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2 and .csv.xz are compressed)."
         )
