@@ -5,6 +5,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -227,3 +228,18 @@ def test_weights_that_sum_to_one_have_no_covariance():
     moments = Moments.from_rows(correlated_table(4, 2), sample_weight=np.full(4, 0.25))
     with pytest.raises(InvalidTableError, match="sum to 1 over 4 rows"):
         _ = moments.covariance
+
+
+def test_the_columns_of_a_frame_are_known_by_name():
+    X = pd.DataFrame(correlated_table(20, 3), columns=["a", "b", "c"])
+    assert Moments.from_rows(X).names == ("a", "b", "c")
+    assert Moments.from_rows(X.set_axis([0, 1, 2], axis=1)).names == ("x0", "x1", "x2")
+    turned = X[["c", "a", "b"]]
+    with pytest.raises(InvalidTableError, match="another order"):
+        Moments.from_rows(X).merge(Moments.from_rows(turned))
+    moments = Moments(["a", "b", "c"]).update(X)
+    with pytest.raises(InvalidTableError, match="order the columns by these names"):
+        moments.update(turned)
+    assert moments.n_rows == 20
+    with pytest.raises(InvalidTableError, match=r"Moments\.from_rows"):
+        moments.merge(X)

@@ -17,7 +17,7 @@ from ._validation import _listing
 from .exceptions import InvalidTableError
 from .results import Array, read_only
 
-_SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
+SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
 
 
 class Moments:
@@ -70,12 +70,15 @@ class Moments:
         names: Sequence[str] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Moments:
-        """Summarise one table; the columns are called x0, x1, … unless ``names`` says otherwise."""
+        """Summarise one table.
+
+        The columns are called by ``names``, or as in the DataFrame, or else x0, x1, …
+        """
         rows = np.asarray(X)
         if rows.ndim != 2:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
-            names = [f"x{j}" for j in range(rows.shape[1])]
+            names = _column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
         return cls(names).update(rows, sample_weight=sample_weight)
 
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
@@ -84,7 +87,8 @@ class Moments:
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Any number of rows, one included.
+            Any number of rows, one included. The columns of a DataFrame must have the names of
+            these moments, in the same order.
         sample_weight : array-like of shape (n,), optional
             How many times each row counts.
         """
@@ -119,6 +123,11 @@ class Moments:
 
         The columns must be the same, in the same order.
         """
+        if not isinstance(other, Moments):
+            raise InvalidTableError(
+                f"Moments are merged with Moments, got {type(other).__name__}; "
+                "Moments.from_rows(table) makes them."
+            )
         if self.names != other.names:
             raise InvalidTableError(_different_columns(self.names, other.names))
         both = self.copy()
@@ -166,7 +175,7 @@ class Moments:
         variance = np.diag(self.comoment) / max(self.weight, 1.0)
         # values that differ in the last bits only, as a computed constant does
         rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
-        flat = np.sqrt(variance) <= np.maximum(rounding, _SMALLEST_SPREAD)
+        flat = np.sqrt(variance) <= np.maximum(rounding, SMALLEST_SPREAD)
         return tuple(name for name, is_flat in zip(self.names, flat, strict=True) if is_flat)
 
     def state(self) -> dict[str, Any]:
@@ -218,6 +227,12 @@ class Moments:
             raise InvalidTableError(
                 f"Expected rows of {self.n_features} columns ({_listing(self.names)}); got an "
                 f"array of shape {rows.shape}."
+            )
+        labels = _column_labels(X)
+        if labels is not None and labels != self.names:
+            raise InvalidTableError(
+                f"Expected rows of the columns {_listing(self.names)}; got {_listing(labels)}. "
+                "Pick and order the columns by these names first."
             )
         return rows
 
@@ -303,6 +318,12 @@ def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
             f"{int(np.argmax(~(np.isfinite(weights) & (weights >= 0))))} is not."
         )
     return read_only(weights)
+
+
+def _column_labels(X: Any) -> tuple[str, ...] | None:
+    """Names of a DataFrame's columns; None without any, or if some are not text."""
+    labels = tuple(getattr(X, "columns", ()))
+    return labels if labels and all(isinstance(name, str) for name in labels) else None
 
 
 def _different_columns(left: Sequence[str], right: Sequence[str]) -> str:
