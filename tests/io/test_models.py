@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -279,3 +280,28 @@ def test_onnx_has_two_types(wine):
     pytest.importorskip("skl2onnx")
     with pytest.raises(InvalidArgumentError, match="float64 or float32"):
         to_onnx(CORAL().fit(wine), dtype=np.int32)
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("setting", ["rho_min", "support", "pair_weights", "anchors"])
+def test_settings_with_names_can_be_fitted_again(wine, tmp_path, setting):
+    """Rows in another order than the table's: only their names say what belongs to what."""
+    X = wine.iloc[:, :4]
+    R = X.corr().iloc[::-1]
+    value = {
+        "rho_min": pd.Series({"ash": 0.99, "alcohol": 0.98}),
+        "support": R.abs() > 0.1,
+        "pair_weights": R.abs(),
+        "anchors": R.iloc[:, :2],
+    }[setting]
+    floors = {} if setting == "rho_min" else {"rho_min": 0.98}
+    model = CORAL(**{setting: value}, **floors).fit(X)
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert np.array_equal(again.transform(X), model.transform(X))
+    assert np.allclose(clone(again).fit(X).T_, model.T_, rtol=0, atol=1e-12)
+
+
+def test_what_is_no_model(wine, tmp_path):
+    with pytest.raises(ModelFileError, match="save the CORAL in it"):
+        save_model(make_pipeline(StandardScaler(), CORAL()).fit(wine), tmp_path / "model.json")
