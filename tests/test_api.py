@@ -249,3 +249,47 @@ def test_every_error_is_one_of_ours() -> None:
     assert issubclass(SingularCorrelationError, InvalidCorrelationError)
     with pytest.raises(CoralError):
         decorrelate(make_system(4), 2)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+@pytest.mark.parametrize("result", [threshold(R), decorrelate(R, 0.9)], ids=["threshold", "answer"])
+def test_copies_are_as_frozen_as_the_original(result, again) -> None:
+    twin = again(result)
+    assert not twin.T.flags.writeable
+    mapping = twin.bounds if hasattr(twin, "bounds") else twin.details
+    with pytest.raises(TypeError):
+        mapping["new"] = 1
+
+
+def test_results_can_be_compared_and_kept_in_sets() -> None:
+    one, two = decorrelate(R, 0.9), decorrelate(R, 0.9)
+    assert one == one
+    assert one != two
+    assert len({one, two, threshold(R), frontier(R, [0.9])}) == 4
+
+
+def test_composites_are_matched_by_the_names_of_their_rows() -> None:
+    B = pd.DataFrame(0.0, index=NAMED.index, columns=["first", "second"])
+    B.loc["alcohol", "first"] = B.loc["hue", "second"] = 1.0
+    expected = decorrelate(NAMED, 0.99, anchors=B)
+    shuffled = decorrelate(NAMED, 0.99, anchors=B.iloc[::-1])
+    assert np.allclose(shuffled.T, expected.T, rtol=0, atol=1e-12)
+    by_number = pd.DataFrame(R)
+    numbered = B.set_axis(range(13)).iloc[::-1]
+    assert np.allclose(decorrelate(by_number, 0.99, anchors=numbered).T, expected.T, atol=1e-12)
+    with pytest.raises(InvalidAnchorError, match="named like the variables"):
+        decorrelate(NAMED, 0.99, anchors=B.set_axis([f"z{k}" for k in range(13)]))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_scale_of_a_composite_does_not_matter(size) -> None:
+    B = np.eye(13)[:, :3] + 0.1
+    plain, scaled = decorrelate(R, 0.97, anchors=B), decorrelate(R, 0.97, anchors=size * B)
+    assert np.allclose(plain.T, scaled.T, rtol=0, atol=1e-9)
+
+
+def test_bounds_that_are_no_numbers() -> None:
+    with pytest.raises(InvalidArgumentError, match="lower bounds must be one number"):
+        decorrelate(R, 0.9, bounds=("a", "b"))

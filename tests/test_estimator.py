@@ -506,3 +506,35 @@ def test_clone_pickle_and_joblib(wine, tmp_path):
 def test_unknown_attributes_are_unknown():
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         _ = CORAL().nothing_
+
+
+def test_dates_are_located(wine):
+    dated = wine.assign(day=pd.date_range("2020-01-01", periods=len(wine)))
+    for X in (dated, dated.assign(day=dated["day"] - dated["day"].iloc[0])):
+        with pytest.raises(InvalidTableError, match="`day` hold dates"):
+            CORAL().fit(X)
+
+
+def test_frames_without_columns_or_with_the_same_name_twice(wine):
+    with pytest.raises(InvalidTableError, match="no columns"):
+        CORAL().fit(pd.DataFrame())
+    with pytest.raises(InvalidTableError, match="`hue` occur more than once"):
+        CORAL().fit(pd.concat([wine, wine["hue"]], axis=1))
+
+
+def test_masked_cells_are_missing(wine):
+    X = np.ma.masked_array(wine.to_numpy(), mask=False)
+    assert np.array_equal(CORAL().fit(X).T_, CORAL().fit(wine.to_numpy()).T_)
+    X[4, 2] = np.ma.masked
+    with pytest.raises(InvalidTableError, match=r"missing values \(NaN\) in `x2`, first in row 4"):
+        CORAL().fit(X)
+
+
+def test_values_too_small_to_be_squared_are_not_called_constant_only(wine):
+    with pytest.raises(InvalidTableError, match="rescale"):
+        CORAL().fit(wine * 1e-200)
+
+
+def test_weights_that_are_no_numbers(wine):
+    with pytest.raises(InvalidTableError, match="sample_weight must hold one number per row"):
+        CORAL().fit(wine, sample_weight="many")

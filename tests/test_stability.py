@@ -214,3 +214,8 @@ def test_the_world_development_indicators_hang_on_three_countries():
         "Somalia",
     ]
     np.testing.assert_allclose(top["threshold_without"], [0.739606, 0.755347, 0.753808], atol=5e-7)
+
+
+def test_folds_of_single_rows_are_refused_with_the_remedy(wine):
+    with pytest.raises(InvalidArgumentError, match="choose fewer folds"):
+        holdout(CORAL(), wine, cv=len(wine))

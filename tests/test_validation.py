@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from skcoral import _validation as v
 from skcoral._singular import linear_relations, reduced_null_basis
@@ -419,3 +420,36 @@ def test_redundant_variables_are_the_ones_to_leave_out():
     assert len(left_out) == 2
     keep = [j for j, name in enumerate(names) if name not in left_out]
     v.check_correlation(R[np.ix_(keep, keep)], [names[j] for j in keep])
+
+
+class TestContainers:
+    def test_masked_entries_are_missing_and_not_what_lies_under_the_mask(self):
+        R = np.ma.masked_array(good(), mask=False)
+        assert np.array_equal(v.check_correlation(R), v.check_correlation(good()))
+        R[1, 2] = np.ma.masked
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
+            v.check_correlation(R, NAMES)
+
+    def test_sparse_says_how_to_make_it_dense(self):
+        with pytest.raises(InvalidCorrelationError, match=r"R\.toarray\(\)"):
+            v.check_correlation(csr_array(good()))
+
+    def test_rows_in_place_of_a_matrix(self):
+        with pytest.raises(InvalidCorrelationError, match=r"numpy\.corrcoef"):
+            v.check_correlation(table())
+
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_composites_of_any_scale(self, size):
+        assert np.array_equal(v.check_anchors(size * np.eye(4), 4, NAMES), size * np.eye(4))
+
+
+def test_callbacks_and_seeds():
+    assert v.check_callback(None) is None
+    assert v.check_callback(print) is print
+    with pytest.raises(InvalidArgumentError, match="callback must be a function"):
+        v.check_callback(3)
+    for seed in (None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)):
+        assert v.check_random_state(seed) is seed
+    for bad in (-1, "x", 1.5, True):
+        with pytest.raises(InvalidArgumentError, match="random_state must be"):
+            v.check_random_state(bad)

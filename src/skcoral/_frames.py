@@ -27,14 +27,13 @@ class Composites:
     def __init__(self, R: Array, names: tuple[str, ...], anchors: Any) -> None:
         labels = list(getattr(anchors, "columns", ()))
         if labels and hasattr(anchors, "index"):
-            anchors = (
-                anchors.reindex(names) if set(map(str, anchors.index)) == set(names) else anchors
-            )
+            anchors = _sources_in_order(anchors, names)
         self.B = check_anchors(anchors, len(R), names)
         k = self.B.shape[1]
         self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
-        covariance = self.B.T @ R @ self.B
-        self._unit = self.B / np.sqrt(np.diag(covariance))
+        # only directions matter; taking out the scale first keeps squares within range
+        directions = self.B / np.abs(self.B).max(axis=0)
+        self._unit = directions / np.sqrt(np.diag(directions.T @ R @ directions))
         try:
             self.R = check_correlation(self._unit.T @ R @ self._unit, self.names)
         except InvalidCorrelationError as reason:
@@ -59,11 +58,25 @@ def named_correlation(R: Any) -> tuple[Array, tuple[str, ...]]:
         if rows not in (labels, positions):
             raise InvalidCorrelationError(
                 "Rows and columns of R must have the same names in the same order; row names begin "
-                f"{rows[:4]}, column names {labels[:4]}. Try R = R.loc[R.columns]."
+                f"{rows[:4]}, column names {labels[:4]}."
+                + (" Try R = R.loc[R.columns]." if set(rows) == set(labels) else "")
             )
     values = R.to_numpy()
     matrix = check_correlation(values, labels if len(labels) == len(values) else None)
     return matrix, check_names(labels, len(matrix))
+
+
+def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:
+    """Put the rows of a DataFrame of composites into the order of the variables."""
+    rows = list(map(str, anchors.index))
+    if rows == [str(k) for k in range(len(rows))]:
+        return anchors  # the default index: rows by position
+    if sorted(rows) != sorted(names):
+        raise InvalidAnchorError(
+            "anchors is a DataFrame, so its rows must be named like the variables, once each; "
+            f"wanted {list(names)[:6]}, got {rows[:6]}."
+        )
+    return anchors.set_axis(rows, axis=0).loc[list(names)]
 
 
 def in_order(value: Any, names: tuple[str, ...], what: str) -> Any:
@@ -104,7 +117,13 @@ def read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
     shape = (len(names), len(names))
     out = []
     for side, value in zip(("lower", "upper"), bounds, strict=True):
-        array = np.asarray(in_order(value, names, f"bounds ({side})"), dtype=np.float64)
+        try:
+            array = np.asarray(in_order(value, names, f"bounds ({side})"), dtype=np.float64)
+        except (TypeError, ValueError) as reason:
+            raise InvalidArgumentError(
+                f"The {side} bounds must be one number or a {shape[0]} by {shape[1]} matrix of "
+                f"numbers: {reason}."
+            ) from None
         if array.shape not in ((), shape) or np.isnan(array).any():
             raise InvalidArgumentError(
                 f"The {side} bounds must be one number or a {shape[0]} by {shape[1]} matrix "

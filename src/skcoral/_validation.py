@@ -224,13 +224,14 @@ def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
             f"anchors must be finite; the coefficient of `{names[i]}` in composite {j} "
             f"is {B[i, j]}."
         )
-    length = np.linalg.norm(B, axis=0)
-    if not length.all():
+    largest = np.abs(B).max(axis=0)
+    if not largest.all():
         raise InvalidAnchorError(
-            f"Composite {int(np.argmin(length))} has no coefficient other than 0: there is "
+            f"Composite {int(np.argmin(largest))} has no coefficient other than 0: there is "
             "nothing to anchor its output to."
         )
-    directions, size, _ = np.linalg.svd((B / length).T)
+    units = B / largest
+    directions, size, _ = np.linalg.svd((units / np.linalg.norm(units, axis=0)).T)
     dependent = size < 1e-10 * size[0]
     if dependent.any():
         composites = [f"composite {j}" for j in range(B.shape[1])]
@@ -284,6 +285,28 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
+def check_callback(callback: Any) -> Any:
+    """Return ``callback`` if it can be called, or None."""
+    if callback is not None and not callable(callback):
+        raise InvalidArgumentError(
+            "callback must be a function of three arguments (iteration, objective, lower bound), "
+            f"got {callback!r}."
+        )
+    return callback
+
+
+def check_random_state(random_state: Any) -> Any:
+    """Return ``random_state`` if it is a seed, a generator of NumPy's, or None."""
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
+    if random_state is None or generator or (whole and random_state >= 0):
+        return random_state
+    raise InvalidArgumentError(
+        "random_state must be a whole number of at least 0, a numpy.random.Generator or None, "
+        f"got {random_state!r}."
+    )
+
+
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return ``value`` as an int of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
@@ -295,6 +318,10 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
 
 def _float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
     """Return ``value`` in float64, with the rounding unit of the type it came in."""
+    if hasattr(value, "toarray"):
+        raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
+    if np.ma.isMaskedArray(value) and value.dtype.kind in "biuf":
+        value = np.where(np.ma.getmaskarray(value), np.nan, np.ma.getdata(value))
     try:
         raw = np.asarray(value)
     except ValueError:
@@ -318,7 +345,14 @@ def _real(value: Any, what: str, error: type[CoralError]) -> float:
 def _square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
     matrix, eps = _float_array(value, what, error)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.")
+        table = matrix.ndim == 2 and matrix.shape[0] > matrix.shape[1] > 0
+        hint = (
+            " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
+            "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
+            if table and error is InvalidCorrelationError
+            else ""
+        )
+        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.{hint}")
     return matrix, eps
 
 

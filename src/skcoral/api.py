@@ -20,10 +20,12 @@ from skcoral._frames import (
 )
 from skcoral._validation import (
     check_budget,
+    check_callback,
     check_choice,
     check_count,
     check_floors,
     check_positive,
+    check_random_state,
 )
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
@@ -87,7 +89,7 @@ def threshold(
         names=names,
         tol=check_positive("tol", tol),
         max_iter=check_count("max_iter", max_iter),
-        callback=callback,
+        callback=check_callback(callback),
     )
 
 
@@ -194,8 +196,8 @@ def decorrelate(
             tol=tol,
             max_iter=max_iter,
             n_starts=check_count("n_starts", n_starts),
-            random_state=random_state,
-            callback=callback,
+            random_state=check_random_state(random_state),
+            callback=check_callback(callback),
         )
     floors = None if rho_min is None else read_floors(rho_min, p, names)
     result = solve_exact(
@@ -206,7 +208,7 @@ def decorrelate(
         pair_weights=weights,
         tol=tol,
         max_iter=max_iter,
-        callback=callback,
+        callback=check_callback(callback),
     )
     if result is None:
         assert floors is not None  # a common floor of "as high as possible" is always within reach
@@ -220,7 +222,7 @@ def decorrelate(
             pair_weights=weights,
             tol=tol,
             max_iter=max_iter,
-            callback=callback,
+            callback=check_callback(callback),
         )
     return result if composites is None else composites.map_back(result)
 
@@ -279,7 +281,7 @@ def maximize_fidelity(
         pair_weights=read_pair_weights(pair_weights, len(matrix), names),
         tol=check_positive("tol", tol),
         max_iter=check_count("max_iter", max_iter),
-        callback=callback,
+        callback=check_callback(callback),
     )
     return result if composites is None else composites.map_back(result)
 
@@ -345,5 +347,5 @@ def frontier(
         pair_weights=read_pair_weights(pair_weights, len(matrix), names),
         n_points=check_count("n_points", n_points, minimum=2),
         tol=check_positive("tol", tol),
-        callback=callback,
+        callback=check_callback(callback),
     )

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ._validation import _listing, check_correlation
 from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
-from .moments import Moments
+from .moments import SMALLEST_SPREAD, Moments
 from .results import Array, read_only
 
 
@@ -256,9 +256,20 @@ def _refuse_constant(moments: Moments) -> None:
     constant = moments.constant_columns()
     if constant:
         few = "column is" if len(constant) == 1 else "columns are"
+        tiny = [
+            name
+            for name, mean in zip(moments.names, np.abs(moments.mean), strict=True)
+            if name in constant and 0 < mean < SMALLEST_SPREAD * 1e10
+        ]
+        hint = (
+            f" The values of {_listing(tiny)} are so small that their squares vanish: should they "
+            "differ after all, rescale them."
+            if tiny
+            else ""
+        )
         raise InvalidTableError(
             f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
-            f"correlation: {_listing(constant)}. Drop them; shrinkage cannot help here."
+            f"correlation: {_listing(constant)}. Drop them; shrinkage cannot help here." + hint
         )
 
 

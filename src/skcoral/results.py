@@ -25,7 +25,7 @@ def read_only(a: Any) -> Array:
     return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """The numbers from which anyone can re-check a claim, without the solver that made it.
 
@@ -53,7 +53,7 @@ class Certificate:
         return (Certificate, (self.kind, dict(self.arrays), dict(self.info)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Threshold:
     """The threshold ρ★ of a correlation matrix, between two bounds that anyone can re-check.
 
@@ -101,6 +101,10 @@ class Threshold:
     def __getstate__(self) -> dict[str, Any]:
         return _plain_state(self)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
     @property
     def value(self) -> float:
         """The common fidelity attained by ``T``."""
@@ -138,7 +142,7 @@ class Threshold:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decorrelation:
     """A transformation ``T`` with its guarantee and the proof of its optimality.
 
@@ -207,6 +211,10 @@ class Decorrelation:
     def __getstate__(self) -> dict[str, Any]:
         return _plain_state(self)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
     @property
     def gap(self) -> float:
         """``objective - lower_bound``: how much better another transformation could be at most."""
@@ -246,7 +254,7 @@ class Decorrelation:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frontier:
     """The least residual correlation as a function of the common floor.
 

@@ -116,6 +116,11 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
     fitted, new = [], []
     names: tuple[str, ...] = ()
     for train, test in check_cv(cv).split(X):
+        if len(test) < 2:
+            raise InvalidArgumentError(
+                "Correlations on new rows need at least two of them, but a fold holds back "
+                f"{len(test)}: choose fewer folds."
+            )
         model = clone(estimator).fit(_safe_indexing(X, train))
         names = model.result_.names
         fitted.append(_measure(model, _safe_indexing(X, train)))

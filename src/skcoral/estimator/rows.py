@@ -25,6 +25,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     reset : bool
         Whether to set the names or to compare with them.
     """
+    _refuse_unreadable(X)
+    if np.ma.isMaskedArray(X) and X.dtype.kind in "biuf":
+        X = np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
     try:
         rows: NDArray[Any] = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -50,7 +53,42 @@ def column_names(estimator: Any) -> tuple[str, ...]:
 
 def as_weights(sample_weight: Any) -> NDArray[np.float64] | None:
     """Return sample weights as an array, whatever container they came in."""
-    return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if sample_weight is None:
+        return None
+    try:
+        return np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise InvalidTableError(f"sample_weight must hold one number per row: {reason}.") from None
+
+
+def _refuse_unreadable(X: Any) -> None:
+    """Judge what scikit-learn refuses without naming the column."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+            raise InvalidTableError("Complex data not supported: give real numbers.")
+        return
+    labels = [str(name) for name in columns]
+    if not labels:
+        raise InvalidTableError("The table has no columns (0 feature(s)): give at least one.")
+    repeated = sorted({name for name in labels if labels.count(name) > 1})
+    if repeated:
+        raise InvalidTableError(
+            f"Column names must be distinct, but {_listing(repeated)} occur more than once; "
+            "rename them."
+        )
+    dates = [name for name, kind in zip(labels, _kinds(X), strict=False) if kind in "mM"]
+    if dates:
+        raise InvalidTableError(
+            f"{_listing(dates)} hold dates or times where numbers are needed: drop them, or turn "
+            "them into numbers such as days since a first date."
+        )
+
+
+def _kinds(X: Any) -> list[str]:
+    """One letter per column for its type, as NumPy has them; a blank for other libraries' types."""
+    types = getattr(X, "dtypes", ())
+    return [getattr(kind, "kind", " ") for kind in types]
 
 
 def _text_columns(X: Any) -> list[str]:
