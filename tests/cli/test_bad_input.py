@@ -117,9 +117,10 @@ def test_wrong_use(main, wine_csv, case, tmp_path, monkeypatch):
 
 
 def test_unknown_ending_of_the_output(main, wine_csv, tmp_path):
-    status, _, err = main("fit", wine_csv, "-o", tmp_path / "out.dat")
-    assert status == 3
-    assert ".parquet" in err
+    for arguments in (["fit", wine_csv, "-o"], ["frontier", wine_csv, "--csv"]):
+        status, _, err = main(*arguments, tmp_path / "out.dat")
+        assert status == 2
+        assert ".parquet" in err
 
 
 def test_an_existing_output_is_kept_without_force(main, wine_csv, tmp_path):
@@ -157,6 +158,45 @@ def test_a_folder_without_permission_to_write(coral, wine_csv, tmp_path):
     assert str(folder / "out.csv") in done.stderr
     assert "permission denied" in done.stderr
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_two_outputs_with_one_name(main, wine_csv, tmp_path, force):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    other = tmp_path / "new" / ".." / "out.csv"
+    (tmp_path / "new").mkdir()
+    status, _, err = main("fit", wine_csv, "-o", tmp_path / "a.csv", "--model", tmp_path / "a.csv")
+    assert status == 2
+    assert "a name of its own" in err
+    status, _, err = main("fit", wine_csv, "-o", path, "--model", other, *force)
+    assert status == 2
+    assert ("a name of its own" if force else "--force") in err
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("text", ["{}", "no json", '{"format": "scikit-coral model"}'])
+def test_a_model_that_is_none_is_not_blamed_on_the_table(main, wine_csv, tmp_path, text):
+    model = tmp_path / "model.json"
+    model.write_text(text)
+    status, _, err = main("transform", wine_csv, "--model", model)
+    first, second = err.splitlines()
+    assert status == 3
+    assert str(model) in first
+    assert "coral fit --model" in second
+
+
+def test_too_few_rows_are_told_in_the_words_of_the_command(main, tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("a,b,c\n1,2,3\n2,3,1\n")
+    for command, status in (("inspect", 0), ("fit", 3)):
+        done, out, err = main(command, path)
+        told = " ".join((out + err).split())
+        assert done == status
+        assert "2 rows cannot determine" in told
+        assert "--shrinkage auto" in told
+        assert "shrinkage='auto'" not in told
+        assert "of each relation" not in told
 
 
 def test_a_missing_folder_is_not_made(main, wine_csv, tmp_path):

@@ -100,6 +100,17 @@ def test_text_columns_pass_through_in_place(coral, iris_csv, tmp_path):
     assert np.abs(np.corrcoef(out.T) - np.eye(4)).max() < 1e-9
 
 
+def test_columns_that_pass_through_and_single_rows_are_told(main, iris_csv, tmp_path):
+    model, one = tmp_path / "model.json", tmp_path / "one.csv"
+    status, out, _ = main("fit", iris_csv, "--model", model)
+    assert status == 0
+    assert "Columns left as they were: species." in out
+    one.write_text("".join(iris_csv.read_text().splitlines(keepends=True)[:2]))
+    status, out, _ = main("transform", one, "--model", model, "-o", tmp_path / "out.csv")
+    assert status == 0
+    assert "1 row transformed" in " ".join(out.split())
+
+
 def test_missing_rows_are_left_out_and_named(coral, birds_csv, tmp_path):
     done = coral("fit", birds_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")
     assert done.returncode == 0, done.stderr

@@ -52,6 +52,38 @@ def test_inspect_names_missing_rows_and_unused_columns(main, birds_csv):
     assert "island (text)" in out
 
 
+def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):
+    long = "measurement " * 20
+    names = [f"{long}first", f"{long}second", "c"]
+    path = tmp_path / "long.csv"
+    path.write_text(",".join(names) + "\n1,2,3\n2,3,1\n3,1,1\n4,4,2\n9,0,1\n")
+    for command in ("inspect", "threshold", "fit"):
+        status, out, _ = main(command, path)
+        assert status == 0
+        assert long not in " ".join(out.split())
+        assert "first" in out
+        assert "second" in out
+        assert max(map(len, out.splitlines())) <= 80
+    assert answer("inspect", path)[1]["columns"][1]["name"] == names[1]
+
+
+def test_row_labels_are_called_so(main, tmp_path):
+    path = tmp_path / "labelled.csv"
+    path.write_text(",a,b\n0,2,3\n1,3,1\n2,1,1\n3,4,2\n")
+    status, out, _ = main("inspect", path)
+    assert status == 0
+    assert "Not used: the row labels." in out
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "80"])
+def test_numbers_are_whole_on_a_narrow_screen(main, iris_csv, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    status, out, _ = main("frontier", iris_csv, "--points", "3")
+    assert status == 0
+    assert "…" not in out
+    assert "\n1.000000" in out
+
+
 def test_threshold(answer, main, wine_csv):
     status, told = answer("threshold", wine_csv)
     assert status == 0

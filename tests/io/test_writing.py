@@ -12,7 +12,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.io.tables import complete_rows, open_table
 from skcoral.io.writing import Outputs, output_format, table_writer
 
@@ -85,8 +85,8 @@ def test_new_files_have_the_usual_permissions(tmp_path):
 def test_one_name_for_two_outputs_and_a_folder(tmp_path):
     with Outputs() as outputs:
         outputs.reserve(tmp_path / "a")
-        with pytest.raises(FileExistsError):
-            outputs.reserve(tmp_path / "a")
+        with pytest.raises(InvalidArgumentError, match="two outputs have the same name"):
+            outputs.reserve(tmp_path / "b" / ".." / "a")
         with pytest.raises(IsADirectoryError):
             outputs.reserve(tmp_path)
         with pytest.raises(FileNotFoundError) as caught:
@@ -172,5 +172,5 @@ def test_mixed_columns_of_a_sheet_become_text_in_parquet():
 
 @pytest.mark.parametrize("name", ["t", "t.dat", "t.csv.zip", "t.zip"])
 def test_unknown_endings_are_refused(name):
-    with pytest.raises(InvalidTableError, match=r"\.csv, \.tsv, \.parquet or \.xlsx"):
+    with pytest.raises(InvalidArgumentError, match=r"\.csv, \.tsv, \.parquet or \.xlsx"):
         output_format(name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.cli import console
 from skcoral.cli.loading import Loaded, gather
 from skcoral.cli.running import UsageError
 from skcoral.io.cells import plain_cells
@@ -43,7 +44,7 @@ def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[
         if name not in names:
             raise UsageError(
                 f"--rho-min {value}: {name!r} is not one of the variables.\n"
-                f"They are: {', '.join(names)}."
+                f"They are: {console.listing(names)}."
             )
         own[name] = floor
     if not own:

@@ -20,6 +20,7 @@ from skcoral.cli.running import clean
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
 _ROUNDING = 1e-14
+_LONGEST_NAME = 40
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -52,10 +53,10 @@ def table(
     out = console(stderr=stderr)
     padding = 1 if out.width < 60 else 2
     # Numbers are never cut: where room is short the names give way, and then the line is long.
-    widths = [
-        6 if k == 0 else max([len(name), *(len(row[k]) for row in rows)])
-        for k, name in enumerate(header)
-    ]
+    widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(header)]
+    if not all(_is_number(row[0]) for row in rows):
+        rows = [(shortened(row[0]), *row[1:]) for row in rows]
+        widths[0] = 6
     out.width = max(out.width, sum(widths) + padding * len(widths))
     grid = RichTable(
         title=title or None,
@@ -133,10 +134,31 @@ def short(value: float) -> str:
     return f"{value:.4g}" if abs(value) > _ROUNDING else "0"
 
 
+def counted(n: int, what: str) -> str:
+    """A number of things: one row, two rows."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def shortened(name: str) -> str:
+    """A name that leaves room for others: cut in the middle, because the ends tell names apart."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    tail = _LONGEST_NAME // 2
+    return f"{name[: _LONGEST_NAME - 1 - tail]}…{name[-tail:]}"
+
+
 def listing(names: Sequence[Any], limit: int = 8) -> str:
     """A list that does not fill the screen."""
-    shown = ", ".join(str(name) for name in names[:limit])
+    shown = ", ".join(shortened(str(name)) for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

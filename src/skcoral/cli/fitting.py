@@ -127,7 +127,8 @@ def transform(
     else:
         to_stderr = output == "-"
         console.say(
-            f"{n_rows} rows transformed with {model} ({len(loaded.names)} columns).",
+            f"{console.counted(n_rows, 'row')} transformed with {model} "
+            f"({len(loaded.names)} columns).",
             stderr=to_stderr,
         )
         if dropped:
@@ -341,6 +342,10 @@ def _tell(
     )
     console.say("", stderr=stderr)
     console.say(f"{estimator.n_samples_seen_} rows fitted.", stderr=stderr)
+    if loaded.passed_through:
+        console.say(
+            f"Columns left as they were: {console.listing(loaded.passed_through)}.", stderr=stderr
+        )
     if dropped:
         console.say(dropped_sentence(loaded.table, dropped), stderr=stderr)
     if written and written != ["-"]:

@@ -40,7 +40,8 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     try:
         solved = estimate(moments)
     except (SingularCorrelationError, InvalidTableError) as error:
-        answer["dependent"] = list(getattr(error, "relations", [])) or [str(error)]
+        told = str(error).replace("shrinkage='auto'", "--shrinkage auto")
+        answer["dependent"] = list(getattr(error, "relations", [])) or [told]
         answer["threshold"] = None
     else:
         R = solved.R
@@ -139,20 +140,25 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
     used = len(loaded.names)
     console.say(
         console.bold(answer["file"]),
-        f": {answer['rows']} rows, {len(answer['columns'])} columns, {used} of them variables.",
+        f": {console.counted(answer['rows'], 'row')}, {len(answer['columns'])} columns, {used} of "
+        "them variables.",
     )
     for sentence in _remarks(answer, loaded, dropped):
         console.say(sentence)
     pairs = "; ".join(
-        f"{item['pair'][0]} – {item['pair'][1]} {item['correlation']:+.3f}"
+        f"{' – '.join(map(console.shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in answer["strongest_pairs"][:3]
     )
     console.say(f"Strongest pairs: {pairs}.")
     if answer["threshold"] is None:
-        console.say(console.bold("No exact decorrelation: ", "red"), *answer["dependent"][:3])
         console.say(
-            "Leave out one column of each relation (--exclude NAME), or fit with --shrinkage auto."
+            console.bold("No exact decorrelation: ", "red"), "; ".join(answer["dependent"][:3])
         )
+        if answer["complete_rows"] > used:
+            console.say(
+                "Leave out one column of each relation (--exclude NAME), or fit with "
+                "--shrinkage auto."
+            )
         return
     console.say(f"Condition number {console.short(answer['condition_number'])}.")
     _say_threshold(answer["threshold"])
@@ -185,7 +191,9 @@ def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
         "number": "left out",
     }
     unused = [
-        f"{column['name'] or '(no name)'} ({kinds[column['kind']]})"
+        f"{console.shortened(column['name'])} ({kinds[column['kind']]})"
+        if column["name"]
+        else "the row labels"
         for column in answer["columns"]
         if not column["used"]
     ]

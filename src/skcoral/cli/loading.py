@@ -117,8 +117,7 @@ def dropped_sentence(table: Table, dropped: Sequence[int]) -> str:
     if not dropped:
         return ""
     what = f"{table.unit}s" if len(dropped) > 1 else table.unit
-    rows = "rows" if len(dropped) > 1 else "row"
     return (
-        f"{len(dropped)} {rows} with missing values left out: "
+        f"{console.counted(len(dropped), 'row')} with missing values left out: "
         f"{what} {console.listing(dropped, 10)}."
     )

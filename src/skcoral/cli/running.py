@@ -21,6 +21,7 @@ from skcoral.exceptions import (
     InvalidBudgetError,
     InvalidFloorError,
     InvalidSupportError,
+    ModelFileError,
     SingularCorrelationError,
 )
 
@@ -124,7 +125,7 @@ def _fail(message: str, status: int, as_json: bool) -> int:
 
 def _two_lines(error: CoralError) -> str:
     """The message in two lines: what is wrong, and what to do."""
-    message = str(error).strip()
+    message = str(error).strip().replace("shrinkage='auto'", "--shrinkage auto")
     if "\n" in message:
         first, _, rest = message.partition("\n")
         return f"{first}\n{' '.join(rest.split())}"
@@ -133,13 +134,15 @@ def _two_lines(error: CoralError) -> str:
             f"{message}\nLeave out one column of each relation (--exclude NAME), "
             "or ask for shrinkage (--shrinkage auto)."
         )
+    if isinstance(error, ModelFileError):
+        return f"{message}\nOr make the model again with: coral fit --model FILE"
     if isinstance(error, _WRONG_USE):
         return f"{message}\nSee 'coral --help' and the help of the command."
     return f"{message}\nCorrect the table or choose other columns (--columns, --exclude)."
 
 
 def _file_trouble(error: OSError) -> str:
-    name = error.filename if error.filename is not None else "a file"
+    name = error.filename if error.filename is not None else "the output"
     reason = (error.strerror or str(error)).lower()
     if isinstance(error, FileExistsError):
         return f"{name}: {reason}.\nAdd --force to replace it, or choose another name."
