@@ -114,7 +114,8 @@ def conjugate_gradient(
             return x, iteration
         image = apply(direction)
         curvature = float(direction @ image)
-        if curvature <= 0.0:
+        # Next to nothing is nothing: the step would overflow.
+        if not curvature > 1e-30 * float(direction @ (scale * direction)):
             return (x if iteration else direction), iteration + 1
         step = rz / curvature
         x = x + step * direction
