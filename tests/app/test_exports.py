@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcoral import api
 from skcoral.app import exports, sources
 from skcoral.app.problem import arguments, pose, solve
 from skcoral.app.settings import Settings, mask_to_text
@@ -202,4 +201,3 @@ def test_take_away_tab(open_app):
     only_matrix = open_app(tab="Take away", source="wdi", mode="support", floor="0.9")
     labels = [b.proto.label for b in only_matrix.get("download_button")]
     assert labels == ["Transformation T", "Support mask"]
-    assert api.decorrelate(np.eye(2), 0.5).objective == 0
