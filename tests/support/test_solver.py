@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import scipy.optimize as so
 
-from skcoral.support import certified_bound, pattern, solve_support, support_frontier
+from skcoral import decorrelate
+from skcoral.certificates import check
+from skcoral.datasets import load_wine
+from skcoral.support import (
+    certified_bound,
+    pattern,
+    solve_support,
+    support_from_threshold,
+    support_frontier,
+)
 
 
 def ar(coefficients, p):
@@ -344,3 +353,24 @@ def test_bounds_hold_for_ill_conditioned_matrices(names):
         result = solve_support(R, np.full(6, rho), mask, names=names(6), n_starts=20)
         assert_feasible(R, mask, result)
         assert certified_bound(R, result.rho_min, result.certificate) <= result.objective + 1e-9
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_what_is_reported_is_what_the_certificate_proves(criterion):
+    R = np.asarray(load_wine().correlation)
+    answer = decorrelate(
+        R, 0.9, support=support_from_threshold(R, 0.3), criterion=criterion, n_starts=5
+    )
+    verdict = check(answer, R)
+    assert verdict.passed, verdict.problems
+    assert answer.lower_bound == verdict.lower
+
+
+def test_floors_of_one_have_no_finite_price_and_leave_the_support_as_asked():
+    R = np.asarray(load_wine().correlation)
+    mask = support_from_threshold(R, 0.3)
+    answer = decorrelate(R, 1.0, support=mask)
+    assert np.array_equal(answer.T, np.eye(13))
+    assert np.array_equal(answer.details["support"], mask)
+    assert np.all(np.isinf(answer.prices[mask.sum(axis=0) > 1]))
+    assert np.all(answer.prices[mask.sum(axis=0) == 1] == 0)

@@ -12,6 +12,7 @@ from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
 from skcoral.support.bounds import (
     LowerBound,
+    certified_bound,
     feasible_set,
     frame_certificate,
     least_norm_bound,
@@ -58,7 +59,7 @@ def solve_unbounded(
         more = search_from(space, drawn, 0, criterion, max_iter, progress)
         found = sharpen(space, found.merge(more), criterion)
         judge.consider(found)
-    return _result(space, floors, names, criterion, found, judge, random_state)
+    return _result(space, mask, floors, names, criterion, found, judge, random_state)
 
 
 @dataclass
@@ -170,6 +171,7 @@ def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
 
 def _result(
     space: Caps,
+    mask: Mask,
     floors: Array,
     names: tuple[str, ...],
     criterion: Criterion,
@@ -182,9 +184,10 @@ def _result(
     G = T.T @ R @ T
     G = 0.5 * (G + G.T)
     state = multipliers(space, found.U, found.half_slope, 1e-7)
-    fixed = space.floors >= 1.0
-    lam = np.where(fixed, 0.0, state.floors)
-    prices = np.where(fixed & (floors >= 1.0) & (space.mask.sum(axis=0) > 1), np.inf, 2.0 * lam)
+    lam = np.where(space.floors >= 1.0, 0.0, state.floors)
+    # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
+    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > _EXACT
+    prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
     exact = found.worst <= _EXACT
     bound = judge.best
     status: Status = "best_found"
@@ -202,7 +205,7 @@ def _result(
         rho_min=floors,
         criterion=criterion,
         objective=found.value,
-        lower_bound=bound.value,
+        lower_bound=min(certified_bound(R, floors, bound.certificate), found.value),
         prices=prices,
         weights=lam,
         status=status,
@@ -210,8 +213,8 @@ def _result(
         certificate=bound.certificate,
         n_iter=judge.progress.iteration,
         details={
-            "support": space.mask,
-            "degrees_of_freedom": asdict(degrees_of_freedom(space.mask)),
+            "support": mask,
+            "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
             "n_starts": found.n_starts,
             "n_best": found.n_best,
             "bound": bound.name,
