@@ -205,6 +205,17 @@ def test_html_is_well_formed_and_needs_no_other_file(result):
     assert page.links == []
 
 
+def test_html_keeps_short_cells_whole_and_breaks_long_ones(result):
+    found = result("text")
+    page = found.to_html()
+    for verdict in found.counts:
+        assert f"<td>{verdict}</td>" in page.replace("&#x27;", "'")
+    for name, kind in (("row", ""), ("paper", ' class="number"'), ("gap", ' class="number"')):
+        assert f'<th scope="col"{kind}>{name}</th>' in page
+    long = max((row.why for row in found.rows), key=len)
+    assert f'<td class="long">{long}</td>' in page
+
+
 def test_command_writes_both_documents(tmp_path, capsys):
     folder = tmp_path / "new" / "folder"
     assert main(["-o", str(folder), "--table", "rho-star", "--figure"]) == 0

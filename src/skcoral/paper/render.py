@@ -25,6 +25,8 @@ _TITLES = {
     "text": "Figures in the text",
     "timings": "Timings",
 }
+#: Longer cells are broken into lines; shorter ones stay whole.
+_SHORT = 28
 _HEADER = ("row", "column", "paper", "ours", "difference", "gap", "verdict", "why")
 _PROTOCOL_HEADER = (
     "system", "problem", "starts", "their best", "ours", "our gap", "ends worse",
@@ -42,8 +44,9 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem
 table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 2rem; font-size: 13px; }
 caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
 th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #8884; text-align: left;
-         vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+         vertical-align: top; white-space: nowrap; }
+td.long { white-space: normal; min-width: 9rem; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
 th { position: sticky; top: 0; background: Canvas; }
 .scroll { overflow-x: auto; }
 """
@@ -157,7 +160,11 @@ def _markdown_table(header: Sequence[str], rows: list[list[str]]) -> list[str]:
 
 
 def _html_table(caption: str, header: Sequence[str], rows: list[list[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    numeric = [sum(map(_is_numeric, cells)) > len(rows) / 2 for cells in zip(*rows, strict=True)]
+    head = "".join(
+        f'<th scope="col"{_kind(number, name)}>{escape(name)}</th>'
+        for name, number in zip(header, numeric, strict=True)
+    )
     body = "\n".join("<tr>" + "".join(_html_cell(cell) for cell in row) + "</tr>" for row in rows)
     return (
         f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
@@ -166,6 +173,14 @@ def _html_table(caption: str, header: Sequence[str], rows: list[list[str]]) -> s
 
 
 def _html_cell(cell: str) -> str:
-    numeric = cell[:1].isdigit() or (cell[:1] in "+-–" and len(cell) < 12)
-    kind = ' class="number"' if numeric else ""
-    return f"<td{kind}>{escape(cell)}</td>"
+    return f"<td{_kind(_is_numeric(cell), cell)}>{escape(cell)}</td>"
+
+
+def _is_numeric(cell: str) -> bool:
+    return cell[:1].isdigit() or (cell[:1] in tuple("+-–") and len(cell) < 12)
+
+
+def _kind(number: bool, text: str) -> str:
+    if number:
+        return ' class="number"'
+    return ' class="long"' if len(text) > _SHORT else ""
