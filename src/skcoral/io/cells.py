@@ -90,6 +90,8 @@ def remedy(cell: str, decimal: str = ".") -> str:
             "If the point is a decimal point, say so: decimal '.' (--decimal .); "
             "if it groups thousands, remove it."
         )
+    if "," in cell and "." in cell and is_dressed_number(cell, decimal):
+        return "Write the numbers without marks between the thousands, or exclude the column."
     if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
         return (
             "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "
