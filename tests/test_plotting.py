@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from skcoral import CORAL, api
 from skcoral.datasets import make_system
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.plotting import (
     CorrelationDisplay,
     FidelityDisplay,
@@ -234,3 +235,34 @@ def test_numbers_cannot_be_changed(fitted):
     display = FidelityDisplay.from_estimator(fitted)
     with pytest.raises(ValueError, match="read-only"):
         display.fidelity[0] = 0.0
+
+
+def test_the_frontier_of_composites_is_their_own():
+    """The curve and the chosen point belong to the same problem, and so lie on each other."""
+    rows = np.random.default_rng(0).multivariate_normal(np.zeros(4), make_system(4), size=200)
+    anchors = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    coral = CORAL(0.95, anchors=anchors).fit(rows)
+    display = FrontierDisplay.from_estimator(coral, n_points=5)
+    expected = api.frontier(coral.correlation_, anchors=anchors, n_points=5)
+    assert display.threshold == pytest.approx(expected.threshold, abs=1e-9)
+    assert display.objective[-1] == pytest.approx(expected.objective[-1], abs=1e-9)
+    assert display.points == {}
+
+
+def test_results_that_a_display_has_no_numbers_for():
+    R = make_system(4)
+    th, answer, curve = api.threshold(R), api.decorrelate(R, 0.9), api.frontier(R, [0.9])
+    for draw in (
+        lambda: FidelityDisplay.from_result(curve),
+        lambda: TransformDisplay.from_result(curve),
+        lambda: CorrelationDisplay.from_result(curve, R),
+        lambda: FrontierDisplay.from_result(answer),
+        lambda: GeometryDisplay.from_result(th, R),
+        lambda: GeometryDisplay.from_result(curve, R),
+    ):
+        with pytest.raises(InvalidArgumentError, match="from_result of this display takes a"):
+            draw()
+    with pytest.raises(InvalidArgumentError, match="only 2"):
+        GeometryDisplay.from_result(api.decorrelate(R[:2, :2], 0.9), R[:2, :2])
+    with pytest.raises(InvalidArgumentError, match="composites"):
+        GeometryDisplay.from_result(api.decorrelate(R, 0.9, anchors=np.eye(4)[:, :2]), R)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
@@ -148,3 +148,10 @@ def test_ill_conditioned_matrix_is_proved_too() -> None:
     system = (system + system.T) / 2
     np.fill_diagonal(system, 1)
     assert prove(threshold(system), system).gap <= 1e-9
+
+
+@pytest.mark.parametrize("judge", [check, prove])
+def test_what_carries_no_certificate(judge):
+    R = [[1.0, 0.6], [0.6, 1.0]]
+    with pytest.raises(CertificateError, match=r"got Frontier; of a fitted CORAL, use result_"):
+        judge(frontier(R, [0.9]), R)

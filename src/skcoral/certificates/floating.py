@@ -100,6 +100,7 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
     >>> check(threshold(R), R).passed
     True
     """
+    require_result(result)
     matrix = check_correlation(R)
     if isinstance(result, Threshold):
         require_size(result.T, len(matrix), len(matrix))
@@ -109,6 +110,16 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
     if anchors is not None:
         require_size(anchors, len(matrix), len(result.fidelity))
     return _check_decorrelation(result, matrix)
+
+
+def require_result(result: Any) -> None:
+    """Refuse what carries no certificate."""
+    if not isinstance(result, Threshold | Decorrelation):
+        raise CertificateError(
+            "a certificate comes with a Threshold or a Decorrelation, got "
+            f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
+            "correlation_."
+        )
 
 
 def require_size(T: Array, rows: int, columns: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._validation import check_correlation
-from skcoral.certificates.floating import Check, dual_arrays, require_size
+from skcoral.certificates.floating import Check, dual_arrays, require_result, require_size
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 
@@ -61,6 +61,7 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
             'pip install "scikit-coral[rigorous]". `check` does without.'
         ) from None
 
+    require_result(result)
     matrix = check_correlation(R)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from skcoral.exceptions import InvalidArgumentError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -19,6 +21,16 @@ LIGHT = "#d7dce2"
 INK = "#1f2933"
 #: Blue to white to red, equally light at both ends.
 DIVERGING = "RdBu_r"
+
+
+def expect(result: Any, *kinds: type) -> None:
+    """Refuse what a display has no numbers for."""
+    if not isinstance(result, kinds):
+        wanted = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise InvalidArgumentError(
+            f"from_result of this display takes {wanted}, got {type(result).__name__}; for a "
+            "fitted CORAL there is from_estimator."
+        )
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -62,6 +62,7 @@ class FidelityDisplay:
         cls, result: Decorrelation | Threshold, R: Any = None, *, baselines: bool = True
     ) -> FidelityDisplay:
         """Gather the numbers from a result; with ``R``, those of ZCA-cor and PCA as well."""
+        _ink.expect(result, Decorrelation, Threshold)
         others = {}
         if R is not None and baselines and getattr(result, "anchors", None) is None:
             others = baseline_fidelities(R)

@@ -10,12 +10,10 @@ import numpy as np
 from skcoral import api, measures
 from skcoral.plotting import _ink
 from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.results import Decorrelation, read_only
+from skcoral.results import Decorrelation, Frontier, read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from skcoral.results import Frontier
 
 #: What each criterion adds up, for axis labels.
 CRITERION_WORDS = {
@@ -83,6 +81,7 @@ class FrontierDisplay:
         ``chosen`` marks a solution by its weakest fidelity and its residual; with one common floor
         it lies on the curve, with floors of their own, above it.
         """
+        _ink.expect(frontier, Frontier)
         mark = price = None
         if chosen is not None:
             mark = (chosen.min_fidelity, chosen.objective)
@@ -104,9 +103,14 @@ class FrontierDisplay:
         R = estimator.correlation_
         result = estimator.result_
         curve = api.frontier(
-            R, criterion=result.criterion, pair_weights=result.pair_weights, n_points=n_points
+            R,
+            criterion=result.criterion,
+            pair_weights=result.pair_weights,
+            anchors=result.anchors,
+            n_points=n_points,
         )
-        return cls.from_result(curve, R, chosen=result)
+        # the classical methods know of no composites, so there is nothing to compare with
+        return cls.from_result(curve, R if result.anchors is None else None, chosen=result)
 
     def plot(self, ax: Axes | None = None) -> FrontierDisplay:
         """Draw the curve with ρ★, the classical methods, and the price at the chosen point."""

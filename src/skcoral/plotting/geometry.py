@@ -109,7 +109,17 @@ class GeometryDisplay:
         With more than three variables, ``variables`` names three (by default the three that are
         correlated most), and their own three-variable problem is solved with their floors.
         """
+        _ink.expect(result, Decorrelation)
+        if result.anchors is not None:
+            raise InvalidArgumentError(
+                "the geometry is that of outputs anchored to variables; these are anchored to "
+                "composites."
+            )
         matrix = np.asarray(R, dtype=np.float64)
+        if len(matrix) < 3:
+            raise InvalidArgumentError(
+                f"the geometry is drawn for three variables, but there are only {len(matrix)}."
+            )
         if len(matrix) == 3 and variables is None:
             return cls(matrix, result.T, result.rho_min, names=result.names)
         chosen = _most_correlated(matrix) if variables is None else _places(variables, result.names)

@@ -62,6 +62,7 @@ class CorrelationDisplay:
         cls, result: Decorrelation | Threshold, R: Any, *, names: Sequence[str] | None = None
     ) -> CorrelationDisplay:
         """Gather the numbers from a result and the matrix it was computed from."""
+        _ink.expect(result, Decorrelation, Threshold)
         before = np.asarray(R, dtype=np.float64)
         sources = names or getattr(R, "columns", None)
         if sources is None:
@@ -119,6 +120,7 @@ class TransformDisplay:
         cls, result: Decorrelation | Threshold, *, names: Sequence[str] | None = None
     ) -> TransformDisplay:
         """Gather the numbers from a result."""
+        _ink.expect(result, Decorrelation, Threshold)
         p = len(result.T)
         sources = names or (result.names if len(result.names) == p else _numbered(p))
         return cls(result.T, names=sources, output_names=result.names)
