@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments, merge_all
 
 
@@ -243,3 +243,12 @@ def test_the_columns_of_a_frame_are_known_by_name():
     assert moments.n_rows == 20
     with pytest.raises(InvalidTableError, match=r"Moments\.from_rows"):
         moments.merge(X)
+
+
+def test_cells_without_a_number_are_refused():
+    with pytest.raises(InvalidTableError, match="numbers"):
+        Moments(["a"]).update([["text"]])
+    with pytest.raises(InvalidTableError, match="Masked"):
+        Moments.from_rows(np.ma.masked_greater(correlated_table(20, 3), 0.5))
+    with pytest.raises(InvalidArgumentError, match="`a` occur more than once"):
+        Moments(["a", "b", "a"])

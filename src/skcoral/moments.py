@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._validation import _listing
+from ._validation import _listing, check_names
 from .exceptions import InvalidTableError
 from .results import Array, read_only
 
@@ -56,7 +56,7 @@ class Moments:
 
     def __init__(self, names: Sequence[str]) -> None:
         p = len(names)
-        self.names = tuple(str(name) for name in names)
+        self.names = check_names(names, p)
         self.n_rows = 0
         self.weight = 0.0
         self._mean = _Sum(np.zeros(p))
@@ -79,7 +79,8 @@ class Moments:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
             names = _column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
-        return cls(names).update(rows, sample_weight=sample_weight)
+        table = X if np.ma.isMaskedArray(X) else rows
+        return cls(names).update(table, sample_weight=sample_weight)
 
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Add the rows of ``X``, with non-negative weights if given; return this object.
@@ -222,7 +223,12 @@ class Moments:
         self.weight = total
 
     def _checked_rows(self, X: ArrayLike) -> Array:
-        rows = np.asarray(X, dtype=np.float64)
+        if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+            raise InvalidTableError("Masked cells have no moments: remove or fill their rows.")
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as reason:
+            raise InvalidTableError(f"Moments are those of numbers: {reason}.") from None
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InvalidTableError(
                 f"Expected rows of {self.n_features} columns ({_listing(self.names)}); got an "

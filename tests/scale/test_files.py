@@ -182,3 +182,10 @@ def test_unknown_columns_and_endings(opened, tmp_path):
 def test_settings_that_need_all_rows_are_refused(opened):
     with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
         opened(columns=FEATURES).fit(CORAL(shrinkage="auto"))
+
+
+def test_a_column_chosen_twice(frame, tmp_path):
+    frame.to_parquet(tmp_path / "table.parquet")
+    name = frame.columns[0]
+    with pytest.raises(InvalidTableError, match="chosen more than once"):
+        from_parquet(tmp_path / "table.parquet", columns=[name, name])

@@ -242,6 +242,9 @@ def _table_file(
 ) -> TableFile:
     label = str(path)
     chosen = tuple(dataset.schema.names if columns is None else columns)
+    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    if repeated:
+        raise InvalidTableError(f"{label}: {_listing(repeated)} chosen more than once.")
     _require(dataset, chosen, label)
     text = [name for name in chosen if not _is_number(dataset.schema.field(name).type)]
     if text:
