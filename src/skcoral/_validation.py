@@ -191,7 +191,7 @@ def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool
             i, j = np.argwhere(~known)[0]
             raise InvalidSupportError(
                 "The support must contain only True and False (or 1 and 0); entry "
-                f"(`{names[i]}`, `{names[j]}`) is {mask[i, j]!r}. "
+                f"(`{names[i]}`, `{names[j]}`) is {mask[i, j]}. "
                 "A rule such as abs(R) > 0.15 makes a mask."
             )
     out = mask.astype(np.bool_)

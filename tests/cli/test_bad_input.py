@@ -186,6 +186,38 @@ def test_a_model_that_is_none_is_not_blamed_on_the_table(main, wine_csv, tmp_pat
     assert "coral fit --model" in second
 
 
+@pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
+@pytest.mark.parametrize(("rows", "told"), [("1,\n2,\n,3\n", "no row"), ("1,2\n2,\n", "one row")])
+def test_too_few_complete_rows_are_not_called_constant(main, tmp_path, command, rows, told):
+    path = tmp_path / "holes.csv"
+    path.write_text(f"a,b\n{rows}")
+    status, _, err = main(command, path)
+    assert status == 3
+    assert f"{told} has a value in all of the 2 columns" in err
+    assert "--exclude" in err
+
+
+SUPPORTS = {
+    "one column": ("note\nx\ny\n", "not a support"),
+    "numbers only": ("a,b\n1,0\n0,1\n", "not a support"),
+    "a gap": (",a,b\na,1,\nb,0,1\n", "source 'a' of output 'b'"),
+    "a missing value": (",a,b\na,1,0\nb,NA,1\n", "source 'b' of output 'a'"),
+    "another number": (",a,b\na,1,0\nb,2,1\n", "(`b`, `a`) is 2.0"),
+}
+
+
+@pytest.mark.parametrize("case", SUPPORTS)
+def test_bad_supports(main, tmp_path, case):
+    text, told = SUPPORTS[case]
+    table, support = tmp_path / "table.csv", tmp_path / "support.csv"
+    table.write_text("a,b\n1,2\n2,1\n3,5\n4,4\n")
+    support.write_text(text)
+    status, _, err = main("fit", table, "--support", support)
+    assert status == 2
+    assert told in err
+    assert len(err.splitlines()) == 2
+
+
 def test_too_few_rows_are_told_in_the_words_of_the_command(main, tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("a,b,c\n1,2,3\n2,3,1\n")

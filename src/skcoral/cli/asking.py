@@ -10,7 +10,7 @@ import numpy as np
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, gather
 from skcoral.cli.running import UsageError
-from skcoral.io.cells import plain_cells
+from skcoral.io.cells import plain_cells, to_numbers
 from skcoral.io.tables import open_table, profile
 
 
@@ -85,7 +85,7 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
     kinds = [column.kind for column in content.columns]
     if len(kinds) == 2 and kinds == ["text", "text"]:
         return pattern(list(zip(*columns, strict=True)), names)
-    if kinds[0] != "text" or any(kind != "number" for kind in kinds[1:]):
+    if len(kinds) < 2 or kinds[0] != "text" or any(kind != "number" for kind in kinds[1:]):
         raise UsageError(
             f"{path}: this is not a support: a column of names and then one column of 0 and 1 per "
             "output are wanted, or two columns of names.\n"
@@ -93,5 +93,12 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
         )
     import pandas as pd
 
-    entries = np.array(columns[1:], dtype=np.float64).T
+    entries = np.column_stack([to_numbers(cells)[0] for cells in columns[1:]])
+    gaps = np.argwhere(np.isnan(entries))
+    if gaps.size:
+        source, output = columns[0][gaps[0, 0]], table.names[1 + gaps[0, 1]]
+        raise UsageError(
+            f"{path}: nothing is said about source {source!r} of output {output!r}.\n"
+            "Fill every cell with 0 or 1."
+        )
     return pattern(pd.DataFrame(entries, index=columns[0], columns=table.names[1:]), names)

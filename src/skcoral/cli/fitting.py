@@ -20,6 +20,7 @@ from skcoral.cli.loading import (
     dropped_sentence,
     load,
     open_file,
+    require_rows,
 )
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.exceptions import InvalidTableError
@@ -169,7 +170,7 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
                 parts.append(part)
                 dropped.extend(part.dropped)
         values = np.concatenate([part.values for part in parts])
-        _require_rows(loaded, len(values))
+        require_rows(loaded, len(values))
         weights = None
         if loaded.weights is not None:
             weights = np.concatenate([part.weights for part in parts if part.weights is not None])
@@ -184,18 +185,10 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
             n_rows += len(part.values)
             if len(part.values):
                 estimator.partial_fit(_frame(part.values, loaded.names), sample_weight=part.weights)
-    _require_rows(loaded, n_rows)
+    require_rows(loaded, n_rows)
     with console.progress("Solving"):
         _ = estimator.result_
     return estimator, None, dropped
-
-
-def _require_rows(loaded: Loaded, n_rows: int) -> None:
-    if n_rows == 0:
-        raise InvalidTableError(
-            f"{loaded.table.label}: no row has a value in all of the {len(loaded.names)} columns.\n"
-            "Leave out the columns with many missing values (--exclude)."
-        )
 
 
 def _frame(values: Any, names: Sequence[str]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skcoral.cli import console
 from skcoral.cli.running import UsageError
+from skcoral.exceptions import InvalidTableError
 from skcoral.io.tables import (
     Batch,
     Complete,
@@ -104,12 +105,25 @@ def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
     """Moments of the complete rows, and where the incomplete ones stand."""
     moments = Moments(loaded.names)
     dropped: list[int] = []
+    n_rows = 0
     with console.progress(f"Reading {loaded.table.label}") as tell:
         for part in loaded.rows(lambda batch: tell(batch.fraction)):
             if len(part.values):
                 moments.update(part.values, sample_weight=part.weights)
             dropped.extend(part.dropped)
+            n_rows += len(part.values)
+    require_rows(loaded, n_rows)
     return moments, dropped
+
+
+def require_rows(loaded: Loaded, n_rows: int) -> None:
+    """Refuse a table with fewer than two complete rows."""
+    if n_rows < 2:
+        found = "only one row has" if n_rows else "no row has"
+        raise InvalidTableError(
+            f"{loaded.table.label}: {found} a value in all of the {len(loaded.names)} columns.\n"
+            "Give two rows or more, or leave out the columns with many missing values (--exclude)."
+        )
 
 
 def dropped_sentence(table: Table, dropped: Sequence[int]) -> str:
