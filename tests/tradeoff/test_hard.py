@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg as sla
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.certificates import check, prove
 from skcoral.datasets import make_near_singular_system
 
 CRITERIA = ("squared", "worst", "absolute")
@@ -159,3 +160,25 @@ def test_one_variable():
     result = decorrelate(np.eye(1), 1.0)
     assert result.objective == 0
     np.testing.assert_array_equal(result.T, [[1.0]])
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("budget", [0.0, 0.1])
+def test_a_budget_for_what_is_not_correlated_is_not_needed(criterion, budget):
+    result = maximize_fidelity(np.eye(3), budget, criterion=criterion)
+    assert result.objective == 0
+    assert np.all(result.rho_min == 1)
+    assert check(result, np.eye(3)).passed
+    assert prove(result, np.eye(3)).passed
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("seed", range(4))
+def test_variances_are_one_to_the_last_digits_when_nearly_singular(criterion, seed):
+    """One floor of one, condition 1e8: T is as large as 1e4, plain products are not enough."""
+    R = make_near_singular_system(9, condition=1e8, seed=seed)
+    floors = np.random.default_rng(seed).uniform(0, 1, 9)
+    floors[seed] = 1.0
+    result = decorrelate(R, floors, criterion=criterion)
+    verdict = check(result, R)
+    assert verdict.passed, verdict.problems

@@ -156,6 +156,8 @@ class _Balls:
     def _dual_bound(self, result: Decorrelation, R: Array) -> Any:
         multipliers, H = dual_arrays(result.certificate, len(R))
         p = len(R)
+        if not multipliers.any() and not H.any():
+            return self.arb(0)  # no criterion is negative
         exact_H = self._matrix(0.5 * (H + H.T))
         self._require_definite(exact_H)
         scale = [self.arb(float(m)) for m in multipliers]

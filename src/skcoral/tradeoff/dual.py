@@ -78,6 +78,8 @@ def dual_bound(
         raise CertificateError(
             f"multipliers must not be negative, the least is {multipliers.min():.3g}."
         )
+    if not multipliers.any() and not H.any():
+        return 0.0  # the limit of small H: no criterion is negative
     factor, info = sla.lapack.dpotrf(H, lower=1)
     if info != 0:
         raise CertificateError("H is not positive definite, so it proves nothing.")
