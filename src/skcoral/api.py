@@ -144,7 +144,9 @@ def decorrelate(
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
     callback : callable, optional
-        Called as ``callback(iteration, objective, lower_bound)``.
+        Called as ``callback(iteration, objective, lower_bound)``. Before that, while an exact
+        answer is looked for, the two numbers are a bound on the mean fidelity and the weakest
+        margin over the floors.
 
     Returns
     -------
