@@ -6,13 +6,15 @@ import datetime
 import gzip
 import io
 import os
+import uuid
+from decimal import Decimal
 
 import numpy as np
 import openpyxl
 import pyarrow as pa
 import pytest
 
-from skcoral.exceptions import InvalidArgumentError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.io.tables import complete_rows, open_table
 from skcoral.io.writing import Outputs, output_format, table_writer
 
@@ -168,6 +170,27 @@ def test_mixed_columns_of_a_sheet_become_text_in_parquet():
     writer.close()
     batch = next(open_table(stream.getvalue()).batches())
     assert batch.columns[0].to_pylist() == ["1", "b", None]
+
+
+def test_a_sheet_holds_what_it_can_and_the_rest_as_text():
+    noon = datetime.datetime(2020, 1, 2, 12, tzinfo=datetime.UTC)
+    odd = [[1, 2], {"a": 1}, b"raw", noon, uuid.UUID(int=7), 1 + 2j]
+    kept = [None, True, 3, 2.5, Decimal("1.5"), datetime.date(2020, 1, 2)]
+    stream = io.BytesIO()
+    writer = table_writer(stream, ["odd", "kept"], path="t.xlsx")
+    writer.write([odd, kept])
+    writer.close()
+    sheet = openpyxl.load_workbook(io.BytesIO(stream.getvalue())).active
+    rows = list(sheet.iter_rows(min_row=2, values_only=True))
+    assert [row[0] for row in rows] == [str(value) for value in odd]
+    assert [row[1] for row in rows] == [None, True, 3, 2.5, 1.5, datetime.datetime(2020, 1, 2)]
+
+
+@pytest.mark.parametrize(("text", "told"), [("a\x07b", "control"), ("x" * 32_768, "32,767")])
+def test_text_that_a_sheet_would_lose_is_refused(text, told):
+    writer = table_writer(io.BytesIO(), ["note"], path="t.xlsx")
+    with pytest.raises(InvalidTableError, match=rf"{told}(.|\n)*Write \.csv or \.parquet"):
+        writer.write([[text]])
 
 
 @pytest.mark.parametrize("name", ["t", "t.dat", "t.csv.zip", "t.zip"])

@@ -12,7 +12,10 @@ import lzma
 import os
 import secrets
 from collections.abc import Iterator, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -23,6 +26,9 @@ from skcoral.io.cells import plain_cells
 from skcoral.io.tables import Format
 
 _EXCEL_ROWS = 1_048_576
+_EXCEL_TEXT = 32_767
+#: What a sheet holds besides text; anything else is written as text.
+_EXCEL_TYPES = (NoneType, bool, int, float, Decimal, date, time, timedelta)
 
 
 class Outputs:
@@ -264,15 +270,34 @@ class _ExcelWriter:
                 f"the table has more than {_EXCEL_ROWS - 1:,} rows, which is all a sheet can hold."
                 "\nWrite .csv or .parquet instead."
             )
-        for row in zip(*cells, strict=True):
-            self._sheet.append([self._cell(cell) for cell in row])
+        try:
+            for row in zip(*cells, strict=True):
+                self._sheet.append([self._cell(cell) for cell in row])
+        except InvalidTableError:
+            # A sheet that is left open complains on its own when it is collected.
+            self._sheet.close()
+            raise
 
     def _cell(self, value: Any) -> Any:
-        if not isinstance(value, str):
+        zoned = getattr(value, "tzinfo", None) is not None
+        if isinstance(value, _EXCEL_TYPES) and not zoned:
             return value
         from openpyxl.cell import WriteOnlyCell
+        from openpyxl.utils.exceptions import IllegalCharacterError
 
-        cell = WriteOnlyCell(self._sheet, value=value)
+        text = _as_text(value)
+        if len(text) > _EXCEL_TEXT:
+            raise InvalidTableError(
+                f"the text {text[:30] + '…'!r} has more than {_EXCEL_TEXT:,} characters, which is "
+                "all a cell of a sheet can hold.\nWrite .csv or .parquet instead."
+            )
+        try:
+            cell = WriteOnlyCell(self._sheet, value=text)
+        except IllegalCharacterError:
+            raise InvalidTableError(
+                f"the text {text[:30]!r} has a control character, which a sheet cannot hold.\n"
+                "Write .csv or .parquet instead."
+            ) from None
         # Text that starts with "=" stays text: a data file must not become a formula.
         cell.data_type = "s"
         return cell
