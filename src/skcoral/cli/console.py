@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from skcoral.cli.running import clean
+from skcoral.io.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
@@ -54,7 +55,7 @@ def table(
     padding = 1 if out.width < 60 else 2
     # Numbers are never cut: where room is short the names give way, and then the line is long.
     widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(header)]
-    if not all(_is_number(row[0]) for row in rows):
+    if not all(is_number(row[0]) for row in rows):
         rows = [(shortened(row[0]), *row[1:]) for row in rows]
         widths[0] = 6
     out.width = max(out.width, sum(widths) + padding * len(widths))
@@ -151,14 +152,6 @@ def listing(names: Sequence[Any], limit: int = 8) -> str:
     """A list that does not fill the screen."""
     shown = ", ".join(shortened(str(name)) for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _plain(value: Any) -> Any:

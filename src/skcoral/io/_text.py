@@ -13,6 +13,7 @@ from lzma import LZMAError
 from typing import Any, BinaryIO, NoReturn
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io.cells import is_number
 from skcoral.io.tables import Batch, Table
 
 _DECIMAL_COMMA = re.compile(r"(^|;)\s*[+-]?\d+,\d+\s*(;|$)")
@@ -253,16 +254,8 @@ def _check_header(label: str, names: list[str], separator: str) -> None:
         raise InvalidTableError(
             f"{label}: line 1: column {seen['']} has no name.\nGive every column a name."
         )
-    if len(names) > 1 and all(_is_number(name) for name in names):
+    if len(names) > 1 and all(is_number(name) for name in names):
         raise InvalidTableError(
             f"{label}: line 1: the header holds numbers ({separator.join(names[:3])} …), not "
             "names.\nPut a line with the columns' names on top."
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -67,6 +67,15 @@ def shown(cells: Any, i: int) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number with a decimal point."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_dressed_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a number for people only: grouped, with a sign, or the other decimal mark.
 

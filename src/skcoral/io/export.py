@@ -76,7 +76,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     # centred before anything else, as in transform: digits are lost the other way round
     centred = step("Sub", source, constant("mean", model.mean_))
     components = constant("components", model.components_.T)
-    if model.output_scale == "original":
+    if model.output_scale_ == "original":
         product = step("MatMul", centred, components)
         step("Add", product, constant("mean_out", model.mean_), target)
     else:
