@@ -450,7 +450,7 @@ def test_score_on_new_rows_is_the_residual_there(wine):
     G = correlation_of(coral.transform(wine[1::2]))
     expected = -0.5 * ((G - np.eye(13)) ** 2).sum()
     assert coral.score(wine[1::2]) == pytest.approx(expected, rel=1e-9)
-    with pytest.raises(InvalidTableError, match="constant"):
+    with pytest.raises(InvalidTableError, match="at least two rows"):
         coral.score(wine[:1])
 
 
@@ -538,3 +538,27 @@ def test_values_too_small_to_be_squared_are_not_called_constant_only(wine):
 def test_weights_that_are_no_numbers(wine):
     with pytest.raises(InvalidTableError, match="sample_weight must hold one number per row"):
         CORAL().fit(wine, sample_weight="many")
+
+
+def test_a_scale_set_after_the_fit_waits_for_the_next(wine):
+    coral = CORAL(0.9).fit(wine)
+    before = coral.transform(wine)
+    coral.set_params(output_scale="original", criterion="worst")
+    assert np.array_equal(coral.transform(wine), before)
+    assert np.allclose(coral.inverse_transform(before), wine)
+    assert coral.score(wine) == pytest.approx(-coral.result_.objective)
+    again = coral.fit(wine).transform(wine)
+    assert np.allclose(again.mean(axis=0), wine.mean())
+    assert np.allclose(again.std(axis=0, ddof=1), wine.std())
+
+
+def test_types_that_are_no_real_numbers_are_located(wine):
+    few = wine.iloc[:, :3]
+    days = pl.Series("day", pd.date_range("2020-01-01", periods=len(wine)).to_numpy())
+    for X, told in (
+        (few.assign(z=few["ash"] * 1j), "Complex data not supported, as in `z`"),
+        (few.assign(day=pd.period_range("2020", periods=len(few), freq="D")), "`day` hold"),
+        (pl.DataFrame(few).with_columns(days), "`day` hold dates"),
+    ):
+        with pytest.raises(InvalidTableError, match=told):
+            CORAL().fit(X)

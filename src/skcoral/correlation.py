@@ -169,6 +169,7 @@ def estimate_from_rows(
 
 def sample_correlation(moments: Moments) -> Array:
     """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
+    _refuse_single_rows(moments)
     _refuse_constant(moments)
     deviation = np.sqrt(np.diag(moments.comoment))
     R = moments.comoment / deviation[:, None] / deviation
@@ -273,17 +274,21 @@ def _refuse_constant(moments: Moments) -> None:
         )
 
 
+def _refuse_single_rows(moments: Moments) -> None:
+    if moments.n_rows < 2:
+        raise InvalidTableError(
+            "Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
+            f"{moments.n_rows}) of {moments.n_features} columns ({_listing(moments.names)})."
+        )
+
+
 def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
     n, p = moments.n_rows, moments.n_features
     if moments.weight <= 0.0:
         raise InvalidTableError(
             "There are no rows to fit: none came, or every sample weight is zero."
         )
-    if n < 2:
-        raise InvalidTableError(
-            f"Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
-            f"{n}) of {p} columns ({_listing(moments.names)})."
-        )
+    _refuse_single_rows(moments)
     _refuse_constant(moments)
     if n <= p and not shrinkage:
         raise InvalidTableError(

@@ -34,6 +34,7 @@ _SOLVED = (
     "scale_",
     "correlation_",
     "shrinkage_",
+    "output_scale_",
     "fidelity_",
     "threshold_",
     "prices_",
@@ -96,6 +97,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The matrix ``R`` that was solved for, shrunk if asked.
     shrinkage_ : float
         The intensity used; 0 without shrinkage.
+    output_scale_ : str
+        The scale of the outputs, as it was set for the fit.
     fidelity_ : ndarray of shape (k,)
         Correlation of each output with its source, for ``correlation_``.
     threshold_ : Threshold
@@ -287,7 +290,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
         out = (rows - self.mean_) @ self.components_.T
-        if self.output_scale == "original":
+        if self.output_scale_ == "original":
             out += self.mean_
         return out.astype(rows.dtype, copy=False)
 
@@ -314,7 +317,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{k} anchored outputs do not determine {p} columns: there is no inverse."
             )
         units = outputs.astype(np.float64)
-        if self.output_scale == "original":
+        if self.output_scale_ == "original":
             units = (units - self.mean_) / self.scale_
         try:
             Z = np.linalg.solve(self.T_.T, units.T).T
@@ -351,7 +354,9 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         moments.update(outputs, sample_weight=as_weights(sample_weight))
         G = sample_correlation(moments)
         weights = self.result_.pair_weights
-        return -measures.residual_by(self.criterion, G, np.eye(len(G)), pair_weights=weights)
+        return -measures.residual_by(
+            self.result_.criterion, G, np.eye(len(G)), pair_weights=weights
+        )
 
     def get_feature_names_out(self, input_features=None):
         """Names of the outputs: those of the columns, or of the composites when anchored.
@@ -420,7 +425,9 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.certificate_ = result.certificate
         self.n_iter_ = threshold.n_iter + result.n_iter
         components = (result.T / table.scale[:, None]).T
-        if self.output_scale == "original":
+        # kept as it was, so that a setting changed later waits for the next fit
+        self.output_scale_ = self.output_scale
+        if self.output_scale_ == "original":
             components *= table.scale[:, None]
         self.components_ = components
 

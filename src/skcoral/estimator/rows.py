@@ -32,8 +32,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         rows: NDArray[Any] = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-    except ValueError as error:
-        text = _text_columns(X)
+    except (TypeError, ValueError) as error:
+        named = isinstance(error, ValueError) or hasattr(X, "columns")
+        text = _text_columns(X) if named else []
         if not text:
             raise
         raise InvalidTableError(
@@ -77,7 +78,13 @@ def _refuse_unreadable(X: Any) -> None:
             f"Column names must be distinct, but {_listing(repeated)} occur more than once; "
             "rename them."
         )
-    dates = [name for name, kind in zip(labels, _kinds(X), strict=False) if kind in "mM"]
+    kinds = dict(zip(labels, _kinds(X), strict=False))
+    unreal = [name for name, kind in kinds.items() if kind == "c"]
+    if unreal:
+        raise InvalidTableError(
+            f"Complex data not supported, as in {_listing(unreal)}: give real numbers."
+        )
+    dates = [name for name, kind in kinds.items() if kind in "mM"]
     if dates:
         raise InvalidTableError(
             f"{_listing(dates)} hold dates or times where numbers are needed: drop them, or turn "
@@ -86,9 +93,10 @@ def _refuse_unreadable(X: Any) -> None:
 
 
 def _kinds(X: Any) -> list[str]:
-    """One letter per column for its type, as NumPy has them; a blank for other libraries' types."""
+    """One letter per column for its type, as NumPy has them; a blank where it has none."""
+    temporal = ("is_temporal", lambda: False)
     types = getattr(X, "dtypes", ())
-    return [getattr(kind, "kind", " ") for kind in types]
+    return ["M" if getattr(kind, *temporal)() else getattr(kind, "kind", " ") for kind in types]
 
 
 def _text_columns(X: Any) -> list[str]:
