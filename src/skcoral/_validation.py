@@ -266,6 +266,12 @@ def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array
             f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
             f"is {W[i, j]:.6g}."
         )
+    largest = float(W.max(initial=0.0))
+    if largest > 0.0 and not 1e-100 <= largest <= 1e100:
+        raise InvalidArgumentError(
+            f"pair_weights reach {largest:.3g}, where their squares leave the range of floating "
+            "point; only their ratios matter, so divide them by their largest."
+        )
     return np.asarray(0.5 * (W + W.T), dtype=np.float64)
 
 

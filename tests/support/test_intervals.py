@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.optimize as so
 
+from skcoral import decorrelate
+from skcoral.datasets import make_system
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.support import certified_bound, solve_support
 
@@ -151,3 +153,17 @@ def test_contradictory_bounds_are_errors(simulated):
     lower[0, 1] = 0.5
     with pytest.raises(InfeasibleError, match="off the support"):
         solve(R, 0.0, mask, (lower, upper))
+
+
+def test_coefficients_fixed_by_their_bounds():
+    R = make_system(6)
+    diagonal = np.eye(6, dtype=bool)
+    answer = decorrelate(
+        R, 0.9, bounds=(np.where(diagonal, -np.inf, 0.0), np.where(diagonal, np.inf, 0.0))
+    )
+    assert np.array_equal(answer.T, np.eye(6))
+    with pytest.raises(InfeasibleError, match="x0"):
+        decorrelate(R, 0.9, bounds=(0, 0))
+    half = np.where(diagonal, 0.5, 0.0)
+    with pytest.raises(InfeasibleError, match=r"at most 0\.25"):
+        decorrelate(R, 0.5, bounds=(half, half))

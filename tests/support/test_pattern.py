@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from skcoral.exceptions import InvalidSupportError
 from skcoral.support import degrees_of_freedom, pattern, support_from_threshold
@@ -81,3 +82,13 @@ def test_the_papers_count(paper_system):
     assert (counts.free, counts.zeros, counts.rotations, counts.equations) == (110, 214, 153, 171)
     assert not counts.exactness_expected
     assert degrees_of_freedom(np.ones((4, 4), dtype=bool)).exactness_expected
+
+
+def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():
+    rows = [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    names = ["a", "b", "c"]
+    wanted = np.array(rows, dtype=bool)
+    assert np.array_equal(pattern(rows, names), wanted)
+    assert np.array_equal(pattern(scipy.sparse.csr_matrix(rows), names), wanted)
+    assert np.array_equal(pattern([[1, 0], [1, 1]], names[:2]), [[True, False], [True, True]])
+    assert np.array_equal(pattern([(1, 0), (1, 1)], names[:2]), [[True, True], [True, True]])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import scipy.optimize as so
@@ -162,20 +163,42 @@ def _convex(
     start: Array,
     low: Array,
     high: Array,
-    constraints: list[dict[str, object]],
+    constraints: list[dict[str, Any]],
 ) -> Array | None:
+    """Minimise over the coefficients that can move; the others are where their bounds put them."""
+    free = low < high
+    if not free.any():
+        met = all(constraint["fun"](low) >= -1e-12 for constraint in constraints)
+        return low.copy() if met else None
+
+    def whole(x: Array) -> Array:
+        out = np.where(free, 0.0, low)
+        out[free] = x
+        return out
+
+    def reduced(x: Array) -> tuple[float, Array]:
+        value, gradient = function(whole(x))
+        return value, gradient[free]
+
     solved = so.minimize(
-        function,
-        start,
+        reduced,
+        start[free],
         jac=True,
         method="SLSQP",
-        bounds=np.column_stack((low, high)),
-        constraints=constraints,
+        bounds=np.column_stack((low[free], high[free])),
+        constraints=[
+            {
+                "type": c["type"],
+                "fun": lambda x, c=c: c["fun"](whole(x)),
+                "jac": lambda x, c=c: c["jac"](whole(x))[free],
+            }
+            for c in constraints
+        ],
         options={"maxiter": 500, "ftol": 1e-14},
     )
     if solved.status not in (0, 8):
         return None
-    return np.asarray(np.clip(solved.x, low, high))
+    return np.asarray(np.clip(whole(solved.x), low, high))
 
 
 def _reaches(pull: Array, low: Array, high: Array, floor: float) -> bool:

@@ -112,6 +112,8 @@ def solve_within(
 ) -> Decorrelation:
     """Solve a support problem whose coefficients have bounds."""
     lower, upper = _check_bounds(bounds, mask, names)
+    # A coefficient that may only be zero is off the support; the diagonal has to stay.
+    mask = (mask & ((lower != 0) | (upper != 0))) | np.eye(len(R), dtype=bool)
     safe = np.column_stack(
         [
             feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], names)

@@ -23,12 +23,13 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
     support : ndarray, DataFrame, mapping, graph or iterable of pairs
         One of
 
-        * a p × p array of booleans (or of 0 and 1), rows the sources, columns the outputs;
+        * a p × p array, sparse matrix or list of lists of booleans (or of 0 and 1), rows the
+          sources, columns the outputs;
         * the same as a DataFrame labelled by the variables on both sides, in any order;
         * a mapping from an output to the sources that may enter it; an output that is not a key
           stays its own source;
-        * an iterable of pairs of variables, or a graph with an ``edges`` attribute: each of the
-          two may enter the other.
+        * an iterable of pairs (tuples) of variables, or a graph with an ``edges`` attribute: each
+          of the two may enter the other.
 
         Variables are given by name or by position. The diagonal is always allowed.
     names : sequence of str
@@ -50,6 +51,8 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
            [1, 0, 1]])
     """
     names = tuple(names)
+    if hasattr(support, "toarray"):
+        support = support.toarray()
     if hasattr(support, "columns") and hasattr(support, "index"):
         mask = _mask_from_frame(support, names)
     elif isinstance(support, Mapping):
@@ -57,7 +60,7 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
     elif hasattr(support, "edges") and not isinstance(support, np.ndarray):
         edges = support.edges
         mask = _mask_from_edges(edges() if callable(edges) else edges, names)
-    elif isinstance(support, np.ndarray) or _is_nested_bool(support):
+    elif isinstance(support, np.ndarray) or _is_nested_mask(support, len(names)):
         mask = check_support(support, len(names), names)
     elif isinstance(support, Iterable) and not isinstance(support, str):
         mask = _mask_from_edges(support, names)
@@ -198,15 +201,17 @@ def _position(variable: Any, names: tuple[str, ...]) -> int:
     raise InvalidSupportError(f"unknown variable {variable!r} in the support; known: {names}.")
 
 
-def _is_nested_bool(support: Any) -> bool:
-    return (
-        isinstance(support, Sequence)
-        and len(support) > 0
-        and all(
-            isinstance(row, Sequence | np.ndarray)
-            and not isinstance(row, str)
-            and len(row) > 0
-            and all(isinstance(entry, bool | np.bool_) for entry in row)
-            for row in support
-        )
+def _is_nested_mask(support: Any, p: int) -> bool:
+    """Rows of truth values, or p lists of p zeros and ones; pairs of positions come as tuples."""
+    if not (isinstance(support, Sequence) and len(support) > 0):
+        return False
+    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) > 0 for row in support):
+        return False
+    if all(isinstance(entry, bool | np.bool_) for row in support for entry in row):
+        return True
+    return len(support) == p and all(
+        not isinstance(row, tuple)
+        and len(row) == p
+        and all(isinstance(entry, int | float | np.number) and entry in (0, 1) for entry in row)
+        for row in support
     )

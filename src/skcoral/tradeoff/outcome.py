@@ -86,7 +86,8 @@ def warn_open_gap(solved: Solved, criterion: Criterion, *, stacklevel: int) -> N
         f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
         f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
         f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
-        "a larger max_iter or a smaller tol may close it.",
+        "a larger max_iter may close it, unless floors next to one or nearly collinear variables "
+        "leave no more digits.",
         NotCertifiedWarning,
         stacklevel=stacklevel + 1,
     )
