@@ -8,32 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
-from skcoral._singular import linear_relations, linked_variables, redundant_variables
+from skcoral._requirements import (
+    float_array,
+    listing,
+    real_number,
+    require_finite,
+    require_positive_definite,
+    require_symmetric,
+    require_unit_diagonal,
+    square_matrix,
+    worst_pair,
+)
+from skcoral._singular import linear_relations
 from skcoral.exceptions import (
-    CoralError,
     InvalidAnchorError,
     InvalidArgumentError,
     InvalidBudgetError,
     InvalidCorrelationError,
     InvalidFloorError,
     InvalidSupportError,
-    SingularCorrelationError,
 )
 
 Array = NDArray[np.float64]
 
 SYMMETRY_TOL = 1e-8
 SINGULAR_TOL = 1e-12
-# LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
-# two digits of the limit is looked at again with an eigenvalue decomposition.
-_SUSPICIOUS_RCOND = 100 * SINGULAR_TOL
 
 
 def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
@@ -46,7 +51,7 @@ def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
     if len(set(out)) < p:
         repeated = sorted({name for name in out if out.count(name) > 1})
         raise InvalidArgumentError(
-            f"Names must be distinct, but {_listing(repeated)} occur more than once; rename them."
+            f"Names must be distinct, but {listing(repeated)} occur more than once; rename them."
         )
     return out
 
@@ -82,7 +87,7 @@ def check_correlation(
         The smallest eigenvalue is below 1e-12 times the largest: some variables are linear
         combinations of others, and the message names them.
     """
-    matrix, eps = _square_matrix(R, "R", InvalidCorrelationError)
+    matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     p = matrix.shape[0]
     if p < min_variables:
         raise InvalidCorrelationError(
@@ -90,21 +95,21 @@ def check_correlation(
             "with fewer there is nothing to decorrelate."
         )
     labels = check_names(names, p)
-    _require_finite(matrix, labels, "R", InvalidCorrelationError)
+    require_finite(matrix, labels, "R", InvalidCorrelationError)
     rounding = max(SYMMETRY_TOL, 16 * eps)
-    _require_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
-    _require_unit_diagonal(matrix, labels, rounding)
+    require_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
+    require_unit_diagonal(matrix, labels, rounding)
 
     out = 0.5 * (matrix + matrix.T)
     np.fill_diagonal(out, 1.0)
     excess = np.abs(out)
     if excess.max() > 1.0 + rounding:
-        i, j = _worst_pair(excess)
+        i, j = worst_pair(excess)
         raise InvalidCorrelationError(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.6g}."
         )
-    _require_positive_definite(out, labels, scale, max(SINGULAR_TOL, p * eps))
+    require_positive_definite(out, labels, scale, max(SINGULAR_TOL, p * eps))
     return out
 
 
@@ -125,14 +130,16 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
         unknown = [str(name) for name in rho_min if str(name) not in position]
         if unknown:
             raise InvalidFloorError(
-                f"Floors were given for {_listing(unknown)}, which are not among the variables "
-                f"{_listing(names)}."
+                f"Floors were given for {listing(unknown)}, which are not among the variables "
+                f"{listing(names)}."
             )
         floors = np.zeros(p)
         for name, value in rho_min.items():
-            floors[position[str(name)]] = _real(value, f"The floor of `{name}`", InvalidFloorError)
+            floors[position[str(name)]] = real_number(
+                value, f"The floor of `{name}`", InvalidFloorError
+            )
     else:
-        floors = _float_array(rho_min, "rho_min", InvalidFloorError)[0]
+        floors = float_array(rho_min, "rho_min", InvalidFloorError)[0]
         if floors.ndim == 0:
             if not 0.0 <= floors <= 1.0:
                 raise InvalidFloorError(
@@ -143,7 +150,7 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
         elif floors.shape != (p,):
             raise InvalidFloorError(
                 f"rho_min must be one number or {p} of them, one per variable "
-                f"({_listing(names)}); got an array of shape {floors.shape}."
+                f"({listing(names)}); got an array of shape {floors.shape}."
             )
         else:
             floors = floors.copy()
@@ -159,7 +166,7 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
 
 def check_budget(budget: Any) -> float:
     """Return the residual budget: a finite number, not negative."""
-    value = _real(budget, "The residual budget", InvalidBudgetError)
+    value = real_number(budget, "The residual budget", InvalidBudgetError)
     if not (math.isfinite(value) and value >= 0.0):
         raise InvalidBudgetError(
             f"The residual budget must be a finite number of at least 0, got {value!r}."
@@ -211,7 +218,7 @@ def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
     names : sequence of str
         The variables, used in messages.
     """
-    B = _float_array(anchors, "anchors", InvalidAnchorError)[0]
+    B = float_array(anchors, "anchors", InvalidAnchorError)[0]
     if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
         raise InvalidAnchorError(
             f"anchors must have {p} rows (one per variable) and 1 to {p} columns (one per "
@@ -249,7 +256,7 @@ def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array
 
     The diagonal of the input says nothing about pairs and is ignored.
     """
-    W, eps = _square_matrix(pair_weights, "pair_weights", InvalidArgumentError)
+    W, eps = square_matrix(pair_weights, "pair_weights", InvalidArgumentError)
     if W.shape != (p, p):
         raise InvalidArgumentError(
             f"pair_weights must be {p} by {p}, one weight per pair of variables, "
@@ -257,11 +264,11 @@ def check_pair_weights(pair_weights: Any, p: int, names: Sequence[str]) -> Array
         )
     W = W.copy()
     np.fill_diagonal(W, 0.0)
-    _require_finite(W, names, "pair_weights", InvalidArgumentError)
+    require_finite(W, names, "pair_weights", InvalidArgumentError)
     tolerance = max(SYMMETRY_TOL, 16 * eps)
-    _require_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
+    require_symmetric(W, names, "pair_weights", InvalidArgumentError, tolerance)
     if W.min(initial=0.0) < 0.0:
-        i, j = _worst_pair(-W)
+        i, j = worst_pair(-W)
         raise InvalidArgumentError(
             f"pair_weights must not be negative; that of `{names[i]}` and `{names[j]}` "
             f"is {W[i, j]:.6g}."
@@ -285,7 +292,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a finite float above zero."""
-    number = _real(value, name, InvalidArgumentError)
+    number = real_number(value, name, InvalidArgumentError)
     if not (math.isfinite(number) and number > 0.0):
         raise InvalidArgumentError(f"{name} must be a finite number above 0, got {value!r}.")
     return number
@@ -320,138 +327,3 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
             f"{name} must be a whole number of at least {minimum}, got {value!r}."
         )
     return int(value)
-
-
-def _float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
-    """Return ``value`` in float64, with the rounding unit of the type it came in."""
-    if hasattr(value, "toarray"):
-        raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
-    if np.ma.isMaskedArray(value) and value.dtype.kind in "biuf":
-        value = np.where(np.ma.getmaskarray(value), np.nan, np.ma.getdata(value))
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise error(f"{what} must be a regular array of numbers, not ragged rows.") from None
-    if raw.dtype.kind == "c":
-        raise error(f"{what} must be real, got complex numbers.")
-    try:
-        out = raw.astype(np.float64)
-    except (TypeError, ValueError) as reason:
-        raise error(f"{what} must contain only numbers: {reason}.") from None
-    eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
-    return out, max(eps, float(np.finfo(np.float64).eps))
-
-
-def _real(value: Any, what: str, error: type[CoralError]) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise error(f"{what} must be one number, got {value!r}.")
-    return float(value)
-
-
-def _square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
-    matrix, eps = _float_array(value, what, error)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        table = matrix.ndim == 2 and matrix.shape[0] > matrix.shape[1] > 0
-        hint = (
-            " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
-            "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
-            if table and error is InvalidCorrelationError
-            else ""
-        )
-        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.{hint}")
-    return matrix, eps
-
-
-def _require_finite(
-    matrix: Array, names: Sequence[str], what: str, error: type[CoralError]
-) -> None:
-    if np.isfinite(matrix).all():
-        return
-    bad = np.argwhere(~np.isfinite(matrix))
-    i, j = bad[0]
-    whole = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
-    hint = f" Nothing at all is known about {_listing(whole)}: a constant column?" if whole else ""
-    raise error(
-        f"{what} must be finite; {len(bad)} entries are not, the first between `{names[i]}` and "
-        f"`{names[j]}` ({matrix[i, j]}).{hint}"
-    )
-
-
-def _require_symmetric(
-    matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
-) -> None:
-    difference = np.abs(matrix - matrix.T)
-    if difference.max() > tolerance * np.abs(matrix).max():
-        i, j = _worst_pair(difference)
-        raise error(
-            f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
-            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other."
-        )
-
-
-def _require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
-    diagonal = np.diag(matrix)
-    off = np.abs(diagonal - 1.0)
-    if off.max() <= tolerance:
-        return
-    j = int(np.argmax(off))
-    if diagonal.min() > 0.0:
-        raise InvalidCorrelationError(
-            f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
-            f"{diagonal[j]:.9g}. This looks like a covariance matrix C: convert it with "
-            "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
-        )
-    j = int(np.argmin(diagonal))
-    raise InvalidCorrelationError(
-        f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
-        f"{diagonal[j]:.9g}: a variable without variance has no correlation; drop it."
-    )
-
-
-def _require_positive_definite(
-    R: Array, names: tuple[str, ...], scale: Any, tolerance: float
-) -> None:
-    factor, failed = lapack.dpotrf(R, lower=1)
-    if not failed:
-        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
-        if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
-            return
-    eigenvalues, vectors = np.linalg.eigh(R)
-    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
-    if smallest > tolerance * largest:
-        return
-    if smallest < -tolerance * largest:
-        weights = np.abs(vectors[:, 0])
-        heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
-        raise InvalidCorrelationError(
-            f"R is not positive definite: its smallest eigenvalue is {smallest:.3g}, so it is not "
-            f"the correlation matrix of any table. The contradiction is mostly among "
-            f"{_listing(heavy)}. Correlations computed pair by pair from incomplete rows do this: "
-            "use the complete rows, or shrink R explicitly."
-        )
-    null = vectors[:, eigenvalues <= tolerance * largest].T
-    sd = None if scale is None else np.asarray(scale, dtype=np.float64)
-    relations = linear_relations(null, names, scale=sd)
-    shown = "; ".join(relations[:5])
-    if len(relations) > 5:
-        shown += f"; and {len(relations) - 5} more relations"
-    units = "in standardised units" if sd is None else "up to a constant"
-    raise SingularCorrelationError(
-        f"R is singular (smallest eigenvalue {smallest:.1e} of {largest:.3g}; rank "
-        f"{len(names) - len(null)} of {len(names)}), so no exact decorrelator exists: {shown} "
-        f"({units}). Drop one variable of each relation, or shrink R explicitly; nothing is "
-        "regularised silently. With no more rows than variables, every table is like this.",
-        relations=relations,
-        variables=linked_variables(null, names),
-        redundant=redundant_variables(null, names),
-    )
-
-
-def _worst_pair(size: Array) -> tuple[int, int]:
-    i, j = np.unravel_index(int(np.argmax(size)), size.shape)
-    return int(i), int(j)
-
-
-def _listing(names: Sequence[str], limit: int = 8) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -13,7 +13,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._validation import _listing, check_correlation
+from ._requirements import listing
+from ._validation import check_correlation
 from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
 from .moments import SMALLEST_SPREAD, Moments
 from .results import Array, read_only
@@ -263,14 +264,14 @@ def _refuse_constant(moments: Moments) -> None:
             if name in constant and 0 < mean < SMALLEST_SPREAD * 1e10
         ]
         hint = (
-            f" The values of {_listing(tiny)} are so small that their squares vanish: should they "
+            f" The values of {listing(tiny)} are so small that their squares vanish: should they "
             "differ after all, rescale them."
             if tiny
             else ""
         )
         raise InvalidTableError(
             f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
-            f"correlation: {_listing(constant)}. Drop them; shrinkage cannot help here." + hint
+            f"correlation: {listing(constant)}. Drop them; shrinkage cannot help here." + hint
         )
 
 
@@ -278,7 +279,7 @@ def _refuse_single_rows(moments: Moments) -> None:
     if moments.n_rows < 2:
         raise InvalidTableError(
             "Correlations need at least two rows with a positive weight; got 1 sample (n_samples="
-            f"{moments.n_rows}) of {moments.n_features} columns ({_listing(moments.names)})."
+            f"{moments.n_rows}) of {moments.n_features} columns ({listing(moments.names)})."
         )
 
 
@@ -293,7 +294,7 @@ def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
     if n <= p and not shrinkage:
         raise InvalidTableError(
             f"{n} rows cannot determine the correlations of {p} columns "
-            f"({_listing(moments.names)}): the matrix has rank {n - 1} at most, and no exact "
+            f"({listing(moments.names)}): the matrix has rank {n - 1} at most, and no exact "
             f"decorrelator exists. Give at least {p + 1} rows, use fewer columns, or shrink "
             "explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in (0, 1]; the guarantee "
             "is then about the shrunk matrix."
@@ -316,7 +317,7 @@ def _told_by_table(
     told = f"Duplicated columns (up to units): {'; '.join(copies[:8])}. " if copies else ""
     what = "ranks" if is_spearman else "columns"
     return SingularCorrelationError(
-        f"The columns {_listing(error.variables)} are linearly dependent in these "
+        f"The columns {listing(error.variables)} are linearly dependent in these "
         f"{moments.n_rows} rows, so no exact decorrelator exists. {told}"
         f"Relations between the {what}, up to constants: {relations}. Drop one column of each "
         "relation, or shrink explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in "

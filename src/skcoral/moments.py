@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._validation import _listing, check_names
+from ._requirements import listing
+from ._validation import check_names
 from .exceptions import InvalidTableError
 from .results import Array, read_only
 
@@ -231,13 +232,13 @@ class Moments:
             raise InvalidTableError(f"Moments are those of numbers: {reason}.") from None
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InvalidTableError(
-                f"Expected rows of {self.n_features} columns ({_listing(self.names)}); got an "
+                f"Expected rows of {self.n_features} columns ({listing(self.names)}); got an "
                 f"array of shape {rows.shape}."
             )
         labels = _column_labels(X)
         if labels is not None and labels != self.names:
             raise InvalidTableError(
-                f"Expected rows of the columns {_listing(self.names)}; got {_listing(labels)}. "
+                f"Expected rows of the columns {listing(self.names)}; got {listing(labels)}. "
                 "Pick and order the columns by these names first."
             )
         return rows
@@ -247,7 +248,7 @@ class Moments:
         if not finite.all():
             bad = [name for name, ok in zip(self.names, finite, strict=True) if not ok]
             raise InvalidTableError(
-                f"No moments of {_listing(bad)}: the values are missing, infinite, or so large "
+                f"No moments of {listing(bad)}: the values are missing, infinite, or so large "
                 "that their squares overflow. Remove or fill such rows, or rescale these columns."
             )
 
@@ -275,7 +276,7 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
         columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
         if columns:
             first = int(np.flatnonzero(bad.any(axis=1))[0])
-            told.append(f"{kind} in {_listing(columns)}, first in row {first}")
+            told.append(f"{kind} in {listing(columns)}, first in row {first}")
     if told:
         raise InvalidTableError(
             f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
@@ -336,9 +337,9 @@ def _different_columns(left: Sequence[str], right: Sequence[str]) -> str:
     only_left = [name for name in left if name not in set(right)]
     only_right = [name for name in right if name not in set(left)]
     if not only_left and not only_right:
-        return f"The same columns in another order: {_listing(left)} against {_listing(right)}."
+        return f"The same columns in another order: {listing(left)} against {listing(right)}."
     return (
         "Only moments of the same columns can be merged; "
-        f"only on the left: {_listing(only_left) or 'none'}; "
-        f"only on the right: {_listing(only_right) or 'none'}."
+        f"only on the left: {listing(only_left) or 'none'}; "
+        f"only on the right: {listing(only_right) or 'none'}."
     )

@@ -68,7 +68,7 @@ def _upload() -> TableSource | None:
         type=list(ENDINGS),
         max_upload_size=UPLOAD_MB,
         key="file",
-        help="The file stays in the memory of this session and is never written to disk.",
+        help="The file stays in memory for this visit and is never written to disk.",
     )
     dialect = _dialect()
     if file is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from skcoral._validation import _listing
+from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.moments import refuse_missing
 
@@ -38,7 +38,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         if not text:
             raise
         raise InvalidTableError(
-            f"{_listing(text)} hold text where numbers are needed: drop or encode them. ({error})"
+            f"{listing(text)} hold text where numbers are needed: drop or encode them. ({error})"
         ) from None
     refuse_missing(rows, column_names(estimator))
     return rows
@@ -75,19 +75,19 @@ def _refuse_unreadable(X: Any) -> None:
     repeated = sorted({name for name in labels if labels.count(name) > 1})
     if repeated:
         raise InvalidTableError(
-            f"Column names must be distinct, but {_listing(repeated)} occur more than once; "
+            f"Column names must be distinct, but {listing(repeated)} occur more than once; "
             "rename them."
         )
     kinds = dict(zip(labels, _kinds(X), strict=False))
     unreal = [name for name, kind in kinds.items() if kind == "c"]
     if unreal:
         raise InvalidTableError(
-            f"Complex data not supported, as in {_listing(unreal)}: give real numbers."
+            f"Complex data not supported, as in {listing(unreal)}: give real numbers."
         )
     dates = [name for name, kind in kinds.items() if kind in "mM"]
     if dates:
         raise InvalidTableError(
-            f"{_listing(dates)} hold dates or times where numbers are needed: drop them, or turn "
+            f"{listing(dates)} hold dates or times where numbers are needed: drop them, or turn "
             "them into numbers such as days since a first date."
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._validation import _listing
+from skcoral._requirements import listing
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError
 from skcoral.moments import Moments, merge_all
@@ -127,7 +127,7 @@ def _refuse_text(data: Any) -> None:
 
     text = [str(name) for name, kind in data.dtypes.items() if not is_numeric_dtype(kind)]
     if text:
-        raise InvalidTableError(f"{_listing(text)} hold no numbers: drop or encode them.")
+        raise InvalidTableError(f"{listing(text)} hold no numbers: drop or encode them.")
 
 
 def _partition_moments(block: Any, names: tuple[str, ...], weights: Any) -> Moments:

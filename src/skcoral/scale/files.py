@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skcoral._validation import _listing
+from skcoral._requirements import listing
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
@@ -75,7 +75,7 @@ class TableFile:
             ):
                 missing = [name for name in columns if name not in file.schema_arrow.names]
                 if missing:
-                    raise InvalidTableError(f"{part.path}: no column {_listing(missing)}.")
+                    raise InvalidTableError(f"{part.path}: no column {listing(missing)}.")
                 for batch in file.iter_batches(batch_size=self.batch_rows, columns=columns):
                     yield batch.select(columns)
 
@@ -132,7 +132,7 @@ class TableFile:
         outputs = [str(name) for name in estimator.get_feature_names_out()]
         clash = [name for name in keep if name in outputs]
         if clash:
-            raise InvalidArgumentError(f"{_listing(clash)} cannot be both kept and transformed.")
+            raise InvalidArgumentError(f"{listing(clash)} cannot be both kept and transformed.")
         features = [*getattr(estimator, "feature_names_in_", self.columns)]
         _require(self.dataset, features, self.path)
         names = [*keep, *outputs]
@@ -244,12 +244,12 @@ def _table_file(
     chosen = tuple(dataset.schema.names if columns is None else columns)
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated:
-        raise InvalidTableError(f"{label}: {_listing(repeated)} chosen more than once.")
+        raise InvalidTableError(f"{label}: {listing(repeated)} chosen more than once.")
     _require(dataset, chosen, label)
     text = [name for name in chosen if not _is_number(dataset.schema.field(name).type)]
     if text:
         raise InvalidTableError(
-            f"{label}: {_listing(text)} hold no numbers. Choose numeric columns with columns=."
+            f"{label}: {listing(text)} hold no numbers. Choose numeric columns with columns=."
         )
     if batch_rows is None:
         batch_rows = max(1, _BATCH_CELLS // max(1, len(chosen)))
@@ -262,7 +262,7 @@ def _require(dataset: Any, names: Sequence[str], label: str) -> None:
     missing = [name for name in names if name not in dataset.schema.names]
     if missing:
         raise InvalidTableError(
-            f"{label}: no column {_listing(missing)}; there are {_listing(dataset.schema.names)}."
+            f"{label}: no column {listing(missing)}; there are {listing(dataset.schema.names)}."
         )
 
 

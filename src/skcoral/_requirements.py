@@ -1,0 +1,165 @@
+"""What a matrix must be, and what is said when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from skcoral._singular import linear_relations, linked_variables, redundant_variables
+from skcoral.exceptions import (
+    CoralError,
+    InvalidCorrelationError,
+    SingularCorrelationError,
+)
+
+Array = NDArray[np.float64]
+
+# LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
+# two digits of the limit is looked at again with an eigenvalue decomposition.
+_SUSPICIOUS_RCOND = 1e-10
+
+
+def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    """Return ``value`` in float64, with the rounding unit of the type it came in."""
+    if hasattr(value, "toarray"):
+        raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
+    if np.ma.isMaskedArray(value) and value.dtype.kind in "biuf":
+        value = np.where(np.ma.getmaskarray(value), np.nan, np.ma.getdata(value))
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise error(f"{what} must be a regular array of numbers, not ragged rows.") from None
+    if raw.dtype.kind == "c":
+        raise error(f"{what} must be real, got complex numbers.")
+    try:
+        out = raw.astype(np.float64)
+    except (TypeError, ValueError) as reason:
+        raise error(f"{what} must contain only numbers: {reason}.") from None
+    eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
+    return out, max(eps, float(np.finfo(np.float64).eps))
+
+
+def real_number(value: Any, what: str, error: type[CoralError]) -> float:
+    """One number, and neither text nor truth."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise error(f"{what} must be one number, got {value!r}.")
+    return float(value)
+
+
+def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
+    """A square array of numbers."""
+    matrix, eps = float_array(value, what, error)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        table = matrix.ndim == 2 and matrix.shape[0] > matrix.shape[1] > 0
+        hint = (
+            " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
+            "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
+            if table and error is InvalidCorrelationError
+            else ""
+        )
+        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.{hint}")
+    return matrix, eps
+
+
+def require_finite(matrix: Array, names: Sequence[str], what: str, error: type[CoralError]) -> None:
+    """Refuse NaN and infinity, by the names of the pair."""
+    if np.isfinite(matrix).all():
+        return
+    bad = np.argwhere(~np.isfinite(matrix))
+    i, j = bad[0]
+    whole = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
+    hint = f" Nothing at all is known about {listing(whole)}: a constant column?" if whole else ""
+    raise error(
+        f"{what} must be finite; {len(bad)} entries are not, the first between `{names[i]}` and "
+        f"`{names[j]}` ({matrix[i, j]}).{hint}"
+    )
+
+
+def require_symmetric(
+    matrix: Array, names: Sequence[str], what: str, error: type[CoralError], tolerance: float
+) -> None:
+    """Refuse a matrix whose two halves differ, by the names of the pair."""
+    difference = np.abs(matrix - matrix.T)
+    if difference.max() > tolerance * np.abs(matrix).max():
+        i, j = worst_pair(difference)
+        raise error(
+            f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
+            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other."
+        )
+
+
+def require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float) -> None:
+    """Refuse covariances, with the way to convert them."""
+    diagonal = np.diag(matrix)
+    off = np.abs(diagonal - 1.0)
+    if off.max() <= tolerance:
+        return
+    j = int(np.argmax(off))
+    if diagonal.min() > 0.0:
+        raise InvalidCorrelationError(
+            f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
+            f"{diagonal[j]:.9g}. This looks like a covariance matrix C: convert it with "
+            "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
+        )
+    j = int(np.argmin(diagonal))
+    raise InvalidCorrelationError(
+        f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
+        f"{diagonal[j]:.9g}: a variable without variance has no correlation; drop it."
+    )
+
+
+def require_positive_definite(
+    R: Array, names: tuple[str, ...], scale: Any, tolerance: float
+) -> None:
+    """Refuse singular and indefinite matrices, with the relations between variables."""
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if not failed:
+        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+        if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
+            return
+    eigenvalues, vectors = np.linalg.eigh(R)
+    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    if smallest > tolerance * largest:
+        return
+    if smallest < -tolerance * largest:
+        weights = np.abs(vectors[:, 0])
+        heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
+        raise InvalidCorrelationError(
+            f"R is not positive definite: its smallest eigenvalue is {smallest:.3g}, so it is not "
+            f"the correlation matrix of any table. The contradiction is mostly among "
+            f"{listing(heavy)}. Correlations computed pair by pair from incomplete rows do this: "
+            "use the complete rows, or shrink R explicitly."
+        )
+    null = vectors[:, eigenvalues <= tolerance * largest].T
+    sd = None if scale is None else np.asarray(scale, dtype=np.float64)
+    relations = linear_relations(null, names, scale=sd)
+    shown = "; ".join(relations[:5])
+    if len(relations) > 5:
+        shown += f"; and {len(relations) - 5} more relations"
+    units = "in standardised units" if sd is None else "up to a constant"
+    raise SingularCorrelationError(
+        f"R is singular (smallest eigenvalue {smallest:.1e} of {largest:.3g}; rank "
+        f"{len(names) - len(null)} of {len(names)}), so no exact decorrelator exists: {shown} "
+        f"({units}). Drop one variable of each relation, or shrink R explicitly; nothing is "
+        "regularised silently. With no more rows than variables, every table is like this.",
+        relations=relations,
+        variables=linked_variables(null, names),
+        redundant=redundant_variables(null, names),
+    )
+
+
+def worst_pair(size: Array) -> tuple[int, int]:
+    """Position of the largest entry."""
+    i, j = np.unravel_index(int(np.argmax(size)), size.shape)
+    return int(i), int(j)
+
+
+def listing(names: Sequence[str], limit: int = 8) -> str:
+    """Names for a message, the first few of many."""
+    shown = ", ".join(f"`{name}`" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
