@@ -55,14 +55,14 @@ def solve(
     return min(feasible, key=lambda end: end.objective)
 
 
-def _one_start(manifold, root, rho, W, n_outer, inner_steps, tol):  # type: ignore[no-untyped-def]
+def _one_start(manifold, root, rho, W, n_outer, inner_steps, tol):
     p = len(root)
     multipliers, penalty = np.zeros(p), 10.0
     for _ in range(n_outer):
         lam, eta = multipliers.copy(), penalty
 
         @pymanopt.function.autograd(manifold)
-        def cost(W, lam=lam, eta=eta):  # type: ignore[no-untyped-def]
+        def cost(W, lam=lam, eta=eta):
             G = anp.dot(W.T, W)
             short = rho - anp.sum(root * W, axis=0)
             active = anp.maximum(0.0, lam + eta * short)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -50,14 +48,3 @@ def ugly(request: pytest.FixtureRequest) -> np.ndarray:
         R = random_correlation(kind, int(rng.integers(2, 20)), rng)
         if np.linalg.cond(R) < 1e8:
             return R
-
-
-@pytest.fixture
-def haar() -> Callable[[int, np.random.Generator], np.ndarray]:
-    """Random orthogonal matrices."""
-
-    def draw(p: int, rng: np.random.Generator) -> np.ndarray:
-        Q, upper = np.linalg.qr(rng.normal(size=(p, p)))
-        return Q * np.sign(np.diag(upper))
-
-    return draw

@@ -125,7 +125,7 @@ def test_resampled_tables_are_certified() -> None:
         assert_is_threshold(R)
 
 
-def test_no_random_decorrelator_beats_it(ugly: np.ndarray, haar) -> None:
+def test_no_random_decorrelator_beats_it(ugly: np.ndarray) -> None:
     value = threshold(ugly).value
     values, vectors = np.linalg.eigh(ugly)
     root = (vectors * np.sqrt(values)) @ vectors.T
@@ -191,20 +191,13 @@ def test_too_few_steps_are_reported() -> None:
 
 
 def test_non_binding_variables_have_the_best_completion() -> None:
-    """Move the others along the orthogonal complement: no mean fidelity above the returned one."""
-    R = np.asarray(load_wine().correlation)
-    th = threshold(R)
-    free = np.flatnonzero(th.weights == 0)
-    assert len(free) >= 1
-    root = np.linalg.cholesky(R).T
-    # One free variable: its output is fixed up to sign by the others, so it must be positive.
-    if len(free) == 1:
-        assert th.fidelity[free[0]] > th.value
+    """Turn the others within the orthogonal complement: no mean fidelity above the returned one."""
     R = np.asarray(wdi_correlation().correlation)
     th = threshold(R)
     free = np.flatnonzero(th.weights == 0)
     assert len(free) >= 2
     root = np.linalg.cholesky(R).T
+    tried = 0
     W = root @ th.T
     rng = np.random.default_rng(0)
     for scale in (1e-4, 1e-2, 1.0):
@@ -215,7 +208,9 @@ def test_non_binding_variables_have_the_best_completion() -> None:
             turned = W[:, free] @ Q
             f = np.sum(root[:, free] * turned, axis=0)
             if f.min() >= th.value:
+                tried += 1
                 assert f.mean() <= th.fidelity[free].mean() + 1e-10
+    assert tried > 10
 
 
 def test_callback_sees_the_gap_close() -> None:
