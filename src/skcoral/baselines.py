@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching, min_weight_full_bipartite_matching
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from skcoral._linalg import make_exact
 from skcoral._validation import check_choice, check_correlation
@@ -317,7 +317,9 @@ def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottle
 
 def sum_assignment(similarity: Array) -> Indices:
     """Column matched to each row, one to one, with the largest sum of entries."""
-    return _largest_sum(similarity, np.ones(similarity.shape, dtype=np.bool_))
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
+    return np.asarray(linear_sum_assignment(similarity, maximize=True)[1], dtype=np.intp)
 
 
 def bottleneck_assignment(similarity: Array) -> Indices:
@@ -343,15 +345,10 @@ def bottleneck_assignment(similarity: Array) -> Indices:
             feasible = middle
         else:
             infeasible = middle
-    return _largest_sum(similarity, similarity >= values[feasible])
-
-
-def _largest_sum(similarity: Array, allowed: NDArray[np.bool_]) -> Indices:
-    """Largest sum among the assignments that use allowed entries only."""
-    # A zero would be no edge at all, and one added to every entry changes no order.
-    edges = np.where(allowed, similarity - similarity.min() + 1.0, 0.0)
-    match = min_weight_full_bipartite_matching(csr_array(edges), maximize=True)[1]
-    return np.asarray(match, dtype=np.intp)
+    allowed = similarity >= values[feasible]
+    # A forbidden entry costs more than any whole assignment of allowed ones can gain.
+    penalty = (len(similarity) + 1) * (1.0 + np.abs(similarity).max())
+    return sum_assignment(np.where(allowed, similarity, -penalty))
 
 
 _ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {
