@@ -14,7 +14,6 @@ from skcoral.datasets import wdi_correlation
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
 ]
 

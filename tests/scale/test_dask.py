@@ -81,7 +81,6 @@ def test_what_is_refused(frame):
         coral_dask.fit(CORAL(), dd.from_pandas(spoiled, npartitions=4))
 
 
-@pytest.mark.timeout(180)
 def test_a_worker_is_killed_in_the_middle(tmp_path):
     distributed = pytest.importorskip("distributed")
     from dask import delayed
