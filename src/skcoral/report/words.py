@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral.plotting.frontier import CRITERION_WORDS as CRITERIA
 from skcoral.results import Decorrelation, Threshold
-
-#: What each criterion adds up.
-CRITERIA = {
-    "squared": "sum of squared residual correlations",
-    "worst": "largest residual correlation",
-    "absolute": "sum of absolute residual correlations",
-}
 
 
 def guarantee(result: Decorrelation) -> str:

@@ -1,0 +1,207 @@
+"""Pictures that answer to the mouse: plain Plotly figures, for the app and for the report.
+
+They are written as the dictionaries that Plotly draws: building them step by step through its
+classes takes longer than solving the problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral.plotting.frontier import CRITERION_WORDS
+from skcoral.results import Array, Decorrelation
+
+if TYPE_CHECKING:
+    from skcoral.results import Frontier
+
+Figure = dict[str, Any]
+
+BLUE, ORANGE, GREY = "#2b8cc4", "#e07b39", "#8a94a0"
+# Stands out from light and from dark: the page may change its theme after it was drawn.
+INK = "#7b8592"
+_HEAT = {
+    "light": ["#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b"],
+    "dark": ["#6db3f2", "#2f5f8a", "#1b1f27", "#8f4a35", "#f58a6b"],
+}
+_SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle-up"}
+
+
+def label(name: str, limit: int = 18) -> str:
+    """A name as Plotly shows it literally: its labels understand some HTML."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    return escape(shown if len(shown) <= limit else shown[: limit - 1] + "…", quote=False)
+
+
+def frontier(
+    curve: Frontier | None,
+    points: Mapping[str, tuple[float, float]],
+    result: Decorrelation,
+    *,
+    threshold: float,
+) -> Figure:
+    """The least residual for every floor, ρ★, the classical methods and the current point."""
+    data: list[Figure] = []
+    low = min(threshold, result.min_fidelity, points.get("ZCA-cor", (1.0, 0.0))[0])
+    low = max(0.0, low - 0.05)
+    if curve is not None:
+        above = curve.rho_min >= threshold
+        data.append(
+            {
+                "type": "scatter",
+                "x": np.r_[low, threshold, curve.rho_min[above]],
+                "y": np.r_[0.0, 0.0, curve.objective[above]],
+                "mode": "lines",
+                "line": {"color": BLUE, "width": 3},
+                "name": "least possible",
+                "hovertemplate": "floor %{x:.4f}<br>residual %{y:.4g}<extra></extra>",
+            }
+        )
+    for name, (x, y) in points.items():
+        if x >= low:
+            word = "as it is" if name == "identity" else name
+            hover = f"{word}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}<extra></extra>"
+            data.append(
+                _marks([x], [y], word, f"{_SHAPES.get(name, 'circle')}-open", ORANGE, 11, hover)
+            )
+    hover = "now: weakest fidelity %{x:.4f}<br>residual %{y:.6g}<extra></extra>"
+    now = _marks([result.min_fidelity], [result.objective], "now", "circle", BLUE, 16, hover)
+    now["marker"]["line"] = {"color": INK, "width": 2}
+    data.append(now)
+    layout = _layout(430, legend=True)
+    layout["xaxis"] = {
+        "title": {"text": "floor: fidelity that every output keeps"},
+        "range": [low, 1.005],
+    }
+    layout["yaxis"] = {"title": {"text": CRITERION_WORDS[result.criterion]}, "rangemode": "tozero"}
+    layout["shapes"] = [
+        {
+            "type": "line",
+            "x0": threshold,
+            "x1": threshold,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": INK, "width": 1, "dash": "dash"},
+        }
+    ]
+    layout["annotations"] = [
+        {
+            "x": threshold,
+            "y": 1.0,
+            "yref": "paper",
+            "text": f"ρ★ = {threshold:.4f}",
+            "showarrow": False,
+            "xanchor": "right",
+            "yanchor": "top",
+            "xshift": -4,
+        }
+    ]
+    return {"data": data, "layout": layout}
+
+
+def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
+    """A bar per variable, with its floor and what the classical methods keep."""
+    places = np.arange(len(result.names))
+    data: list[Figure] = [
+        {
+            "type": "bar",
+            "x": result.fidelity,
+            "y": places,
+            "orientation": "h",
+            "marker": {"color": BLUE},
+            "name": "CORAL",
+            "hovertemplate": "%{y}<br>CORAL %{x:.4f}<extra></extra>",
+        }
+    ]
+    for name, values in others.items():
+        hover = f"%{{y}}<br>{name} %{{x:.4f}}<extra></extra>"
+        colour = ORANGE if name == "ZCA-cor" else GREY
+        data.append(_marks(values, places, name, _SHAPES.get(name, "circle"), colour, 7, hover))
+    floor = _marks(
+        result.rho_min, places, "floor", "line-ns", INK, 12, "floor %{x:.4f}<extra></extra>"
+    )
+    floor["marker"]["line"] = {"color": INK, "width": 2}
+    data.append(floor)
+    layout = _layout(110 + 18 * max(len(places), 6), legend=True)
+    layout |= {
+        "bargap": 0.35,
+        "xaxis": {"title": {"text": "fidelity"}, "range": [0, 1.02]},
+        "yaxis": _named_axis(result.names) | {"range": [len(places) - 0.4, -0.6]},
+    }
+    return {"data": data, "layout": layout}
+
+
+def heat_map(M: Array, names: Sequence[str], *, top: float, theme: str, word: str) -> Figure:
+    """A matrix on a scale from ``-top`` to ``top``."""
+    colours = _HEAT["dark" if theme == "dark" else "light"]
+    data = [
+        {
+            "type": "heatmap",
+            "z": M,
+            "zmin": -top,
+            "zmax": top,
+            "colorscale": [[k / 4, colour] for k, colour in enumerate(colours)],
+            "colorbar": {"thickness": 10},
+            "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
+        }
+    ]
+    layout = _layout(int(np.clip(170 + 15 * len(names), 300, 760)), legend=False)
+    layout["xaxis"] = _named_axis(names) | {"tickangle": -90}
+    layout["yaxis"] = _named_axis(names) | {"autorange": "reversed"}
+    return {"data": data, "layout": layout}
+
+
+def new_rows(names: Sequence[str], fitted: Array, new: Array, worst: Array) -> Figure:
+    """Fidelity on the rows fitted and on rows held out."""
+    places = np.arange(len(names))
+    data = [
+        _marks(values, places, word, shape, colour, 10, f"{word} %{{x:.4f}}<extra></extra>")
+        for values, word, shape, colour in (
+            (fitted, "rows fitted", "circle", BLUE),
+            (new, "new rows, mean", "diamond", ORANGE),
+            (worst, "new rows, worst part", "line-ns-open", GREY),
+        )
+    ]
+    layout = _layout(110 + 18 * max(len(places), 6), legend=True)
+    layout["xaxis"] = {"title": {"text": "fidelity"}}
+    layout["yaxis"] = _named_axis(names) | {"range": [len(places) - 0.4, -0.6]}
+    return {"data": data, "layout": layout}
+
+
+def _marks(x: Any, y: Any, name: str, shape: str, colour: str, size: int, hover: str) -> Figure:
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "mode": "markers",
+        "marker": {
+            "symbol": shape,
+            "size": size,
+            "color": colour,
+            "line": {"width": 2 if shape.endswith("open") else 0},
+        },
+        "name": name,
+        "cliponaxis": False,
+        "hovertemplate": hover,
+    }
+
+
+def _layout(height: int, *, legend: bool) -> Figure:
+    return {
+        "height": height,
+        "margin": {"l": 10, "r": 10, "t": 34 if legend else 8, "b": 10},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0.0},
+        "showlegend": legend,
+    }
+
+
+def _named_axis(names: Sequence[str]) -> Figure:
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "automargin": True,
+    }
