@@ -163,7 +163,7 @@ def test_assignments_against_all_permutations(p, levels, seed):
 
 
 def test_assignments_with_many_ties_come_to_an_end():
-    # Sums of these ninths differ in the last bit only, on which some assignment codes go in circles.
+    # Sums of these ninths differ in the last bit only: some assignment codes go in circles there.
     M = np.random.default_rng(502258).integers(0, 10, size=(6, 6)) / 9
     wanted = max(M[np.arange(6), list(columns)].sum() for columns in permutations(range(6)))
     assert M[np.arange(6), baselines.sum_assignment(M)].sum() == pytest.approx(wanted)
