@@ -164,6 +164,19 @@ def test_floors_by_name_series_and_sequence_agree() -> None:
     assert all(np.array_equal(a.T, answers[0].T) for a in answers)
 
 
+def test_a_series_with_the_default_index_goes_by_position() -> None:
+    R = load_wine().to_frame().corr()
+    floors = np.linspace(0.3, 0.8, 13)
+    by_position = decorrelate(R, pd.Series(floors))
+    assert np.array_equal(by_position.T, decorrelate(R, floors).T)
+
+
+def test_a_series_that_names_a_variable_twice() -> None:
+    R = load_wine().to_frame().corr()
+    with pytest.raises(InvalidFloorError, match="names `hue` more than once"):
+        decorrelate(R, pd.Series([0.5, 0.9], ["hue", "hue"]))
+
+
 def test_the_input_is_not_changed() -> None:
     matrix, floors = R.copy(), np.full(13, 0.9)
     decorrelate(matrix, floors)

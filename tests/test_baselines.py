@@ -1,6 +1,7 @@
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -199,3 +200,18 @@ def test_bad_input():
             baselines.zca(np.eye(3), scale=scale)
     with pytest.raises(SingularCorrelationError):
         baselines.cholesky(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("baseline", [baselines.pca, baselines.zca_cor, baselines.cholesky])
+def test_the_names_of_a_frame_are_used_in_messages(baseline):
+    R = pd.DataFrame(np.ones((2, 2)), ["hue", "ash"], ["hue", "ash"])
+    with pytest.raises(SingularCorrelationError, match="`ash` = `hue`"):
+        baseline(R)
+
+
+def test_rows_must_be_some():
+    for rows in (0, -3, 2.5):
+        with pytest.raises(InvalidArgumentError, match="n_rows must be a whole number"):
+            baselines.normal_rows(np.eye(2), rows)
+        with pytest.raises(InvalidArgumentError, match="n_rows must be a whole number"):
+            baselines.sparse_pca(np.eye(2), alpha=1.0, n_rows=rows)

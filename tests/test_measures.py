@@ -3,7 +3,11 @@ import pytest
 
 from skcoral import measures
 from skcoral.datasets import make_system
-from skcoral.exceptions import InvalidArgumentError, SingularCorrelationError
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    SingularCorrelationError,
+)
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +133,14 @@ def test_weights_and_anchors_that_do_not_fit():
         measures.squared_residual(np.eye(3), np.eye(3), pair_weights=np.ones((2, 2)))
     with pytest.raises(InvalidArgumentError, match="same shape"):
         measures.fidelity(np.eye(3), np.eye(3), anchors=np.ones((3, 2)))
+
+
+def test_what_is_not_numbers():
+    with pytest.raises(InvalidArgumentError, match="T must contain only numbers; got the text 'T'"):
+        measures.fidelity(np.eye(2), "T")
+    with pytest.raises(InvalidArgumentError, match="criterion must be one of 'squared'"):
+        measures.residual_by("l2", np.eye(2), np.eye(2))
+    with pytest.raises(InvalidCorrelationError, match="square matrix, got None"):
+        measures.condition_number(None)
+    with pytest.raises(InvalidCorrelationError, match="NaN or infinity"):
+        measures.condition_number([[1.0, np.nan], [np.nan, 1.0]])

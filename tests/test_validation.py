@@ -1,3 +1,6 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,11 +101,16 @@ class TestCorrelation:
             (np.ones((3, 2)), r"square.*\(3, 2\)"),
             (np.ones(3), r"square.*\(3,\)"),
             (np.ones((0, 0)), r"square.*\(0, 0\)"),
-            (3.0, r"square.*\(\)"),
+            (3.0, r"square.*got 3\.0"),
             ([[1.0, 0.2], [0.2]], "ragged"),
-            ([[1.0, "high"], ["high", 1.0]], "numbers.*high"),
+            ([[1.0, "high"], ["high", 1.0]], r"numbers; entry \(0, 1\) is the text 'high'"),
+            ([["1", "0.5"], ["0.5", "1"]], r"entry \(0, 0\) is the text '1'"),
+            (np.array([[1, [0.5]], [[0.5], 1]], dtype=object), r"entry \(0, 1\) is \[0\.5\]"),
+            (np.eye(2).astype("M8[D]"), r"entry \(0, 0\) is datetime"),
+            (np.eye(2).astype("m8[s]"), r"entry \(0, 0\) is datetime"),
+            ({"a": 1}, "numbers; got {'a': 1}"),
             (np.eye(2) * 1j, "complex"),
-            (None, "square|numbers"),
+            (None, "square.*got None"),
         ],
     )
     def test_not_a_matrix(self, value, told):
@@ -113,7 +121,9 @@ class TestCorrelation:
     def test_not_finite_names_the_pair(self, hole):
         R = good()
         R[1, 3] = R[3, 1] = hole
-        with pytest.raises(InvalidCorrelationError, match=r"2 entries.*`weight` and `income`"):
+        with pytest.raises(
+            InvalidCorrelationError, match=r"2 of its entries are not.*`weight` and `income`"
+        ):
             v.check_correlation(R, NAMES)
 
     def test_a_constant_column_is_named(self):
@@ -144,8 +154,16 @@ class TestCorrelation:
     def test_a_zero_diagonal_is_no_covariance(self):
         R = good()
         R[2] = R[:, 2] = 0
-        with pytest.raises(InvalidCorrelationError, match=r"`age`.*without variance"):
+        with pytest.raises(InvalidCorrelationError, match=r"`age` is 0: a constant"):
             v.check_correlation(R, NAMES)
+
+    def test_a_negative_diagonal_is_no_variance(self):
+        with pytest.raises(InvalidCorrelationError, match=r"`age` is -1: no variance is negative"):
+            v.check_correlation(np.diag([1.0, 1.0, -1.0, 1.0]), NAMES)
+
+    def test_hardly_beyond_one_is_told_with_its_digits(self):
+        with pytest.raises(InvalidCorrelationError, match=r"is -1\.0000001\."):
+            v.check_correlation([[1.0, -1.0000001], [-1.0000001, 1.0]])
 
     def test_beyond_one_names_the_pair(self):
         R = good()
@@ -304,7 +322,11 @@ class TestFloors:
             ([0.5, -0.1, 0.2, np.nan], r"`weight`: -0\.1, `income`: nan"),
             ([0.5, 0.5], r"4 of them.*`income`.*\(2,\)"),
             (np.full((4, 1), 0.5), r"\(4, 1\)"),
-            ("high", "numbers.*high"),
+            ("high", "numbers; got the text 'high'"),
+            ("0.9", "numbers; got the text '0.9'"),
+            ([0.5, "x", 0.5, 0.5], "entry 1 is the text 'x'"),
+            (True, "True and False"),
+            ([True, False, True, False], r"True and False; write 1\.0"),
             ({"shoe": 0.3}, "`shoe`, which are not among"),
             ({"age": "old"}, "floor of `age`.*old"),
             ({"age": np.inf}, "`age`: inf"),
@@ -429,6 +451,37 @@ class TestContainers:
         R[1, 2] = np.ma.masked
         with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
             v.check_correlation(R, NAMES)
+
+    def test_a_mask_over_objects_is_a_mask(self):
+        R = np.ma.masked_array(good().astype(object), mask=False)
+        R[1, 2] = np.ma.masked
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
+            v.check_correlation(R, NAMES)
+
+    def test_numbers_of_other_kinds(self):
+        half = Fraction(1, 2)
+        for R in ([[1, half], [half, 1]], [[1, Decimal("0.5")], [Decimal("0.5"), 1]]):
+            assert np.array_equal(v.check_correlation(R), [[1.0, 0.5], [0.5, 1.0]])
+
+    def test_a_frame_brings_its_names(self):
+        R = pd.DataFrame(good(), NAMES, NAMES)
+        assert v.frame_names(R) == list(NAMES)
+        R.iloc[1, 3] = np.nan
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `income`"):
+            v.check_correlation(R)
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `income`"):
+            v.check_correlation(R.astype("Float64"))  # pandas.NA
+
+    def test_rows_of_a_frame_in_another_order(self):
+        R = pd.DataFrame(good(), NAMES, NAMES)
+        with pytest.raises(InvalidCorrelationError, match=r"R\.loc\[R\.columns\]"):
+            v.check_correlation(R.iloc[::-1])
+
+    def test_a_file_read_without_its_index(self):
+        R = pd.DataFrame(good(), NAMES, NAMES).reset_index()
+        told = r"row 0 of column `index` .*index_col=0\)\) is the text 'height'"
+        with pytest.raises(InvalidCorrelationError, match=told):
+            v.check_correlation(R)
 
     def test_sparse_says_how_to_make_it_dense(self):
         with pytest.raises(InvalidCorrelationError, match=r"R\.toarray\(\)"):

@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._requirements import listing
 from skcoral._validation import (
     check_anchors,
     check_correlation,
     check_floors,
     check_names,
     check_pair_weights,
+    frame_names,
 )
-from skcoral.exceptions import InvalidAnchorError, InvalidArgumentError, InvalidCorrelationError
+from skcoral.exceptions import (
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    InvalidFloorError,
+)
 from skcoral.results import Decorrelation
 
 Array = NDArray[np.float64]
@@ -46,24 +53,8 @@ class Composites:
 
 def named_correlation(R: Any) -> tuple[Array, tuple[str, ...]]:
     """Turn what the user gave into an array and names."""
-    columns = getattr(R, "columns", None)
-    if columns is None:
-        matrix = check_correlation(R)
-        return matrix, check_names(None, len(matrix))
-    labels = [str(name) for name in columns]
-    index = getattr(R, "index", None)
-    if index is not None and hasattr(index, "tolist"):
-        rows = [str(name) for name in index]
-        positions = [str(k) for k in range(len(rows))]
-        if rows not in (labels, positions):
-            raise InvalidCorrelationError(
-                "Rows and columns of R must have the same names in the same order; row names begin "
-                f"{rows[:4]}, column names {labels[:4]}."
-                + (" Try R = R.loc[R.columns]." if set(rows) == set(labels) else "")
-            )
-    values = R.to_numpy()
-    matrix = check_correlation(values, labels if len(labels) == len(values) else None)
-    return matrix, check_names(labels, len(matrix))
+    matrix = check_correlation(R)
+    return matrix, check_names(frame_names(R), len(matrix))
 
 
 def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:
@@ -103,6 +94,14 @@ def read_pair_weights(pair_weights: Any, p: int, names: tuple[str, ...]) -> Arra
 def read_floors(rho_min: Any, p: int, names: tuple[str, ...]) -> Array:
     """Floors as a number, by position, or by name in a mapping or Series."""
     if hasattr(rho_min, "to_dict") and hasattr(rho_min, "index"):
+        labels = [str(name) for name in rho_min.index]
+        if labels == [str(k) for k in range(p)]:
+            return check_floors(np.asarray(rho_min), p, names)  # the default index: by position
+        if len(set(labels)) < len(labels):
+            repeated = sorted({name for name in labels if labels.count(name) > 1})
+            raise InvalidFloorError(
+                f"rho_min names {listing(repeated)} more than once; give one floor per variable."
+            )
         rho_min = rho_min.to_dict()
     return check_floors(rho_min, p, names)
 

@@ -25,23 +25,72 @@ _SUSPICIOUS_RCOND = 1e-10
 
 
 def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
-    """Return ``value`` in float64, with the rounding unit of the type it came in."""
+    """Return ``value`` in float64, with the rounding unit of the type it came in.
+
+    Text is refused even where it reads like a number, and so are dates; what is masked or missing
+    becomes NaN.
+    """
     if hasattr(value, "toarray"):
         raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
-    if np.ma.isMaskedArray(value) and value.dtype.kind in "biuf":
+    columns = getattr(value, "columns", None)
+    if columns is not None and hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if np.ma.isMaskedArray(value) and value.dtype.kind in "biufO":
         value = np.where(np.ma.getmaskarray(value), np.nan, np.ma.getdata(value))
     try:
         raw = np.asarray(value)
     except ValueError:
-        raise error(f"{what} must be a regular array of numbers, not ragged rows.") from None
+        raise error(
+            f"{what} must be a regular array of numbers, got ragged rows (of unequal length)."
+        ) from None
     if raw.dtype.kind == "c":
         raise error(f"{what} must be real, got complex numbers.")
-    try:
-        out = raw.astype(np.float64)
-    except (TypeError, ValueError) as reason:
-        raise error(f"{what} must contain only numbers: {reason}.") from None
+    if raw.dtype.kind in "biuf":
+        out = raw.astype(np.float64, copy=False)
+    else:
+        if raw.dtype.kind in "SU":
+            raw = np.asarray(value, dtype=object)  # numbers beside text became text as well
+        out = np.empty(raw.shape)
+        for position, cell in np.ndenumerate(raw):
+            number = _number_or_none(cell)
+            if number is None:
+                told = "got" if not position else f"{_place(raw, position, columns)} is"
+                text = isinstance(cell, str | bytes)
+                raise error(
+                    f"{what} must contain only numbers; {told} {'the text ' if text else ''}"
+                    f"{_shortened(cell)}."
+                )
+            out[position] = number
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     return out, max(eps, float(np.finfo(np.float64).eps))
+
+
+def _number_or_none(cell: Any) -> float | None:
+    """A cell that is not of a numeric type as a number; NaN if missing, None if something else."""
+    if cell is None or type(cell).__name__ == "NAType":  # pandas' mark, without loading pandas
+        return float("nan")
+    if isinstance(cell, str | bytes | np.datetime64 | np.timedelta64 | np.void):
+        return None
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def _place(raw: NDArray[Any], position: tuple[int, ...], columns: Any) -> str:
+    """Where a cell is; in the first column of a table, what that usually means."""
+    if columns is None or len(position) != 2:
+        return f"entry {position if len(position) > 1 else position[0]}"
+    names = [str(name) for name in columns]
+    hint = ""
+    if position[1] == 0 and [str(cell) for cell in raw[:, 0]] == names[1:]:
+        hint = " (the names of the rows? Make them the index, as pandas.read_csv(..., index_col=0))"
+    return f"row {position[0]} of column `{names[position[1]]}`{hint}"
+
+
+def _shortened(value: Any, limit: int = 60) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def real_number(value: Any, what: str, error: type[CoralError]) -> float:
@@ -55,14 +104,14 @@ def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array
     """A square array of numbers."""
     matrix, eps = float_array(value, what, error)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        table = matrix.ndim == 2 and matrix.shape[0] > matrix.shape[1] > 0
+        came = f"an array of shape {matrix.shape}" if matrix.ndim else _shortened(value)
         hint = (
             " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
             "X.corr() of a DataFrame), or fit skcoral.CORAL to them."
-            if table and error is InvalidCorrelationError
+            if matrix.ndim == 2 and matrix.size and error is InvalidCorrelationError
             else ""
         )
-        raise error(f"{what} must be a square matrix, got an array of shape {matrix.shape}.{hint}")
+        raise error(f"{what} must be a square matrix, got {came}.{hint}")
     return matrix, eps
 
 
@@ -73,10 +122,14 @@ def require_finite(matrix: Array, names: Sequence[str], what: str, error: type[C
     bad = np.argwhere(~np.isfinite(matrix))
     i, j = bad[0]
     whole = [names[int(k)] for k in np.flatnonzero(~np.isfinite(matrix).any(axis=1))]
-    hint = f" Nothing at all is known about {listing(whole)}: a constant column?" if whole else ""
+    hint = (
+        f"Nothing at all is known about {listing(whole)}: a constant column? Drop it."
+        if whole
+        else "Fill it in, or drop one of the two."
+    )
     raise error(
-        f"{what} must be finite; {len(bad)} entries are not, the first between `{names[i]}` and "
-        f"`{names[j]}` ({matrix[i, j]}).{hint}"
+        f"{what} must be finite; {len(bad)} of its entries {'is' if len(bad) == 1 else 'are'} not, "
+        f"the first between `{names[i]}` and `{names[j]}` ({matrix[i, j]}). {hint}"
     )
 
 
@@ -89,7 +142,8 @@ def require_symmetric(
         i, j = worst_pair(difference)
         raise error(
             f"{what} must be symmetric; between `{names[i]}` and `{names[j]}` it has "
-            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other."
+            f"{matrix[i, j]:.9g} one way and {matrix[j, i]:.9g} the other. Fill in both halves "
+            "alike."
         )
 
 
@@ -107,9 +161,10 @@ def require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float)
             "sd = numpy.sqrt(numpy.diag(C)); R = C / numpy.outer(sd, sd)."
         )
     j = int(np.argmin(diagonal))
+    reason = "no variance is negative" if diagonal[j] < 0 else "a constant has no correlation"
     raise InvalidCorrelationError(
         f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
-        f"{diagonal[j]:.9g}: a variable without variance has no correlation; drop it."
+        f"{diagonal[j]:.9g}: {reason}; drop it."
     )
 
 

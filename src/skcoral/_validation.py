@@ -56,6 +56,25 @@ def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
     return out
 
 
+def frame_names(R: Any) -> list[str] | None:
+    """Names of the variables of a DataFrame, of whichever library; None for anything else."""
+    columns = getattr(R, "columns", None)
+    if columns is None:
+        return None
+    labels = [str(name) for name in columns]
+    index = getattr(R, "index", None)
+    if index is not None and hasattr(index, "tolist"):
+        rows = [str(name) for name in index]
+        positions = [str(k) for k in range(len(rows))]
+        if rows not in (labels, positions):
+            raise InvalidCorrelationError(
+                "Rows and columns of R must have the same names in the same order; row names begin "
+                f"{rows[:4]}, column names {labels[:4]}."
+                + (" Try R = R.loc[R.columns]." if set(rows) == set(labels) else "")
+            )
+    return labels
+
+
 def check_correlation(
     R: Any,
     names: Sequence[Any] | None = None,
@@ -70,10 +89,10 @@ def check_correlation(
 
     Parameters
     ----------
-    R : array-like of shape (p, p)
+    R : array-like or DataFrame of shape (p, p)
         The candidate.
     names : sequence of str, optional
-        The variables, used in messages.
+        The variables, used in messages; those of a DataFrame by default.
     scale : array-like of shape (p,), optional
         Standard deviations; if given, linear relations are reported in the original units.
     min_variables : int, default=1
@@ -94,7 +113,7 @@ def check_correlation(
             f"At least {min_variables} variables are needed, R has {p}: "
             "with fewer there is nothing to decorrelate."
         )
-    labels = check_names(names, p)
+    labels = check_names(frame_names(R) if names is None else names, p)
     require_finite(matrix, labels, "R", InvalidCorrelationError)
     rounding = max(SYMMETRY_TOL, 16 * eps)
     require_symmetric(matrix, labels, "R", InvalidCorrelationError, rounding)
@@ -107,7 +126,7 @@ def check_correlation(
         i, j = worst_pair(excess)
         raise InvalidCorrelationError(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
-            f"{out[i, j]:.6g}."
+            f"{out[i, j]:.12g}."
         )
     require_positive_definite(out, labels, scale, max(SINGULAR_TOL, p * eps))
     return out
@@ -140,6 +159,11 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
             )
     else:
         floors = float_array(rho_min, "rho_min", InvalidFloorError)[0]
+        if np.asarray(rho_min).dtype == np.bool_:
+            raise InvalidFloorError(
+                "rho_min must be correlations between 0 and 1, got True and False; write 1.0 for a "
+                "variable to keep as it is and 0.0 for one without a floor."
+            )
         if floors.ndim == 0:
             if not 0.0 <= floors <= 1.0:
                 raise InvalidFloorError(

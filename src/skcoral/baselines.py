@@ -21,7 +21,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from skcoral._linalg import make_exact
-from skcoral._validation import check_choice, check_correlation
+from skcoral._requirements import float_array
+from skcoral._validation import check_choice, check_correlation, check_count
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import fidelity
 from skcoral.results import read_only
@@ -137,7 +138,7 @@ def zca(R: Any, *, scale: Any) -> Baseline:
     array([0.83205, 0.99846])
     """
     R = check_correlation(R)
-    sd = np.asarray(scale, dtype=np.float64)
+    sd = float_array(scale, "scale", InvalidArgumentError)[0]
     if sd.shape != (len(R),) or not (np.isfinite(sd) & (sd > 0.0)).all():
         raise InvalidArgumentError(
             f"scale must hold {len(R)} standard deviations, finite and above 0; got {scale!r}."
@@ -214,7 +215,12 @@ def sparse_pca(
     check_choice("assignment", assignment, _ASSIGNMENTS)
     if (alpha is None) == (n_nonzero is None):
         raise InvalidArgumentError("give either alpha or n_nonzero to sparse_pca, and not both.")
-    X = _exact_rows(R, n_rows) if rows is None else np.asarray(rows, dtype=np.float64)
+    check_count("n_rows", n_rows, minimum=2)
+    X = (
+        _exact_rows(R, n_rows)
+        if rows is None
+        else float_array(rows, "rows", InvalidArgumentError)[0]
+    )
     if X.ndim != 2 or X.shape[1] != len(R):
         raise InvalidArgumentError(
             f"rows must have {len(R)} columns, one per variable; got shape {X.shape}."
@@ -252,6 +258,7 @@ def normal_rows(R: Any, n_rows: int = 5000, *, seed: int = 2) -> Array:
     (5000, 2)
     """
     L = np.linalg.cholesky(check_correlation(R))
+    check_count("n_rows", n_rows)
     return np.asarray(np.random.default_rng(seed).normal(size=(n_rows, len(L))) @ L.T)
 
 

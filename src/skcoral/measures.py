@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from skcoral._validation import check_correlation
-from skcoral.exceptions import InvalidArgumentError
+from skcoral._requirements import float_array, square_matrix
+from skcoral._validation import check_choice, check_correlation
+from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:
                 "to variable j, so T must be square."
             )
         return np.asarray(np.einsum("ji,ij->j", R, T), dtype=np.float64)
-    B = np.asarray(anchors, dtype=np.float64)
+    B = float_array(anchors, "anchors", InvalidArgumentError)[0]
     if B.shape != T.shape:
         raise InvalidArgumentError(
             f"anchors and T must have the same shape, got {B.shape} and {T.shape}."
@@ -138,7 +139,8 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     >>> residual_by("worst", [[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    return _BY_CRITERION[criterion](R, T, pair_weights=pair_weights)
+    measure = _BY_CRITERION[check_choice("criterion", criterion, _BY_CRITERION)]
+    return measure(R, T, pair_weights=pair_weights)
 
 
 def mean_residual(R: Any, T: Any) -> float:
@@ -170,8 +172,7 @@ def vif(R: Any) -> Array:
     >>> vif([[1.0, 0.6], [0.6, 1.0]])
     array([1.5625, 1.5625])
     """
-    names = [str(name) for name in R.columns] if hasattr(R, "columns") else None
-    factor, _ = lapack.dpotrf(check_correlation(R, names), lower=1)
+    factor, _ = lapack.dpotrf(check_correlation(R), lower=1)
     inverse, _ = lapack.dtrtri(factor, lower=1)
     return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
 
@@ -185,7 +186,10 @@ def condition_number(R: Any) -> float:
     >>> round(condition_number([[1.0, 0.6], [0.6, 1.0]]), 12)
     4.0
     """
-    eigenvalues = np.linalg.eigvalsh(np.asarray(R, dtype=np.float64))
+    matrix = square_matrix(R, "R", InvalidCorrelationError)[0]
+    if not np.isfinite(matrix).all():
+        raise InvalidCorrelationError("The condition number needs a finite R, got NaN or infinity.")
+    eigenvalues = np.linalg.eigvalsh(matrix)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     return largest / smallest if smallest > 0.0 else float("inf")
 
@@ -198,7 +202,8 @@ _BY_CRITERION: dict[str, Callable[..., float]] = {
 
 
 def _pair(R: Any, T: Any) -> tuple[Array, Array]:
-    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    R = float_array(R, "R", InvalidArgumentError)[0]
+    T = float_array(T, "T", InvalidArgumentError)[0]
     if R.ndim != 2 or R.shape[0] != R.shape[1] or T.ndim != 2 or T.shape[0] != R.shape[0]:
         raise InvalidArgumentError(
             f"R must be p by p and T must have p rows, got shapes {R.shape} and {T.shape}."
@@ -209,7 +214,7 @@ def _pair(R: Any, T: Any) -> tuple[Array, Array]:
 def _weights(pair_weights: Any, E: Array) -> Array | float:
     if pair_weights is None:
         return 1.0
-    W = np.asarray(pair_weights, dtype=np.float64)
+    W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
     if W.shape != E.shape:
         raise InvalidArgumentError(
             f"pair_weights must have one weight per pair of outputs, shape {E.shape}, "

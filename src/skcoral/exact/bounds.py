@@ -71,7 +71,8 @@ def trace_bound(R: Any) -> float:
     >>> round(trace_bound([[1.0, 0.6], [0.6, 1.0]]), 9)
     0.948683298
     """
-    return float(_root_traces(check_correlation(R)[None])[0]) / len(R)
+    R = check_correlation(R)
+    return float(_root_traces(R[None])[0]) / len(R)
 
 
 def subset_bound(R: Any, *, max_exhaustive: int = 16, max_bytes: int = 64 * 2**20) -> SubsetBound:
@@ -142,7 +143,8 @@ def _search(R: Array, max_bytes: int) -> SubsetBound:
         leaving = max(1, current.size // 20)
         current = np.sort(current[np.argsort(kept, kind="stable")[: current.size - leaving]])
 
-    while p <= _LOCAL_SEARCH_UP_TO:
+    # Each round changes one variable; a search that wanders farther than this is cut short.
+    for _ in range(2 * p if p <= _LOCAL_SEARCH_UP_TO else 0):
         value, subset, count = _best_neighbour(R, winner, max_bytes)
         tried += count
         if value >= best - 1e-14:
