@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from skcoral._arrays import to_host
 from skcoral._singular import linear_relations, linked_variables, redundant_variables
 from skcoral.exceptions import (
     CoralError,
@@ -26,6 +27,7 @@ _SUSPICIOUS_RCOND = 1e-10
 
 def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
     """Return ``value`` in float64, with the rounding unit of the type it came in."""
+    value = to_host(value)
     if hasattr(value, "toarray"):
         raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
     if np.ma.isMaskedArray(value) and value.dtype.kind in "biuf":
