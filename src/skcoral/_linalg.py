@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skcoral._arrays import beside, largest, norm, one_norm, plus_diagonal
 
 Array = NDArray[np.float64]
 
@@ -13,7 +16,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 256  # columns at a time, to bound the memory of exact products
 
 
-def _slices(A: Array, axis: int, bits: int, count: int = 3) -> list[Array]:
+def _slices(A: Any, axis: int, bits: int, count: int = 3) -> list[Any]:
     """Split ``A`` into ``count`` matrices of ``bits`` bits each, so that products are exact.
 
     The exponent is shared along ``axis`` (the dimension that a product sums over).
@@ -21,9 +24,9 @@ def _slices(A: Array, axis: int, bits: int, count: int = 3) -> list[Array]:
     parts = []
     rest = A
     for _ in range(count - 1):
-        largest = np.max(np.abs(rest), axis=axis, keepdims=True)
-        _, exponent = np.frexp(largest)
-        shift = np.where(largest > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0)
+        size = largest(rest, axis)
+        _, exponent = np.frexp(size)
+        shift = beside(np.where(size > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0), A)
         head = (rest + shift) - shift
         parts.append(head)
         rest = rest - head
@@ -31,7 +34,7 @@ def _slices(A: Array, axis: int, bits: int, count: int = 3) -> list[Array]:
     return parts
 
 
-def _exact_product(A: Array, B: Array) -> tuple[Array, Array]:
+def _exact_product(A: Any, B: Any) -> tuple[Any, Any]:
     """``A @ B`` as an unevaluated sum of two matrices, good to about twice working precision.
 
     Ozaki, Ogita, Oishi and Rump (2012): split both factors so that each partial product is free of
@@ -39,8 +42,8 @@ def _exact_product(A: Array, B: Array) -> tuple[Array, Array]:
     """
     bits = int((53 - np.ceil(np.log2(max(A.shape[1], 2)))) // 2)
     left, right = _slices(A, 1, bits), _slices(B, 0, bits)
-    high = np.zeros((A.shape[0], B.shape[1]))
-    low = np.zeros_like(high)
+    high: Any = 0.0
+    low: Any = 0.0
     for i, a in enumerate(left):
         for j, b in enumerate(right):
             if i + j < 4:  # the last pair is below the rounding of the sum
@@ -52,38 +55,37 @@ def _exact_product(A: Array, B: Array) -> tuple[Array, Array]:
     return high, low
 
 
-def gram_defect(R: Array, T: Array) -> Array:
+def gram_defect(R: Any, T: Any) -> Any:
     """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular."""
     # The usual size of the rounding error of the plain product decides whether it will do.
-    if _EPS * np.linalg.norm(T) ** 2 * np.linalg.norm(R, 1) < 1e-11 * np.sqrt(len(R)):
+    if _EPS * norm(T) ** 2 * one_norm(R) < 1e-11 * np.sqrt(R.shape[0]):
         defect = T.T @ (R @ T)
-        defect[np.diag_indices_from(defect)] -= 1.0
+        defect = plus_diagonal(defect, -1.0)
     else:
-        defect = np.empty((T.shape[1], T.shape[1]))
+        defect = beside(np.empty((T.shape[1], T.shape[1])), T)
         for start in range(0, T.shape[1], _CHUNK):
-            columns = slice(start, start + _CHUNK)
+            columns = slice(start, min(start + _CHUNK, T.shape[1]))
             high, low = _exact_product(R, T[:, columns])
             gram, rest = _exact_product(T.T, high)
-            here = np.arange(gram.shape[1])
-            gram[start + here, here] -= 1.0
+            gram = plus_diagonal(gram, -1.0, first=start)
             defect[:, columns] = gram + (rest + T.T @ low)
-    return np.asarray((defect + defect.T) / 2)
+    return (defect + defect.T) / 2
 
 
-def make_exact(R: Array, T: Array, *, max_steps: int = 6) -> tuple[Array, float]:
+def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, float]:
     """Push ``T`` onto the exact decorrelators of ``R``; return it with ``‖TᵀRT - I‖_F``.
 
     Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
     quadratically and stop when rounding of ``T`` itself is all that is left.
     """
     defect = gram_defect(R, T)
-    size = float(np.linalg.norm(defect))
+    size = norm(defect)
     for _ in range(max_steps):
-        if not size < 0.5 or size < 1e-15 * len(R):
+        if not size < 0.5 or size < 1e-15 * R.shape[0]:
             break
         candidate = T - 0.5 * (T @ defect)
         new_defect = gram_defect(R, candidate)
-        new_size = float(np.linalg.norm(new_defect))
+        new_size = norm(new_defect)
         if not new_size < 0.5 * size:
             break
         T, defect, size = candidate, new_defect, new_size

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from skcoral._arrays import to_host
 from skcoral._singular import linear_relations, linked_variables, redundant_variables
 from skcoral.exceptions import (
     CoralError,
@@ -30,6 +31,7 @@ def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, 
     Text is refused even where it reads like a number, and so are dates; what is masked or missing
     becomes NaN.
     """
+    value = to_host(value)
     if hasattr(value, "toarray"):
         raise error(f"{what} must be a dense array, got a sparse one: use {what}.toarray().")
     columns = getattr(value, "columns", None)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from skcoral._arrays import beside
 from skcoral._frames import (
     Composites,
     named_correlation,
@@ -85,7 +86,7 @@ def threshold(
     """
     matrix, names = named_correlation(R)
     return solve_threshold(
-        matrix,
+        beside(matrix, R),
         names=names,
         tol=check_positive("tol", tol),
         max_iter=check_count("max_iter", max_iter),
@@ -203,7 +204,7 @@ def decorrelate(
         )
     floors = None if rho_min is None else read_floors(rho_min, p, names)
     result = solve_exact(
-        matrix,
+        matrix if composites else beside(matrix, R),
         floors,
         names=names,
         criterion=criterion_,

@@ -372,7 +372,8 @@ def _in_place(R: Array, L: Array, Q: Array, name: str) -> Baseline:
 
 def _decorrelator(R: Array, L: Array, Q: Array) -> Array:
     """``L⁻ᵀQ``, cleaned of the rounding that a nearly singular ``R`` blows up."""
-    return make_exact(R, solve_triangular(L, Q, lower=True, trans="T"))[0]
+    T: Array = make_exact(R, solve_triangular(L, Q, lower=True, trans="T"))[0]
+    return T
 
 
 def _polar(M: Array) -> Array:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import beside, block, cholesky, column_dots, diagonal, solve_positive, to_host
 from skcoral._linalg import conjugate_gradient, make_exact
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 
@@ -65,7 +66,7 @@ class BestExact:
 
 
 def best_exact(
-    C: Array,
+    C: Any,
     floors: Array,
     *,
     tol: float = 1e-10,
@@ -76,8 +77,9 @@ def best_exact(
 
     Parameters
     ----------
-    C : ndarray of shape (p, p)
-        Positive definite matrix; its diagonal need not be one.
+    C : array of shape (p, p)
+        Positive definite matrix; its diagonal need not be one. The work is done where it lies, and
+        the result is in NumPy.
     floors : ndarray of shape (p,)
         The least fidelity of each variable.
     tol : float
@@ -87,13 +89,13 @@ def best_exact(
     callback : callable, optional
         Called as ``callback(iteration, mean fidelity bound, weakest margin)``.
     """
-    p = len(C)
-    whole = floors >= np.sqrt(np.diag(C)) * (1 - 4 * _EPS)
+    p = C.shape[0]
+    whole = floors >= np.sqrt(diagonal(C)) * (1 - 4 * _EPS)
     if whole.any() and not whole.all():
         pinned = _best_beside_pinned(C, floors, whole, tol, max_iter, callback)
         if pinned is not None:
             return pinned
-    factor = sla.cholesky(C, lower=True, check_finite=False)
+    factor = cholesky(C)
     weights = np.ones(p)
     root = WeightedRoot(C, weights, factor)
     best = np.inf
@@ -121,14 +123,14 @@ def best_exact(
             break
         weights, root = step.weights, step
     T, defect = make_exact(C, root.transform())
-    fidelity = np.einsum("ij,ij->j", C, T)
+    fidelity = column_dots(C, T)
     feasible = not infeasible and bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
     bound = root.trace - float((weights - 1) @ floors)
     return BestExact(
-        T=T,
+        T=to_host(T),
         fidelity=fidelity,
         weights=weights,
-        S=root.root(),
+        S=to_host(root.root()),
         feasible=feasible,
         mean_gap=max(bound - float(fidelity.sum()), 0.0) / p,
         trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
@@ -136,7 +138,7 @@ def best_exact(
     )
 
 
-def complement(C: Array, kept: Index, rest: Index) -> tuple[Array, Array]:
+def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
     """Return what the variables ``kept`` leave of the ``rest``, and the mix that takes them out.
 
     With ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` the outputs ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every
@@ -144,19 +146,18 @@ def complement(C: Array, kept: Index, rest: Index) -> tuple[Array, Array]:
 
     Returns
     -------
-    residual : ndarray of shape (m, m)
+    residual : array of shape (m, m)
         ``C̃``.
-    mix : ndarray of shape (p - m, m)
+    mix : array of shape (p - m, m)
         ``C_BB⁻¹ C_Bc``.
     """
-    block = sla.cho_factor(C[np.ix_(kept, kept)], lower=True, check_finite=False)
-    mix = sla.cho_solve(block, C[np.ix_(kept, rest)], check_finite=False)
-    residual = C[np.ix_(rest, rest)] - C[np.ix_(rest, kept)] @ mix
-    return np.asarray((residual + residual.T) / 2), np.asarray(mix)
+    mix = solve_positive(block(C, kept, kept), block(C, kept, rest))
+    residual = block(C, rest, rest) - block(C, rest, kept) @ mix
+    return (residual + residual.T) / 2, mix
 
 
 def _best_beside_pinned(
-    C: Array,
+    C: Any,
     floors: Array,
     whole: NDArray[np.bool_],
     tol: float,
@@ -165,26 +166,26 @@ def _best_beside_pinned(
 ) -> BestExact | None:
     """Best decorrelator whose ``whole`` outputs are their sources; None if there is none."""
     kept, rest = np.flatnonzero(whole), np.flatnonzero(~whole)
-    size = np.sqrt(np.diag(C))
-    among = C[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
+    size = np.sqrt(diagonal(C))
+    among = to_host(block(C, kept, kept)) / np.outer(size[kept], size[kept])
     if np.abs(among - np.eye(len(kept))).max() > tol:
         return None  # correlated as they are, they cannot all stay
     residual, mix = complement(C, kept, rest)
     inner = best_exact(residual, floors[rest], tol=tol, max_iter=max_iter, callback=callback)
     if not inner.feasible:
         return None
-    T = np.zeros_like(C)
-    T[kept, kept] = 1 / size[kept]
-    T[np.ix_(kept, rest)] = -mix @ inner.T
-    T[np.ix_(rest, rest)] = inner.T
-    T, defect = make_exact(C, T)
-    fidelity = np.einsum("ij,ij->j", C, T)
+    start = np.zeros(C.shape)
+    start[kept, kept] = 1 / size[kept]
+    start[np.ix_(kept, rest)] = to_host(-mix @ beside(inner.T, C))
+    start[np.ix_(rest, rest)] = inner.T
+    T, defect = make_exact(C, beside(start, C))
+    fidelity = column_dots(C, T)
     if defect >= 1e-6 or np.any(fidelity < floors - tol):
         return None
     # A pinned variable proves its case in the limit of infinite weight. Large weights come near it
     # until rounding of the trace takes over; where that happens is a matter of trying.
-    factor = sla.cholesky(C, lower=True, check_finite=False)
-    weights = np.ones(len(C))
+    factor = cholesky(C)
+    weights = np.ones(C.shape[0])
     weights[rest] = inner.weights
     gap, best = np.inf, WeightedRoot(C, weights, factor)
     for large in 10.0 ** np.arange(4, 9.1, 0.5):
@@ -195,12 +196,12 @@ def _best_beside_pinned(
         if abs(bound - float(fidelity.sum())) < gap:
             gap, best = abs(bound - float(fidelity.sum())), root
     return BestExact(
-        T=T,
+        T=to_host(T),
         fidelity=fidelity,
         weights=best.weights,
-        S=best.root(),
+        S=to_host(best.root()),
         feasible=True,
-        mean_gap=gap / len(C),
+        mean_gap=gap / C.shape[0],
         trace_margin=(best.trace - float(best.weights @ floors)) / float(best.weights.sum()),
         n_iter=inner.n_iter,
     )
@@ -211,9 +212,7 @@ def _residual(root: WeightedRoot, floors: Array) -> float:
     return float(np.max(np.abs(np.minimum(root.weights - 1, root.fidelity - floors))))
 
 
-def _projected_step(
-    C: Array, factor: Array, floors: Array, root: WeightedRoot
-) -> WeightedRoot | None:
+def _projected_step(C: Any, factor: Any, floors: Array, root: WeightedRoot) -> WeightedRoot | None:
     """One projected Newton step in log λ on ``λ ≥ 1``; None if rounding leaves no descent."""
     weights = root.weights
     gradient = weights * (root.fidelity - floors)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import beside, block, cholesky, column_dots, diagonal, scaled, to_host
 from skcoral._linalg import conjugate_gradient, make_exact
 from skcoral.exact.maxmean import BestExact, best_exact, complement
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
@@ -66,7 +67,7 @@ class ExactThreshold:
 
 
 def exact_threshold(
-    C: Array,
+    C: Any,
     floors: Array | None = None,
     *,
     tol: float = 1e-10,
@@ -77,8 +78,9 @@ def exact_threshold(
 
     Parameters
     ----------
-    C : ndarray of shape (p, p)
-        Positive definite matrix; its diagonal need not be one.
+    C : array of shape (p, p)
+        Positive definite matrix; its diagonal need not be one. The work is done where it lies, and
+        the result is in NumPy.
     floors : ndarray of shape (p,), optional
         Relative floors, ones by default. A zero floor asks for nothing: it can always be met by the
         sign of the output.
@@ -89,18 +91,18 @@ def exact_threshold(
     callback : callable, optional
         Called as ``callback(iteration, upper, lower)``.
     """
-    p = len(C)
+    p = C.shape[0]
     floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)
-    search = _Search(C / np.outer(*(2 * [np.where(floors > 0, floors, 1.0)])), tol, callback)
+    search = _Search(scaled(C, 1 / np.where(floors > 0, floors, 1.0)), tol, callback)
     binding: Index = np.flatnonzero(floors > 0)
-    start = np.ones(len(binding)) / np.sqrt(np.diag(search.C)[binding])
+    start = np.ones(len(binding)) / np.sqrt(diagonal(search.C)[binding])
     eject = 1e-3
     while True:
         binding, root = search.solve(binding, start, eject, max_iter)
         common = float(root.fidelity.min())
         rest: Index = np.setdiff1d(np.arange(p), binding)
         if not len(rest):
-            T = root.transform() / floors[:, None]
+            T = root.transform() / beside(floors[:, None], C)
             break
         rest_floors = common * floors[rest]
         completion, mix = _complete(C, binding, rest, rest_floors, tol)
@@ -116,7 +118,7 @@ def exact_threshold(
         binding, start = members[order], start[order]
         eject *= 1e-3
     T, defect = make_exact(C, T)
-    fidelity = np.einsum("ij,ij->j", C, T)
+    fidelity = column_dots(C, T)
     weights = np.zeros(p)
     weights[binding] = root.weights / floors[binding]
     S = root.root()
@@ -126,25 +128,25 @@ def exact_threshold(
         lower=float(np.min((fidelity - allowance)[on] / floors[on])),
         upper=trace_bound_at(C, weights, S),
         weights=weights,
-        S=S,
-        T=T,
+        S=to_host(S),
+        T=to_host(T),
         fidelity=fidelity,
         defect=defect,
         n_iter=search.n_iter,
     )
 
 
-def fidelity_allowance(C: Array, T: Array, defect: float) -> Array:
+def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:
     """How far the fidelities of ``T (TᵀCT)^{-1/2}`` can lie below the computed ones of ``T``.
 
     The exact decorrelator next to ``T`` differs by ``C^{1/2} T [(TᵀCT)^{-1/2} - I]``; the second
     term is the rounding of ``e_jᵀ C t_j`` itself.
     """
     if not defect < 1:
-        return np.full(len(C), np.inf)
+        return np.full(C.shape[0], np.inf)
     shift = np.sqrt(1 + defect) * ((1 - defect) ** -0.5 - 1)
-    rounding = 4 * _EPS * np.einsum("ij,ij->j", np.abs(C), np.abs(T))
-    return np.asarray(shift * np.sqrt(np.diag(C)) + rounding)
+    rounding = 4 * _EPS * column_dots(abs(C), abs(T))
+    return np.asarray(shift * np.sqrt(diagonal(C)) + rounding)
 
 
 class _Search:
@@ -153,7 +155,7 @@ class _Search:
     The merit does not depend on the scale of λ; every root is kept at Σλ = 1.
     """
 
-    def __init__(self, C: Array, tol: float, callback: Callback | None) -> None:
+    def __init__(self, C: Any, tol: float, callback: Callback | None) -> None:
         self.C = C
         self.goal = min(0.01 * tol, 1e-11)
         self.close = 0.1 * tol
@@ -164,8 +166,8 @@ class _Search:
         self, members: Index, weights: Array, eject: float, max_iter: int
     ) -> tuple[Index, WeightedRoot]:
         """Return the binding members and the weighted root at the minimum over them."""
-        C = self.C[np.ix_(members, members)]
-        factor = sla.cholesky(C, lower=True, check_finite=False)
+        C = block(self.C, members, members)
+        factor = cholesky(C)
         root = _normalised(C, factor, weights)
         unit = max(float(np.ptp(root.fidelity)), _EPS)
         barrier, pure = np.inf, False
@@ -181,8 +183,8 @@ class _Search:
             idle = (relative < eject) & (slack > relative)
             if idle.any():
                 members, kept = members[~idle], root.weights[~idle]
-                C = self.C[np.ix_(members, members)]
-                factor = sla.cholesky(C, lower=True, check_finite=False)
+                C = block(self.C, members, members)
+                factor = cholesky(C)
                 root = _normalised(C, factor, kept)
                 best, stalled = np.inf, 0
                 continue
@@ -190,7 +192,7 @@ class _Search:
             best = min(best, gap)
             if gap <= self.goal or self.n_iter >= max_iter or (stalled >= 2 and gap <= self.close):
                 return members, root
-            barrier = min(0.1 * gap / (root.trace * len(C)), barrier)
+            barrier = min(0.1 * gap / (root.trace * C.shape[0]), barrier)
             self.n_iter += 1
             # A weight on its way to zero asks for d = -1 in every pure Newton step; once no step is
             # that long all members bind, and without the barrier convergence is quadratic.
@@ -207,18 +209,18 @@ class _Search:
             root = step
 
 
-def _normalised(C: Array, factor: Array, weights: Array) -> WeightedRoot:
+def _normalised(C: Any, factor: Any, weights: Array) -> WeightedRoot:
     """Root at ``weights`` scaled to sum to one."""
     return WeightedRoot(C, weights / weights.sum(), factor)
 
 
-def _direction(C: Array, root: WeightedRoot, barrier: float) -> Array:
+def _direction(C: Any, root: WeightedRoot, barrier: float) -> Array:
     """Newton direction for log λ."""
     gradient = root.diagonal / root.trace - root.weights
     # λ = e^z adds the gradient to the curvature; only where that keeps it positive. It is all the
     # curvature there is between blocks of variables that are not correlated with each other.
     bend = np.maximum(gradient, barrier)
-    gradient += barrier * (len(C) * root.weights - 1)
+    gradient += barrier * (C.shape[0] * root.weights - 1)
 
     def apply(d: Array) -> Array:
         return root.curvature(d) / root.trace + bend * d
@@ -227,18 +229,18 @@ def _direction(C: Array, root: WeightedRoot, barrier: float) -> Array:
     scale = np.maximum(scale, _EPS * root.weights)
     size = float(np.max(np.abs(gradient) / root.weights)) / max(float(scale.max()), _EPS)
     d, _ = conjugate_gradient(
-        apply, -gradient, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * len(C)
+        apply, -gradient, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * C.shape[0]
     )
     d -= float(root.weights @ d)
     return np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
 
 
 def _search_line(
-    C: Array, factor: Array, root: WeightedRoot, d: Array, barrier: float
+    C: Any, factor: Any, root: WeightedRoot, d: Array, barrier: float
 ) -> WeightedRoot | None:
     """Backtrack from the full step; None if rounding leaves no descent."""
     gradient = root.diagonal / root.trace - root.weights
-    gradient += barrier * (len(C) * root.weights - 1)
+    gradient += barrier * (C.shape[0] * root.weights - 1)
     slope = float(gradient @ d)
     if not slope < 0:
         return None
@@ -261,8 +263,8 @@ def _merit(root: WeightedRoot, barrier: float) -> float:
 
 
 def _complete(
-    C: Array, binding: Index, rest: Index, floors: Array, tol: float
-) -> tuple[BestExact, Array]:
+    C: Any, binding: Index, rest: Index, floors: Array, tol: float
+) -> tuple[BestExact, Any]:
     """Best decorrelator of what the binding variables leave of the others."""
     residual, mix = complement(C, binding, rest)
     completion = best_exact(residual, floors, tol=1e-2 * tol)
@@ -275,16 +277,16 @@ def _complete(
 
 
 def _assemble(
-    C: Array,
+    C: Any,
     binding: Index,
     rest: Index,
     root: WeightedRoot,
     floors: Array,
     completion: BestExact,
-    mix: Array,
-) -> Array:
-    T = np.zeros_like(C)
-    T[np.ix_(binding, binding)] = root.transform() / floors[binding][:, None]
-    T[np.ix_(binding, rest)] = -mix @ completion.T
+    mix: Any,
+) -> Any:
+    T = np.zeros(C.shape)
+    T[np.ix_(binding, binding)] = to_host(root.transform()) / floors[binding][:, None]
+    T[np.ix_(binding, rest)] = to_host(-mix @ beside(completion.T, C))
     T[np.ix_(rest, rest)] = completion.T
-    return T
+    return beside(T, C)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import beside, cholesky, column_dots, to_host
 from skcoral._linalg import gram_defect
 from skcoral.exact.maxmean import best_exact
 from skcoral.exact.minmax import ExactThreshold, exact_threshold
@@ -26,7 +27,7 @@ EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
 
 
 def solve_threshold(
-    R: Array,
+    R: Any,
     *,
     names: tuple[str, ...],
     tol: float = 1e-9,
@@ -35,7 +36,7 @@ def solve_threshold(
 ) -> Threshold:
     """Compute ρ★ of a correlation matrix with its certificate."""
     found = exact_threshold(R, tol=tol, max_iter=max_iter, callback=callback)
-    zca = WeightedRoot(R, np.ones(len(R)), sla.cholesky(R, lower=True)).fidelity
+    zca = WeightedRoot(R, np.ones(R.shape[0]), cholesky(R)).fidelity
     result = Threshold(
         lower=found.lower,
         upper=found.upper,
@@ -60,7 +61,7 @@ def solve_threshold(
 
 
 def solve_exact(
-    R: Array,
+    R: Any,
     floors: Array | None,
     *,
     names: tuple[str, ...],
@@ -74,8 +75,8 @@ def solve_exact(
 
     Parameters
     ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix, positive definite.
+    R : array of shape (p, p)
+        Correlation matrix, positive definite; the work is done where it lies.
     floors : ndarray of shape (p,) or None
         The least fidelity of each variable; None asks for the largest common floor.
     names : tuple of str
@@ -99,7 +100,7 @@ def solve_exact(
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
     settled = True
     if floors is None:
-        floors = np.full(len(R), min(edge.lower, 1.0))
+        floors = np.full(R.shape[0], min(edge.lower, 1.0))
     elif np.any(edge.fidelity < floors - FLOOR_TOL):
         return None
     else:
@@ -115,7 +116,7 @@ def _threshold_certificate(found: ExactThreshold) -> Certificate:
 
 
 def _result(
-    R: Array,
+    R: Any,
     T: Array,
     floors: Array,
     weights: Array,
@@ -127,9 +128,10 @@ def _result(
     *,
     settled: bool = True,
 ) -> Decorrelation:
-    defect = gram_defect(R, T)
+    there = beside(T, R)
+    defect = to_host(gram_defect(R, there))
     size = float(np.abs(defect).max())
-    G = np.eye(len(R)) + defect
+    G = np.eye(R.shape[0]) + defect
     status: Status = "exact"
     if size > EXACT_TOL:
         status = "not_converged"
@@ -151,12 +153,12 @@ def _result(
     return Decorrelation(
         T=T,
         correlation=G,
-        fidelity=np.einsum("ij,ij->j", R, T),
+        fidelity=column_dots(R, there),
         rho_min=floors,
         criterion=criterion,
-        objective=residual_by(criterion, G, np.eye(len(R)), pair_weights=pair_weights),
+        objective=residual_by(criterion, G, np.eye(R.shape[0]), pair_weights=pair_weights),
         lower_bound=0.0,
-        prices=np.zeros(len(R)),
+        prices=np.zeros(R.shape[0]),
         weights=weights,
         status=status,
         names=names,

@@ -7,9 +7,23 @@ exact regime is a search over λ, and this file is its objective.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
+
+from skcoral._arrays import (
+    beside,
+    block,
+    diagonal,
+    eigh,
+    library,
+    right_singular,
+    row_dots,
+    scaled,
+    solve_positive,
+    to_host,
+)
 
 Array = NDArray[np.float64]
 
@@ -25,8 +39,8 @@ class WeightedRoot:
     ----------
     weights : ndarray
         λ.
-    sigma, V : ndarray
-        ``S = V diag(sigma) Vᵀ``.
+    sigma, V : array
+        ``S = V diag(sigma) Vᵀ``, in the library of ``C``.
     trace : float
         ``tr S``, the nuclear norm of ``C^{1/2} D``: convex and homogeneous in λ.
     diagonal : ndarray
@@ -35,31 +49,27 @@ class WeightedRoot:
         ``f_j = S_jj / λ_j``, the gradient of ``trace`` in λ.
     """
 
-    def __init__(self, C: Array, weights: Array, factor: Array) -> None:
+    def __init__(self, C: Any, weights: Array, factor: Any) -> None:
         self.weights = weights
-        values, vectors = sla.eigh(
-            C * np.outer(weights, weights), overwrite_a=True, check_finite=False
-        )
+        values, self.V = eigh(scaled(C, weights))
         if values[0] > _EIGEN_LIMIT * values[-1]:
-            self.sigma: Array = np.sqrt(values)
-            self.V: Array = vectors
+            self.sigma = values**0.5
         else:
-            _, singular, vt = sla.svd(factor.T * weights, check_finite=False)
-            self.sigma = singular[::-1].copy()
-            self.V = vt[::-1].T.copy()
-        self.trace = float(self.sigma.sum())
-        self.diagonal: Array = (self.V * self.V) @ self.sigma
+            self.sigma, vt = right_singular(factor.T * beside(weights, C))
+            self.V = vt.T
+        self.trace = float(library(C).sum(self.sigma))
+        self.diagonal: Array = np.asarray(to_host((self.V * self.V) @ self.sigma))
         self.fidelity: Array = self.diagonal / weights
-        self._spread: Array | None = None
+        self._spread: Any = None
 
     @property
-    def spread(self) -> Array:
+    def spread(self) -> Any:
         """``(σ_a - σ_b)² / (2 (σ_a + σ_b))``: the curvature of the trace in the eigenbasis."""
         if self._spread is None:
             s = self.sigma
-            spread = np.subtract.outer(s, s)
+            spread = s[:, None] - s[None, :]
             spread *= spread
-            spread /= 2 * np.add.outer(s, s)
+            spread /= 2 * (s[:, None] + s[None, :])
             self._spread = spread
         return self._spread
 
@@ -71,25 +81,25 @@ class WeightedRoot:
         with ``d`` constant in its null space because the trace is homogeneous.
         """
         V = self.V
-        inner = V.T @ (d[:, None] * V)
+        inner = V.T @ (beside(d[:, None], V) * V)
         inner *= self.spread
-        return np.asarray(np.einsum("ja,ja->j", V @ inner, V))
+        return row_dots(V @ inner, V)
 
     def curvature_diagonal(self) -> Array:
         """Diagonal of the operator of :meth:`curvature`."""
         squares = self.V * self.V
-        return np.asarray(np.einsum("ja,ja->j", squares @ self.spread, squares))
+        return row_dots(squares @ self.spread, squares)
 
-    def root(self) -> Array:
+    def root(self) -> Any:
         """``S`` itself."""
         return (self.V * self.sigma) @ self.V.T
 
-    def transform(self) -> Array:
+    def transform(self) -> Any:
         """``T = D S⁻¹``."""
-        return self.weights[:, None] * ((self.V / self.sigma) @ self.V.T)
+        return beside(self.weights[:, None], self.V) * ((self.V / self.sigma) @ self.V.T)
 
 
-def trace_bound_at(R: Array, weights: Array, S: Array) -> float:
+def trace_bound_at(R: Any, weights: Array, S: Any) -> float:
     """Bound ``Σ λ_j f_j`` over all exact decorrelators: ``[tr(S⁻¹ D R D) + tr S] / 2``.
 
     Valid for every λ ≥ 0 and every positive definite ``S`` on the support of λ; no square root and
@@ -105,6 +115,5 @@ def trace_bound_at(R: Array, weights: Array, S: Array) -> float:
         Positive definite, rows in the order of the m variables with λ_j > 0.
     """
     on = np.flatnonzero(weights > 0)
-    scaled = R[np.ix_(on, on)] * np.outer(weights[on], weights[on])
-    factor = sla.cho_factor(S, lower=True, check_finite=False)
-    return 0.5 * float(np.trace(sla.cho_solve(factor, scaled, check_finite=False)) + np.trace(S))
+    inner = solve_positive(S, scaled(block(R, on, on), weights[on]))
+    return 0.5 * float(diagonal(inner).sum() + diagonal(S).sum())

@@ -52,6 +52,6 @@ def on_caps(R: Array, T: Array, floors: Array, pinned: NDArray[np.bool_]) -> Arr
 
 def correlation_of(R: Array, T: Array) -> Array:
     """``TᵀRT`` to full accuracy."""
-    G = gram_defect(R, T)
+    G: Array = gram_defect(R, T)
     G[np.diag_indices_from(G)] += 1.0
     return G

@@ -1,0 +1,99 @@
+"""Matrices of other libraries: the same answers, computed where the matrix lies."""
+
+import numpy as np
+import pytest
+
+from skcoral import _arrays, decorrelate, threshold
+from skcoral._linalg import gram_defect
+from skcoral.certificates import check
+from skcoral.datasets import (
+    make_block_system,
+    make_near_singular_system,
+    make_system,
+    wdi_correlation,
+)
+
+SYSTEMS = {
+    "idle variables": np.array(wdi_correlation().correlation),
+    "all bind": make_system(18),
+    "blocks": make_block_system([3, 2], within=[0.9, 0.0]),
+    "nearly singular": make_near_singular_system(9, condition=1e7),
+}
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def library(request):
+    return pytest.importorskip(request.param)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_threshold_is_the_same_and_proved(library, name):
+    R = SYSTEMS[name]
+    there = threshold(library.asarray(R))
+    assert there.status == "optimal"
+    assert there.value == pytest.approx(threshold(R).value, abs=1e-10)
+    assert check(there, R).passed
+    assert isinstance(there.T, np.ndarray)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_floors_within_reach(library, name):
+    R = SYSTEMS[name]
+    common = threshold(R).value - 1e-3
+    pinned = np.zeros(len(R))
+    pinned[0] = 1.0
+    for floors in (None, 0.5 * common, common, pinned):
+        there = decorrelate(library.asarray(R), floors)
+        assert there.status == "exact"
+        assert there.mean_fidelity == pytest.approx(decorrelate(R, floors).mean_fidelity, abs=1e-8)
+        assert check(there, R).passed
+
+
+def test_floors_beyond_reach_and_the_other_questions_use_numpy(library):
+    R = SYSTEMS["all bind"]
+    assert decorrelate(library.asarray(R), 0.98).objective == decorrelate(R, 0.98).objective
+
+
+def test_single_precision_is_taken_for_what_it_is(library):
+    R = library.asarray(SYSTEMS["all bind"].astype(np.float32))
+    assert threshold(R).value == pytest.approx(0.95852777, abs=1e-5)
+
+
+def test_bad_matrices_are_refused_as_ever(library):
+    with pytest.raises(ValueError, match="positive definite"):
+        threshold(library.asarray([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]]))
+
+
+def test_operations_agree_with_numpy(library):
+    rng = np.random.default_rng(0)
+    A, d = rng.normal(size=(5, 5)), rng.uniform(1, 2, 5)
+    P = A @ A.T + np.eye(5)
+    there, positive = library.asarray(A), library.asarray(P)
+    rows, columns = np.array([3, 1]), np.array([0, 4, 2])
+
+    def equal(other, own):
+        assert np.asarray(_arrays.to_host(other)) == pytest.approx(own, abs=1e-12)
+
+    equal(_arrays.block(there, rows, columns), A[np.ix_(rows, columns)])
+    equal(_arrays.diagonal(there), np.diag(A))
+    equal(_arrays.scaled(there, d), np.diag(d) @ A @ np.diag(d))
+    equal(_arrays.column_dots(there, positive), np.diag(A.T @ P))
+    equal(_arrays.row_dots(there, positive), np.diag(A @ P.T))
+    equal(_arrays.norm(there), np.linalg.norm(A))
+    equal(_arrays.one_norm(there), np.linalg.norm(A, 1))
+    equal(_arrays.largest(there, 1), np.abs(A).max(axis=1, keepdims=True))
+    equal(_arrays.cholesky(positive), np.linalg.cholesky(P))
+    equal(_arrays.solve_positive(positive, there), np.linalg.solve(P, A))
+    equal(_arrays.eigh(positive)[0], np.linalg.eigvalsh(P))
+    equal(_arrays.right_singular(there)[0], np.linalg.svd(A, compute_uv=False))
+    shifted = np.zeros((5, 2))
+    shifted[3, 0] = shifted[4, 1] = -1.0
+    equal(_arrays.plus_diagonal(library.asarray(A[:, :2]), -1.0, first=3), A[:, :2] + shifted)
+
+
+def test_gram_matrices_keep_their_accuracy(library):
+    # Products of this size lose ten digits when they are formed directly.
+    R = make_near_singular_system(6, condition=1e11)
+    T = np.linalg.inv(np.linalg.cholesky(R)).T
+    there = gram_defect(library.asarray(R), library.asarray(T))
+    assert _arrays.to_host(there) == pytest.approx(gram_defect(R, T), abs=1e-14)
