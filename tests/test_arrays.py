@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcoral import _arrays, decorrelate, threshold
+from skcoral import _arrays, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral._linalg import gram_defect
 from skcoral.certificates import check
 from skcoral.datasets import (
@@ -49,9 +49,34 @@ def test_floors_within_reach(library, name):
         assert check(there, R).passed
 
 
-def test_floors_beyond_reach_and_the_other_questions_use_numpy(library):
-    R = SYSTEMS["all bind"]
-    assert decorrelate(library.asarray(R), 0.98).objective == decorrelate(R, 0.98).objective
+@pytest.mark.parametrize("name", ["idle variables", "all bind", "nearly singular"])
+def test_floors_beyond_reach(library, name):
+    R = SYSTEMS[name]
+    above = 0.5 * (1 + threshold(R).value)
+    some = np.where(np.arange(len(R)) % 3 == 0, 0.2, above)  # not all of them bind
+    for floors in (above, some):
+        there, here = decorrelate(library.asarray(R), floors), decorrelate(R, floors)
+        assert there.status == here.status in ("optimal", "exact")
+        assert there.objective == pytest.approx(here.objective, abs=1e-8)
+        assert there.prices == pytest.approx(here.prices, rel=1e-5, abs=1e-5)
+        assert check(there, R).passed
+
+
+def test_budget_and_frontier(library):
+    R = SYSTEMS["idle variables"]
+    floors = [0.7, 0.8, 0.9, 1.0]
+    there = frontier(library.asarray(R), floors)
+    assert there.objective == pytest.approx(frontier(R, floors).objective, abs=1e-8)
+    answer = maximize_fidelity(library.asarray(R), 0.1)
+    assert answer.objective == pytest.approx(0.1, abs=1e-7)
+    assert answer.rho_min == pytest.approx(maximize_fidelity(R, 0.1).rho_min, abs=1e-8)
+
+
+@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+def test_the_other_criteria_are_solved_in_numpy(library, criterion):
+    R = SYSTEMS["idle variables"]
+    there = decorrelate(library.asarray(R), 0.9, criterion=criterion)
+    assert there.objective == decorrelate(R, 0.9, criterion=criterion).objective
 
 
 def test_single_precision_is_taken_for_what_it_is(library):
@@ -74,7 +99,7 @@ def test_operations_agree_with_numpy(library):
     def equal(other, own):
         assert np.asarray(_arrays.to_host(other)) == pytest.approx(own, abs=1e-12)
 
-    equal(_arrays.block(there, rows, columns), A[np.ix_(rows, columns)])
+    equal(_arrays.submatrix(there, rows, columns), A[np.ix_(rows, columns)])
     equal(_arrays.diagonal(there), np.diag(A))
     equal(_arrays.scaled(there, d), np.diag(d) @ A @ np.diag(d))
     equal(_arrays.column_dots(there, positive), np.diag(A.T @ P))
@@ -84,6 +109,11 @@ def test_operations_agree_with_numpy(library):
     equal(_arrays.largest(there, 1), np.abs(A).max(axis=1, keepdims=True))
     equal(_arrays.cholesky(positive), np.linalg.cholesky(P))
     equal(_arrays.solve_positive(positive, there), np.linalg.solve(P, A))
+    equal(_arrays.solve_factored(_arrays.cholesky(positive), d), np.linalg.solve(P, d))
+    equal(_arrays.inverse_factored(_arrays.cholesky(positive)), np.linalg.inv(P))
+    assert _arrays.cholesky_or_none(library.asarray(-P)) is None
+    equal(_arrays.inner(there, positive), np.sum(A * P))
+    equal(_arrays.plus_diagonal(1.0 * there, d), A + np.diag(d))
     equal(_arrays.eigh(positive)[0], np.linalg.eigvalsh(P))
     equal(_arrays.right_singular(there)[0], np.linalg.svd(A, compute_uv=False))
     shifted = np.zeros((5, 2))

@@ -2,8 +2,8 @@
 
 A matrix of PyTorch or CuPy stays on its device, and products and decompositions run there in
 float64. Vectors, and everything that is decided from them, are NumPy's. These are the only
-operations on matrices that the exact regime needs; beyond their names PyTorch and CuPy agree with
-the array API standard on them, so its strict reference library works too.
+operations on matrices that the solvers need there; PyTorch and CuPy nearly agree on them with the
+array API standard, so its strict reference library works too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def beside(a: Array | Index, A: Any) -> Any:
     return xp.asarray(a, device=A.device)
 
 
-def block(A: Any, rows: Index, columns: Index) -> Any:
+def submatrix(A: Any, rows: Index, columns: Index) -> Any:
     """A copy of some rows and columns."""
     if isinstance(A, np.ndarray):
         return A[np.ix_(rows, columns)]
@@ -62,14 +62,15 @@ def diagonal(A: Any) -> Array:
     return np.asarray(to_host(A.diagonal() if own else library(A).linalg.diagonal(A)))
 
 
-def plus_diagonal(A: Any, value: float, *, first: int = 0) -> Any:
-    """``A`` with ``value`` added to the entries ``(first + j, j)``; NumPy's in place."""
+def plus_diagonal(A: Any, values: Array | float, *, first: int = 0) -> Any:
+    """``A`` with ``values[j]`` added to the entries ``(first + j, j)``; NumPy's in place."""
     here = np.arange(A.shape[1])
     if isinstance(A, np.ndarray):
-        A[first + here, here] += value
+        A[first + here, here] += values
         return A
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]
-    return library(A).where(beside(rows, A) == beside(columns, A), A + value, A)
+    more = beside(np.broadcast_to(values, here.shape)[None, :].copy(), A)
+    return library(A).where(beside(rows, A) == beside(columns, A), A + more, A)
 
 
 def scaled(A: Any, d: Array) -> Any:
@@ -78,6 +79,11 @@ def scaled(A: Any, d: Array) -> Any:
         return A * np.outer(d, d)
     d = beside(d, A)
     return d[:, None] * A * d[None, :]
+
+
+def inner(A: Any, B: Any) -> float:
+    """``Σ A_ij B_ij``."""
+    return float(np.vdot(A, B) if isinstance(A, np.ndarray) else library(A).sum(A * B))
 
 
 def column_dots(A: Any, B: Any) -> Array:
@@ -96,7 +102,7 @@ def row_dots(A: Any, B: Any) -> Array:
 
 def norm(A: Any) -> float:
     """Frobenius norm."""
-    return float(np.linalg.norm(A) if isinstance(A, np.ndarray) else library(A).sum(A * A) ** 0.5)
+    return float(np.linalg.norm(A)) if isinstance(A, np.ndarray) else inner(A, A) ** 0.5
 
 
 def one_norm(A: Any) -> float:
@@ -112,10 +118,10 @@ def largest(A: Any, axis: int) -> Array:
     return np.asarray(to_host(reduce(xp.abs(A), axis=axis, keepdims=True)))
 
 
-def eigh(A: Any) -> tuple[Any, Any]:
-    """Eigenvalues in rising order and eigenvectors; ``A`` may be overwritten."""
+def eigh(A: Any, *, overwrite: bool = False) -> tuple[Any, Any]:
+    """Eigenvalues in rising order and eigenvectors; ``overwrite`` gives ``A`` up to NumPy."""
     if isinstance(A, np.ndarray):
-        values, vectors = sla.eigh(A, overwrite_a=True, check_finite=False)
+        values, vectors = sla.eigh(A, overwrite_a=overwrite, check_finite=False)
     else:
         values, vectors = library(A).linalg.eigh(A)
     return values, vectors
@@ -135,6 +141,52 @@ def cholesky(A: Any) -> Any:
     if isinstance(A, np.ndarray):
         return sla.cholesky(A, lower=True, check_finite=False)
     return library(A).linalg.cholesky(A)
+
+
+def cholesky_or_none(A: Any) -> Any:
+    """The lower factor, or None where ``A`` is not positive definite."""
+    xp = library(A)
+    if xp is np:
+        # LAPACK itself: at moderate sizes the checks around it cost more than the work.
+        factor, info = sla.lapack.dpotrf(A, lower=1, clean=1)
+        return factor if info == 0 else None
+    if xp.__name__ == "torch":
+        factor, info = xp.linalg.cholesky_ex(A)
+        return factor if int(info) == 0 else None
+    try:
+        factor = xp.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return None
+    return factor if bool(np.isfinite(diagonal(factor)).all()) else None  # CuPy's way to fail
+
+
+def solve_factored(factor: Any, b: Array) -> Array:
+    """Solve for a vector, in NumPy, by the lower factor of the matrix."""
+    if isinstance(factor, np.ndarray):
+        return np.asarray(sla.lapack.dpotrs(factor, b, lower=1)[0])
+    half = _solve_lower(factor, beside(b[:, None], factor))
+    return np.asarray(to_host(_solve_lower(factor, half, transposed=True)))[:, 0]
+
+
+def inverse_factored(factor: Any) -> Any:
+    """The inverse by the lower factor: small entries of a graded matrix stay accurate."""
+    if isinstance(factor, np.ndarray):
+        half, _ = sla.lapack.dtrtri(factor, lower=1)
+    else:
+        half = _solve_lower(factor, beside(np.eye(factor.shape[0]), factor))
+    return half.T @ half
+
+
+def _solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
+    """``L⁻¹B`` or ``L⁻ᵀB`` in another library than NumPy."""
+    xp = library(factor)
+    if xp.__name__ == "torch":
+        return xp.linalg.solve_triangular(factor.T if transposed else factor, B, upper=transposed)
+    if xp.__name__ == "cupy":
+        from cupyx.scipy.linalg import solve_triangular
+
+        return solve_triangular(factor, B, lower=True, trans="T" if transposed else "N")
+    return xp.linalg.solve(factor.T if transposed else factor, B)
 
 
 def solve_positive(A: Any, B: Any) -> Any:

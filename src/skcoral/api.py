@@ -218,7 +218,7 @@ def decorrelate(
         from skcoral.tradeoff import solve_tradeoff
 
         result = solve_tradeoff(
-            matrix,
+            matrix if composites else beside(matrix, R),
             floors,
             names=names,
             criterion=criterion_,
@@ -277,7 +277,7 @@ def maximize_fidelity(
     from skcoral.tradeoff import solve_budget
 
     result = solve_budget(
-        matrix,
+        matrix if composites else beside(matrix, R),
         check_budget(budget),
         names=names,
         criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
@@ -343,7 +343,7 @@ def frontier(
     from skcoral.tradeoff import trace_frontier
 
     return trace_frontier(
-        matrix,
+        beside(matrix, R) if anchors is None else matrix,
         floors,
         names=names,
         criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),

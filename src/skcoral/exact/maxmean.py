@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, block, cholesky, column_dots, diagonal, solve_positive, to_host
+from skcoral._arrays import (
+    beside,
+    cholesky,
+    column_dots,
+    diagonal,
+    solve_positive,
+    submatrix,
+    to_host,
+)
 from skcoral._linalg import conjugate_gradient, make_exact
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 
@@ -151,8 +159,8 @@ def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
     mix : array of shape (p - m, m)
         ``C_BB⁻¹ C_Bc``.
     """
-    mix = solve_positive(block(C, kept, kept), block(C, kept, rest))
-    residual = block(C, rest, rest) - block(C, rest, kept) @ mix
+    mix = solve_positive(submatrix(C, kept, kept), submatrix(C, kept, rest))
+    residual = submatrix(C, rest, rest) - submatrix(C, rest, kept) @ mix
     return (residual + residual.T) / 2, mix
 
 
@@ -167,7 +175,7 @@ def _best_beside_pinned(
     """Best decorrelator whose ``whole`` outputs are their sources; None if there is none."""
     kept, rest = np.flatnonzero(whole), np.flatnonzero(~whole)
     size = np.sqrt(diagonal(C))
-    among = to_host(block(C, kept, kept)) / np.outer(size[kept], size[kept])
+    among = to_host(submatrix(C, kept, kept)) / np.outer(size[kept], size[kept])
     if np.abs(among - np.eye(len(kept))).max() > tol:
         return None  # correlated as they are, they cannot all stay
     residual, mix = complement(C, kept, rest)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, block, cholesky, column_dots, diagonal, scaled, to_host
+from skcoral._arrays import beside, cholesky, column_dots, diagonal, scaled, submatrix, to_host
 from skcoral._linalg import conjugate_gradient, make_exact
 from skcoral.exact.maxmean import BestExact, best_exact, complement
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
@@ -166,7 +166,7 @@ class _Search:
         self, members: Index, weights: Array, eject: float, max_iter: int
     ) -> tuple[Index, WeightedRoot]:
         """Return the binding members and the weighted root at the minimum over them."""
-        C = block(self.C, members, members)
+        C = submatrix(self.C, members, members)
         factor = cholesky(C)
         root = _normalised(C, factor, weights)
         unit = max(float(np.ptp(root.fidelity)), _EPS)
@@ -183,7 +183,7 @@ class _Search:
             idle = (relative < eject) & (slack > relative)
             if idle.any():
                 members, kept = members[~idle], root.weights[~idle]
-                C = block(self.C, members, members)
+                C = submatrix(self.C, members, members)
                 factor = cholesky(C)
                 root = _normalised(C, factor, kept)
                 best, stalled = np.inf, 0

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     beside,
-    block,
     diagonal,
     eigh,
     library,
@@ -22,6 +21,7 @@ from skcoral._arrays import (
     row_dots,
     scaled,
     solve_positive,
+    submatrix,
     to_host,
 )
 
@@ -51,7 +51,7 @@ class WeightedRoot:
 
     def __init__(self, C: Any, weights: Array, factor: Any) -> None:
         self.weights = weights
-        values, self.V = eigh(scaled(C, weights))
+        values, self.V = eigh(scaled(C, weights), overwrite=True)
         if values[0] > _EIGEN_LIMIT * values[-1]:
             self.sigma = values**0.5
         else:
@@ -115,5 +115,5 @@ def trace_bound_at(R: Any, weights: Array, S: Any) -> float:
         Positive definite, rows in the order of the m variables with λ_j > 0.
     """
     on = np.flatnonzero(weights > 0)
-    inner = solve_positive(S, scaled(block(R, on, on), weights[on]))
+    inner = solve_positive(S, scaled(submatrix(R, on, on), weights[on]))
     return 0.5 * float(diagonal(inner).sum() + diagonal(S).sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ Callback = Callable[[int, float, float], object]
 
 
 def solve_budget(
-    R: Array,
+    R: Any,
     budget: float,
     *,
     names: Sequence[str],
@@ -67,9 +68,9 @@ def solve_budget(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    p = len(R)
-    everything = criteria.value(criterion, R, pair_weights)
     path = Path(R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter)
+    p = len(path.R)
+    everything = criteria.value(criterion, path.R, pair_weights)
     details = {"budget": budget, "rho_upper": 1.0}
     if budget >= everything:
         node = path.solve(1.0)

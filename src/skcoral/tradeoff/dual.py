@@ -12,11 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import (
+    beside,
+    cholesky_or_none,
+    column_dots,
+    diagonal,
+    inverse_factored,
+    norm,
+    plus_diagonal,
+    solve_factored,
+    to_host,
+)
 from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
 from skcoral.results import Criterion
@@ -104,43 +116,42 @@ class DualPoint:
     """
 
     lam: Array
-    H: Array
-    B: Array
-    T: Array
-    C: Array
-    G: Array
+    H: Any
+    B: Any
+    T: Any
+    C: Any
+    G: Any
 
     @property
     def fidelity(self) -> Array:
         """The fidelities of ``T``."""
-        return np.diag(self.C).copy()
+        return diagonal(self.C).copy()
+
+    def on_host(self) -> DualPoint:
+        """Return the same point in NumPy."""
+        return DualPoint(self.lam, *map(to_host, (self.H, self.B, self.T, self.C, self.G)))
 
 
-def inverse(H: Array) -> tuple[Array, Array] | None:
+def inverse(H: Any) -> tuple[Any, Any] | None:
     """``H⁻¹`` and the Cholesky factor of ``H``, or None where ``H`` is not positive definite.
 
     Cholesky keeps the small entries of a graded ``H`` accurate, as an eigendecomposition does not.
     """
-    if not np.all(np.isfinite(H)):
+    if not np.isfinite(norm(H)):
         return None
-    factor, info = sla.lapack.dpotrf(H, lower=1, clean=1)
-    if info != 0:
-        return None
-    half, info = sla.lapack.dtrtri(factor, lower=1)
-    if info != 0:
-        return None
-    return np.asarray(half.T @ half), np.asarray(factor)
+    factor = cholesky_or_none(H)
+    return None if factor is None else (inverse_factored(factor), factor)
 
 
-def dual_point(R: Array, root: Array, lam: Array, H: Array, B: Array) -> DualPoint:
+def dual_point(R: Any, root: Any, lam: Array, H: Any, B: Any) -> DualPoint:
     """Build a :class:`DualPoint`; ``root`` is the Cholesky factor of ``R``, ``R = root rootᵀ``."""
-    T = lam[:, None] * B
+    T = beside(lam[:, None], R) * B
     # Through the factor: TᵀRT formed directly loses cond(R) digits, WᵀW only half of them.
     W = root.T @ T
     return DualPoint(lam=lam, H=H, B=B, T=T, C=root @ W, G=W.T @ W)
 
 
-def curvature(R: Array, point: DualPoint, tau: float) -> Callable[[Array], Array]:
+def curvature(R: Any, point: DualPoint, tau: float) -> Callable[[Any], Any]:
     """Second derivative, sign changed, of the part of the dual that involves ``R``.
 
     That is ``max_λ [2ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ_j] + τ log det H`` as a function of H. One
@@ -149,18 +160,17 @@ def curvature(R: Array, point: DualPoint, tau: float) -> Callable[[Array], Array
     B, C, G = point.B, point.C, point.G
     K = R * B
     if tau > 0:
-        K[np.diag_indices_from(K)] += 0.5 * tau / point.lam**2
+        K = plus_diagonal(K, 0.5 * tau / point.lam**2)
         G = G + 0.5 * tau * B
-    # LAPACK itself: at moderate sizes the checks around it cost more than the solve.
-    factor, info = sla.lapack.dpotrf(K, lower=1)
-    if info != 0:
+    factor = cholesky_or_none(K)
+    if factor is None:
         raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
-    Ct = np.ascontiguousarray(C.T)
+    Ct = np.ascontiguousarray(C.T) if isinstance(C, np.ndarray) else C.T
 
-    def apply(V: Array) -> Array:
+    def apply(V: Any) -> Any:
         U = V @ B
-        d_lam = sla.lapack.dpotrs(factor, np.einsum("ki,ki->i", Ct, U), lower=1)[0]
-        Y: Array = G @ U - Ct @ (d_lam[:, None] * B)
-        return np.asarray(Y + Y.T)
+        d_lam = solve_factored(factor, column_dots(Ct, U))
+        Y = G @ U - Ct @ (beside(d_lam[:, None], B) * B)
+        return Y + Y.T
 
     return apply

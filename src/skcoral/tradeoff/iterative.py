@@ -67,7 +67,7 @@ class IterativeSystem:
 
     def _precondition(self, V: Array) -> Array:
         free = np.where(self.pinned, 0.0, V)
-        smooth = self.Q @ ((self.Qt @ free @ self.Q) * self.model) @ self.Qt
+        smooth: Array = self.Q @ ((self.Qt @ free @ self.Q) * self.model) @ self.Qt
         return np.where(self.pinned, V * self.single, smooth)
 
     def _conjugate_gradients(self, right: Array, rtol: float) -> Array:

@@ -13,11 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import (
+    beside,
+    cholesky_or_none,
+    diagonal,
+    eigh,
+    inner,
+    plus_diagonal,
+    solve_factored,
+    submatrix,
+    to_host,
+)
 from skcoral.tradeoff.criteria import off
 from skcoral.tradeoff.dual import DualPoint, curvature, dual_point, inverse
 
@@ -31,26 +43,26 @@ _VANISHED = 1e-7  # a multiplier this much below the largest belongs to a floor 
 class SmoothDual:
     """The problem: ``R`` with its Cholesky factor, the floors, and ``1/ω`` off the diagonal."""
 
-    R: Array
-    root: Array
+    R: Any
+    root: Any
     floors: Array
-    stiffness: Array
-    identity: Array
+    stiffness: Any
+    identity: Any
 
     @classmethod
-    def build(cls, R: Array, floors: Array, omega: Array) -> SmoothDual:
+    def build(cls, R: Any, floors: Array, omega: Array) -> SmoothDual:
         """Set up the problem for pair weights ``omega`` (positive off the diagonal)."""
-        identity = np.eye(len(R))
-        return cls(R, _root(R), floors, off(1.0 / (omega + identity)), identity)
+        identity = np.eye(len(omega))
+        stiffness = beside(off(1.0 / (omega + identity)), R)
+        return cls(R, _root(R), floors, stiffness, beside(identity, R))
 
     def restricted(self, members: NDArray[np.intp]) -> SmoothDual:
         """Return the same problem for some of the variables alone."""
-        block = np.ix_(members, members)
-        R = self.R[block]
-        identity = np.eye(len(members))
-        return SmoothDual(R, _root(R), self.floors[members], self.stiffness[block], identity)
+        R, stiffness = (submatrix(A, members, members) for A in (self.R, self.stiffness))
+        identity = beside(np.eye(len(members)), R)
+        return SmoothDual(R, _root(R), self.floors[members], stiffness, identity)
 
-    def evaluate(self, H: Array, lam: Array, tau: float) -> tuple[float, DualPoint] | None:
+    def evaluate(self, H: Any, lam: Array, tau: float) -> tuple[float, DualPoint] | None:
         """Value and point at ``H`` with the best λ; None outside the domain."""
         inverted = inverse(H)
         if inverted is None:
@@ -63,20 +75,20 @@ class SmoothDual:
         value = float(
             2 * self.floors @ best
             - best @ point.fidelity
-            - np.trace(H)
-            - 0.5 * np.sum(self.stiffness * H**2)
+            - diagonal(H).sum()
+            - 0.5 * inner(self.stiffness * H, H)
         )
         if tau > 0:
-            log_det = 2.0 * float(np.sum(np.log(np.diag(factor))))
+            log_det = 2.0 * float(np.sum(np.log(diagonal(factor))))
             value += tau * (float(np.sum(np.log(best))) + log_det)
         return value, point
 
 
-def _root(R: Array) -> Array:
-    factor, info = sla.lapack.dpotrf(R, lower=1, clean=1)
-    if info != 0:
+def _root(R: Any) -> Any:
+    factor = cholesky_or_none(R)
+    if factor is None:
         raise sla.LinAlgError("R is not positive definite to rounding")
-    return np.asarray(factor)
+    return factor
 
 
 @dataclass(frozen=True)
@@ -100,11 +112,12 @@ def maximise(
 ) -> SmoothSolution | None:
     """Maximise the dual from ``H`` until the expected gain falls below ``goal`` times the value.
 
+    ``H`` and the solution are NumPy's; the work is done where the matrix of the problem lies.
     Returns None if the start is outside the domain. Stops early when rounding leaves nothing to
     gain, or (without barrier) when a multiplier vanishes, because then its floor does not bind;
     what has been reached is told by the certificate, not by this function.
     """
-    start = problem.evaluate(H, lam, tau)
+    start = problem.evaluate(beside(H, problem.R), lam, tau)
     if start is None:
         return None
     value, point = start
@@ -113,20 +126,21 @@ def maximise(
     for steps in range(max_iter + 1):
         size = float(problem.floors @ np.abs(point.lam))
         worth = max(value, 1e-12 * size) if tau == 0 else tau
-        h, Q = np.linalg.eigh(point.H)
-        h = np.maximum(h, _EPS * h[-1])
+        spectrum, Q = eigh(point.H)
+        h = np.asarray(to_host(spectrum))
+        h = beside(np.maximum(h, _EPS * h[-1]), problem.R)
         # Exact second derivative at G = I, and close to it everywhere near the threshold.
-        model = 1.0 / h[:, None] + 1.0 / h[None, :] + 1.0 + tau / np.outer(h, h)
+        model = 1.0 / h[:, None] + 1.0 / h[None, :] + 1.0 + tau / (h[:, None] * h[None, :])
         gradient = point.G + tau * point.B - problem.identity - problem.stiffness * point.H
         try:
             apply = curvature(problem.R, point, tau)
         except sla.LinAlgError:
             break
         direction, left = _solve(apply, problem.stiffness, gradient, Q, model, worth, goal)
-        previous, gain = gain, float(np.sum(gradient * direction))
+        previous, gain = gain, inner(gradient, direction)
         lazy = lazy + 1 if gain > 0.25 * previous else 0
         if gain <= max(goal * worth, _EPS**2 * size) or (lazy >= 3 and gain <= 1e-8 * worth):
-            return SmoothSolution(point, True, steps)
+            return SmoothSolution(point.on_host(), True, steps)
         vanished = tau == 0 and point.lam.min() <= _VANISHED * point.lam.max()
         if vanished or steps == max_iter:
             break
@@ -135,43 +149,43 @@ def maximise(
             break
         value, point, length = moved
         if report is not None:
-            report(point)
+            report(point.on_host())
         # Newton's method squares a small error; what the linear solve left over is what remains.
         small = gain <= 0.1 * np.sqrt(goal) * worth
         if length == 1.0 and small and left * gain <= goal * worth:
-            return SmoothSolution(point, True, steps + 1)
-    return SmoothSolution(point, gain <= 1e-8 * worth, steps)
+            return SmoothSolution(point.on_host(), True, steps + 1)
+    return SmoothSolution(point.on_host(), gain <= 1e-8 * worth, steps)
 
 
 def _solve(
-    apply: Callable[[Array], Array],
-    stiffness: Array,
-    gradient: Array,
-    Q: Array,
-    model: Array,
+    apply: Callable[[Any], Any],
+    stiffness: Any,
+    gradient: Any,
+    Q: Any,
+    model: Any,
     worth: float,
     goal: float,
-) -> tuple[Array, float]:
+) -> tuple[Any, float]:
     """Conjugate gradients for the Newton direction, preconditioned in the eigenbasis of H.
 
     Returns the direction and about what share of its gain is still missing.
     """
-    Qt = np.ascontiguousarray(Q.T)
+    Qt = np.ascontiguousarray(Q.T) if isinstance(Q, np.ndarray) else Q.T
     inverse_model = 1.0 / model
 
-    def precondition(V: Array) -> Array:
-        return np.asarray(Q @ ((Qt @ V @ Q) * inverse_model) @ Qt)
+    def precondition(V: Any) -> Any:
+        return Q @ ((Qt @ V @ Q) * inverse_model) @ Qt
 
-    x = np.zeros_like(gradient)
+    x = 0.0 * gradient
     r = gradient
     z = precondition(r)
     d = z
-    rz = float(np.vdot(r, z))
+    rz = inner(r, z)
     total = 0.0
     left = 1.0
-    for _ in range(20 + 4 * len(gradient)):
+    for _ in range(20 + 4 * gradient.shape[0]):
         image = apply(d) + stiffness * d
-        bend = float(np.vdot(d, image))
+        bend = inner(d, image)
         if not bend > 0.0:
             return (x if total > 0 else z), 1.0
         step = rz / bend
@@ -185,7 +199,7 @@ def _solve(
         if left <= min(1e-2, np.sqrt(total / worth)) or added <= 0.03 * goal * worth:
             break
         z = precondition(r)
-        rz, before = float(np.vdot(r, z)), rz
+        rz, before = inner(r, z), rz
         if rz <= 1e-28 * total:
             left = 0.0
             break
@@ -198,10 +212,10 @@ def _line_search(
     value: float,
     point: DualPoint,
     slope: float,
-    direction: Array,
+    direction: Any,
     tau: float,
 ) -> tuple[float, DualPoint, float] | None:
-    noise = 8 * _EPS * float(problem.floors @ np.abs(point.lam) + np.trace(point.H))
+    noise = 8 * _EPS * float(problem.floors @ np.abs(point.lam) + diagonal(point.H).sum())
     step = 1.0
     while step > 1e-8:
         trial = problem.evaluate(point.H + step * direction, point.lam, tau)
@@ -211,24 +225,22 @@ def _line_search(
     return None
 
 
-def _best_multipliers(M: Array, floors: Array, tau: float, lam: Array) -> Array | None:
+def _best_multipliers(M: Any, floors: Array, tau: float, lam: Array) -> Array | None:
     """Solve ``M λ = ρ + τ/(2λ)`` for λ > 0 (τ > 0), or ``M λ = ρ`` (τ = 0).
 
     The barrier problem is self-concordant after division by τ/2, so damped Newton steps converge
     from any positive start.
     """
     if tau == 0:
-        factor, info = sla.lapack.dpotrf(M, lower=1)
-        if info != 0:
-            return None
-        return np.asarray(sla.lapack.dpotrs(factor, floors, lower=1)[0])
+        factor = cholesky_or_none(M)
+        return None if factor is None else solve_factored(factor, floors)
     half = 0.5 * tau
     for _ in range(100):
-        gradient = floors + half / lam - M @ lam
-        factor, info = sla.lapack.dpotrf(M + np.diag(half / lam**2), lower=1)
-        if info != 0:
+        gradient = floors + half / lam - np.asarray(to_host(M @ beside(lam, M)))
+        factor = cholesky_or_none(plus_diagonal(1.0 * M, half / lam**2))
+        if factor is None:
             return None
-        step = sla.lapack.dpotrs(factor, gradient, lower=1)[0]
+        step = solve_factored(factor, gradient)
         size = np.sqrt(max(float(gradient @ step) / half, 0.0))
         relative = step / lam
         longest = 1.0 if size < 0.25 else 1.0 / (1.0 + size)

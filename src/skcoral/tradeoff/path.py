@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
@@ -46,14 +48,15 @@ class Path:
 
     def __init__(
         self,
-        R: Array,
+        R: Any,
         *,
         criterion: Criterion,
         pair_weights: Array | None,
         tol: float,
         max_iter: int,
     ) -> None:
-        self.R = R
+        self._there = R  # the solvers work where the matrix lies
+        self.R: Array = to_host(R)
         self.criterion: Criterion = criterion
         self.pair_weights = pair_weights
         self.tol = tol
@@ -62,9 +65,9 @@ class Path:
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: list[Node] = []
-        omega = criteria.pair_matrix(pair_weights, len(R))
+        omega = criteria.pair_matrix(pair_weights, len(self.R))
         self._omega = omega
-        self._limit = limit_at_one(R, omega)
+        self._limit = limit_at_one(self.R, omega)
         self._warm = criterion == "squared" and is_mild(omega)
 
     def solve(self, rho: float) -> Node:
@@ -73,7 +76,7 @@ class Path:
         solved = self._exact(rho, floors) if rho <= self.edge else None
         if solved is None:
             solved = solve_floors(
-                self.R,
+                self._there,
                 floors,
                 criterion=self.criterion,
                 pair_weights=self.pair_weights,
@@ -90,7 +93,7 @@ class Path:
         p = len(floors)
         T = self.threshold.T
         if rho < self.edge - 1e-9:
-            best = best_exact(self.R, floors)
+            best = best_exact(self._there, floors)
             if not best.feasible:
                 return None
             T = best.T
@@ -113,7 +116,7 @@ class Path:
         if not known:
             # The weights of the threshold belong to every common floor: no need to find them anew.
             floors, weights = np.full(len(self.R), rho), self.threshold.weights
-            H, lam = best_start(self.R, floors, self._omega, weights)
+            H, lam = best_start(self._there, floors, self._omega, weights)
             return Warm(lam, H, np.ones(len(floors), dtype=bool))
         theta = float(np.arccos(rho))
         known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
@@ -151,7 +154,7 @@ class Path:
 
 
 def trace_frontier(
-    R: Array,
+    R: Any,
     floors: Array | None = None,
     *,
     names: Sequence[str],
@@ -224,7 +227,7 @@ def trace_frontier(
         slope=np.array([node.slope for node in nodes]),
         worst_residual=np.array([criteria.value("worst", s.G) for s in solved]),
         mean_residual=np.array([np.abs(criteria.off(s.G)).sum() for s in solved])
-        / max(len(R) * (len(R) - 1), 1),
+        / max(len(path.R) * (len(path.R) - 1), 1),
         min_fidelity=np.array([s.fidelity.min() for s in solved]),
         mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
         threshold=path.edge,

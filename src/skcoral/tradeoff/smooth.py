@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import beside, eigh, library, scaled, submatrix, to_host
 from skcoral.tradeoff.binding import Candidate, binding_set, settle
 from skcoral.tradeoff.criteria import off
 from skcoral.tradeoff.dual import DualPoint
@@ -21,31 +23,33 @@ _PATH = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 _POLISH_STEPS = 15
 
 
-def best_start(R: Array, floors: Array, omega: Array, weights: Array) -> tuple[Array, Array]:
+def best_start(R: Any, floors: Array, omega: Array, weights: Array) -> tuple[Array, Array]:
     """Start (H, λ) from the threshold or from the identity, whichever has the larger dual value."""
     problem = SmoothDual.build(R, floors, omega)
-    starts = [start_from_weights(R, floors, weights), start_near_identity(R, floors, omega)]
+    near = start_near_identity(to_host(R), floors, omega)
+    starts = [start_from_weights(R, floors, weights), near]
     values = []
     for H, lam in starts:
-        reached = problem.evaluate(H, lam, 0.0)
+        reached = problem.evaluate(beside(H, R), lam, 0.0)
         values.append(-np.inf if reached is None else reached[0])
     return starts[int(np.argmax(values))]
 
 
-def start_from_weights(R: Array, floors: Array, weights: Array) -> tuple[Array, Array]:
+def start_from_weights(R: Any, floors: Array, weights: Array) -> tuple[Array, Array]:
     """Start (H, λ) from the weights of the threshold: on the curve ``H = s (D R D)^{1/2}``, G = I.
 
     The scale s is where the dual is largest along the curve. Weights that vanish are lifted a
     little, because H must be positive definite; so little that the margin above the threshold stays
     visible.
     """
-    spectrum = np.linalg.eigvalsh(weights[:, None] * R * weights)
+    spectrum = to_host(library(R).linalg.eigvalsh(scaled(R, weights)))
     total = float(floors @ weights)
     margin = total - float(np.sum(np.sqrt(np.maximum(spectrum, 0.0))))
     lift = min(1e-2, 0.1 * max(margin, 1e-12) / total)
     lam = np.maximum(weights, lift * weights.max())
-    w, V = np.linalg.eigh(lam[:, None] * R * lam)
-    root = (V * np.sqrt(np.maximum(w, _EPS * w[-1]))) @ V.T
+    squares, V = eigh(scaled(R, lam), overwrite=True)
+    w = np.asarray(to_host(squares))
+    root = to_host((V * beside(np.sqrt(np.maximum(w, _EPS * w[-1])), R)) @ V.T)
     gain = max(2.0 * float(floors @ lam - np.trace(root)), margin, 1e-12 * total)
     spread = max(float(np.sum(off(root) ** 2)), 1e-8 * float(np.sum(root**2)))
     return root * (gain / spread), lam * (gain / spread)
@@ -70,7 +74,7 @@ def limit_at_one(R: Array, omega: Array) -> Array:
 
 
 def solve_squared(
-    R: Array,
+    R: Any,
     floors: Array,
     omega: Array,
     H: Array,
@@ -90,8 +94,9 @@ def solve_squared(
     """
     active = np.flatnonzero(floors > 0)
     problem = SmoothDual.build(
-        R[np.ix_(active, active)], floors[active], omega[np.ix_(active, active)]
+        submatrix(R, active, active), floors[active], omega[np.ix_(active, active)]
     )
+    R = to_host(R)
     used = 0
     tried: dict[bytes, int] = {}
 
@@ -156,6 +161,6 @@ def solve_squared(
         raise AssertionError("the start lies in the domain of the dual")
     point = last.point
     inner = binding_set(point.lam, point.fidelity - problem.floors)
-    block = np.ix_(inner, inner)
-    T = point.lam[inner][:, None] * np.linalg.inv(point.H[block])
-    return settle(R, floors, active[inner], point.lam[inner], point.H[block], T, used)
+    H = point.H[np.ix_(inner, inner)]
+    T = point.lam[inner][:, None] * np.linalg.inv(H)
+    return settle(R, floors, active[inner], point.lam[inner], H, T, used)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import submatrix, to_host
 from skcoral.exact import exact_threshold
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
@@ -37,7 +39,7 @@ class Warm:
 
 
 def solve_tradeoff(
-    R: Array,
+    R: Any,
     floors: Array,
     *,
     names: Sequence[str],
@@ -52,8 +54,9 @@ def solve_tradeoff(
 
     Parameters
     ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix, positive definite.
+    R : array of shape (p, p)
+        Correlation matrix, positive definite. Newton's method for the squared criterion runs where
+        it lies; everything else in NumPy.
     floors : ndarray of shape (p,)
         The least fidelity of each variable, in [0, 1].
     names : sequence of str
@@ -118,7 +121,7 @@ def is_mild(omega: Array) -> bool:
 
 
 def solve_floors(
-    R: Array,
+    R: Any,
     floors: Array,
     *,
     criterion: Criterion,
@@ -129,6 +132,7 @@ def solve_floors(
     warm: Warm | None = None,
 ) -> Solved:
     """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
+    there, R = R, to_host(R)
     omega = criteria.pair_matrix(pair_weights, len(R))
     top = float(omega.max(initial=0.0))
     if top == 0.0:
@@ -151,7 +155,7 @@ def solve_floors(
     # Other scales of the start, for the rare cases where the first leaves a gap.
     for scale in (0.0, 1.0, 30.0) if smooth else (1.0, 30.0, 0.1):
         if scale == 0.0:
-            candidate = _smooth(R, floors, omega, tol, max_iter, warm, report)
+            candidate = _smooth(there, floors, omega, tol, max_iter, warm, report)
         else:
             steps = max_iter - used
             candidate = _interior(R, floors, omega, criterion, tol, steps, scale, report)
@@ -168,7 +172,7 @@ def solve_floors(
 
 
 def _smooth(
-    R: Array,
+    R: Any,
     floors: Array,
     omega: Array,
     tol: float,
@@ -177,13 +181,13 @@ def _smooth(
     report: Callable[[DualPoint], object] | None,
 ) -> Candidate:
     active = np.flatnonzero(floors > 0)
-    block = np.ix_(active, active)
+    inside = np.ix_(active, active)
     if warm is not None:
         answer = solve_squared(
             R,
             floors,
             omega,
-            warm.H[block],
+            warm.H[inside],
             warm.lam[active],
             guesses=[np.flatnonzero(warm.binding)],
             follow=False,
@@ -193,7 +197,7 @@ def _smooth(
         if answer is not None:
             return answer
     weights = exact_threshold(R, floors).weights[active]
-    H, lam = best_start(R[block], floors[active], omega[block], weights)
+    H, lam = best_start(submatrix(R, active, active), floors[active], omega[inside], weights)
     guesses = [active[weights > 0]] if np.any(weights == 0) else []
     cold = solve_squared(
         R,
