@@ -98,6 +98,7 @@ WRONG_USE = {
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
+    "interactive without a report": (["fit", "{wine}", "--interactive"], "--report"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
     "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
     "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),

@@ -53,6 +53,7 @@ class FitOptions:
     output: str | None = None
     model: Path | None = None
     report: Path | None = None
+    interactive: bool = False
     force: bool = False
     command: str = ""
 
@@ -64,6 +65,11 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         raise UsageError(
             "--rho-min and --budget exclude each other.\nWith a budget, the common fidelity is "
             "what is maximised: give one of the two."
+        )
+    if options.interactive and options.report is None:
+        raise UsageError(
+            "--interactive is about the report, and none is asked for.\n"
+            "Add --report FILE, or leave it out."
         )
     with Outputs(force=options.force) as outputs:
         for path in (options.output, options.model, options.report):
@@ -273,7 +279,7 @@ def _report(options: FitOptions, loaded: Loaded, estimator: Any, X: Any, dropped
             command=options.command,
             notes=notes,
         )
-        return report.render(facts)
+        return report.render(facts, interactive=options.interactive)
 
 
 def _answer(
