@@ -22,6 +22,7 @@ from skcoral.io.tables import (
     complete_rows,
     open_table,
     profile,
+    sheet_names,
 )
 
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
@@ -291,6 +292,59 @@ def test_missing_file_and_folder(tmp_path, where):
         open_table(tmp_path / where)
 
 
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+def test_damage_inside_a_workbook_is_told(part):
+    with zipfile.ZipFile(io.BytesIO(excel([["a", "b"], [1, 2]]))) as good:
+        files = {name: good.read(name) for name in good.namelist()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content[:150] if name == part else content)
+    with pytest.raises(InvalidTableError, match="the workbook cannot be read"):
+        open_table(stream.getvalue(), name="t.xlsx")
+
+
+def test_sheets_of_a_workbook():
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    book.create_sheet("data").append(["a", "b"])
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    assert sheet_names(stream.getvalue()) == ("notes", "data")
+    assert open_table(stream.getvalue(), sheet="data").names == ("a", "b")
+    with pytest.raises(InvalidTableError, match="no sheet 'picture'"):
+        open_table(stream.getvalue(), sheet="picture")
+    assert sheet_names(b"a,b\n1,2\n") == ()
+
+
+def test_a_workbook_of_charts_only():
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    with pytest.raises(InvalidTableError, match="nothing but charts"):
+        open_table(stream.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("data", "reading"),
+    [
+        (b"a;b\n1;2\n", {"separator": ";"}),
+        (b"a;b\n1,5;2,5\n", {"separator": ";", "decimal": ","}),
+        (b"a|b\n1|2\n", {"separator": "|"}),
+        ("a,b\n1,2\n".encode("utf-16"), {"encoding": "utf-16"}),
+        ("größe,b\n1,2\n".encode("cp1252"), {"encoding": "cp1252"}),
+    ],
+)
+def test_a_refusal_tells_how_the_file_may_be_read(data, reading):
+    with pytest.raises(InvalidTableError) as caught:
+        profile(open_table(data, name="t.csv"))
+    assert caught.value.reading == reading
+    assert len(open_table(data, name="t.csv", **caught.value.reading).names) == 2
+
+
 def test_unknown_sheet_names_the_sheets():
     data = excel([["a", "b"], [1, 2]])
     assert open_table(data, sheet="Sheet").names == ("a", "b")
@@ -325,3 +379,11 @@ def test_weights_go_with_their_rows():
     assert part.dropped == [3, 4]
     with pytest.raises(InvalidTableError, match="line 2, column 'w': a weight is negative"):
         list(complete_rows(open_table(b"a,b,w\n1,2,-1\n"), ("a", "b"), weights="w"))
+
+
+def test_columns_that_never_change_are_seen():
+    text = f"a,b,c,d,e\n1,0.3,5,x,\n1.0,{0.1 + 0.2!r},,x,\n1e0,0.3,,x,2\n,0.3,6,x,\n"
+    content = profile(open_table(text.encode(), name="t.csv"))
+    always = {column.name: column.always for column in content.columns}
+    # d is text, and of e there is one value only, which says nothing
+    assert always == {"a": 1.0, "b": 0.3, "c": None, "d": None, "e": None}

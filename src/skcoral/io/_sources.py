@@ -75,6 +75,18 @@ def open_table(
     return _typed.open_excel(label, opener, sheet)
 
 
+def sheet_names(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[str, ...]:
+    """See :func:`skcoral.io.tables.sheet_names`."""
+    label, opener, _ = _opener(source, name)
+    with opener() as stream:
+        head = stream.read(8)
+    if _kind(head, opener, label) != "excel":
+        return ()
+    from skcoral.io import _typed
+
+    return _typed.sheet_names(label, opener)
+
+
 def format_of_name(name: str) -> Format | None:
     """The format that a file's ending promises (``.csv.gz`` counts as CSV)."""
     path = PurePath(name.lower())
