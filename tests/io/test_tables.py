@@ -379,11 +379,3 @@ def test_weights_go_with_their_rows():
     assert part.dropped == [3, 4]
     with pytest.raises(InvalidTableError, match="line 2, column 'w': a weight is negative"):
         list(complete_rows(open_table(b"a,b,w\n1,2,-1\n"), ("a", "b"), weights="w"))
-
-
-def test_columns_that_never_change_are_seen():
-    text = f"a,b,c,d,e\n1,0.3,5,x,\n1.0,{0.1 + 0.2!r},,x,\n1e0,0.3,,x,2\n,0.3,6,x,\n"
-    content = profile(open_table(text.encode(), name="t.csv"))
-    always = {column.name: column.always for column in content.columns}
-    # d is text, and of e there is one value only, which says nothing
-    assert always == {"a": 1.0, "b": 0.3, "c": None, "d": None, "e": None}
