@@ -61,6 +61,7 @@ SAME_TABLE = {
     "gzip": gzip.compress(CSV),
     "bzip2": bz2.compress(CSV),
     "xz": lzma.compress(CSV),
+    "zstandard": pa.compress(CSV, codec="zstd", asbytes=True),
     "zip": zipped(CSV),
     "excel": excel(
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
@@ -233,7 +234,11 @@ BAD_FILES = {
     "cut zip": (zipped(CSV)[:-30], ["zip", "damaged"]),
     "two files in a zip": (zipped(CSV, ("a.csv", "b.csv")), ["2 files"]),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", [".xlsx"]),
-    "zstandard": (b"\x28\xb5\x2f\xfd1234", ["Zstandard"]),
+    "no zstandard": (b"\x28\xb5\x2f\xfd1234", ["decompressed", "cut short"]),
+    "cut zstandard": (
+        pa.compress(CSV * 500, codec="zstd", asbytes=True)[:-30],
+        ["decompressed", "cut short"],
+    ),
     "empty sheet": (excel([]), ["empty"]),
     "value outside": (excel([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
     "duplicate in sheet": (excel([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),

@@ -180,7 +180,8 @@ def open_table(
     Parameters
     ----------
     source : path, bytes or binary file
-        The table. Compressed text (gzip, bzip2, xz, a zip of one file) is recognised by content.
+        The table. Compressed text (gzip, bzip2, xz, Zstandard, a zip of one file) is recognised by
+        content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel"}, optional
