@@ -252,3 +252,14 @@ def test_cells_without_a_number_are_refused():
         Moments.from_rows(np.ma.masked_greater(correlated_table(20, 3), 0.5))
     with pytest.raises(InvalidArgumentError, match="`a` occur more than once"):
         Moments(["a", "b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("n_rows", -1), ("weight", float("nan")), ("mean", np.inf), ("comoment", -1.0)],
+)
+def test_a_state_that_no_rows_have(field, value):
+    state = Moments.from_rows(correlated_table(9, 2)).state()
+    state[field] = np.full_like(state[field], value)
+    with pytest.raises(InvalidTableError, match="no moments of any rows"):
+        Moments.from_state(state)

@@ -219,3 +219,58 @@ def test_the_world_development_indicators_hang_on_three_countries():
 def test_folds_of_single_rows_are_refused_with_the_remedy(wine):
     with pytest.raises(InvalidArgumentError, match="choose fewer folds"):
         holdout(CORAL(), wine, cv=len(wine))
+
+
+def test_any_whole_number_of_folds_deals_at_random(wine):
+    ordered = wine.sort_values("proline")
+    by_int, by_numpy = (
+        holdout(CORAL(0.7), ordered, cv=4),
+        holdout(CORAL(0.7), ordered, cv=np.int64(4)),
+    )
+    np.testing.assert_array_equal(by_int.fidelity_new, by_numpy.fidelity_new)
+
+
+def test_folds_at_fault_are_located(wine):
+    rare = wine.assign(rare=(np.arange(178) < 2) * 1.0)
+    with pytest.raises(InvalidTableError, match=r"Fold \d, rows held back: .*`rare`"):
+        holdout(CORAL(), rare)
+    with pytest.raises(InvalidTableError, match=r"Fold 1, rows fitted: 12 rows"):
+        holdout(CORAL(), wine[:15])
+    with pytest.raises(InvalidArgumentError, match="no fold"):
+        holdout(CORAL(), wine, cv=[])
+
+
+def test_columns_may_be_called_anything(wine):
+    X = wine.iloc[:, :2]
+    plain = holdout(CORAL(), X)
+    odd = holdout(CORAL(), X.set_axis(["a", "a (output)"], axis=1))
+    np.testing.assert_array_equal(odd.fidelity_new, plain.fidelity_new)
+
+
+def test_a_row_that_everything_hangs_on():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[:, 2] = X[:, 0]
+    X[7, 2] = 9.0
+    report = influence(X, n_refits=3)
+    assert report.refitted[0] == 7
+    assert np.isnan(report.threshold_without[0])
+    assert np.isfinite(report.threshold_without[1:]).all()
+    assert np.isnan(influence(X[[7, *range(3)]], n_refits=4).threshold_without).all()
+
+
+def test_rows_of_weight_zero_are_not_removed(wine):
+    weights = np.ones(178)
+    weights[:160] = 0.0
+    report = influence(wine.iloc[:, :4], sample_weight=weights, n_refits=100)
+    assert sorted(report.refitted) == list(range(160, 178))
+    with pytest.raises(InvalidTableError, match="one number per row"):
+        influence(wine, sample_weight="many")
+    assert repr(influence(wine, n_refits=0)) == "Influence(threshold=0.826231)"
+
+
+def test_seeds_and_confidence_that_make_no_sense(wine):
+    for settings in ({"random_state": "a"}, {"random_state": -1}, {"confidence": "high"}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(settings))):
+            bootstrap(wine, n_boot=2, **settings)
+    one, two = (bootstrap(wine, n_boot=2, random_state=None) for _ in range(2))
+    assert (one.threshold_samples != two.threshold_samples).any()

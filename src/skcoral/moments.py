@@ -79,7 +79,7 @@ class Moments:
         if rows.ndim != 2:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
-            names = _column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
+            names = column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
         table = X if np.ma.isMaskedArray(X) else rows
         return cls(names).update(table, sample_weight=sample_weight)
 
@@ -199,6 +199,13 @@ class Moments:
         moments.weight = float(state["weight"])
         moments._mean = _Sum(*np.array(state["mean"], dtype=np.float64).reshape(2, p))
         moments._comoment = _Sum(*np.array(state["comoment"], dtype=np.float64).reshape(2, p, p))
+        numbers = np.r_[moments.weight, moments.mean, moments.comoment.ravel()]
+        sizes = np.r_[moments.n_rows, moments.weight, np.diag(moments.comoment)]
+        if not np.isfinite(numbers).all() or (sizes < 0).any():
+            raise InvalidTableError(
+                "These are no moments of any rows: a number is not finite, or a count or a sum of "
+                "squares is negative."
+            )
         return moments
 
     def __repr__(self) -> str:
@@ -235,7 +242,7 @@ class Moments:
                 f"Expected rows of {self.n_features} columns ({listing(self.names)}); got an "
                 f"array of shape {rows.shape}."
             )
-        labels = _column_labels(X)
+        labels = column_labels(X)
         if labels is not None and labels != self.names:
             raise InvalidTableError(
                 f"Expected rows of the columns {listing(self.names)}; got {listing(labels)}. "
@@ -327,7 +334,7 @@ def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
     return read_only(weights)
 
 
-def _column_labels(X: Any) -> tuple[str, ...] | None:
+def column_labels(X: Any) -> tuple[str, ...] | None:
     """Names of a DataFrame's columns; None without any, or if some are not text."""
     labels = tuple(getattr(X, "columns", ()))
     return labels if labels and all(isinstance(name, str) for name in labels) else None

@@ -7,7 +7,9 @@ fluctuates by about one over the square root of their number; these functions me
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +18,17 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing
 
 from . import api
+from ._requirements import real_number
 from ._validation import check_count
 from .correlation import estimate, sample_correlation
 from .estimator import CORAL
-from .estimator.rows import column_names, read_rows
-from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from .estimator.rows import as_weights, column_names, read_rows
+from .exceptions import (
+    InfeasibleError,
+    InvalidArgumentError,
+    InvalidTableError,
+    SingularCorrelationError,
+)
 from .moments import Moments
 from .results import Array, read_only
 
@@ -111,20 +119,27 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
     >>> bool(report.criterion_new.mean() > report.criterion_fitted.mean())
     True
     """
-    if isinstance(cv, int):
+    if isinstance(cv, Integral):
         cv = KFold(check_count("cv", cv, minimum=2), shuffle=True, random_state=0)
     fitted, new = [], []
     names: tuple[str, ...] = ()
-    for train, test in check_cv(cv).split(X):
+    for fold, (train, test) in enumerate(check_cv(cv).split(X), start=1):
         if len(test) < 2:
             raise InvalidArgumentError(
                 "Correlations on new rows need at least two of them, but a fold holds back "
                 f"{len(test)}: choose fewer folds."
             )
-        model = clone(estimator).fit(_safe_indexing(X, train))
+        part, where = _safe_indexing(X, train), "fitted"
+        try:
+            model = clone(estimator).fit(part)
+            fitted.append(_measure(model, part))
+            part, where = _safe_indexing(X, test), "held back"
+            new.append(_measure(model, part))
+        except InvalidTableError as error:
+            raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
         names = model.result_.names
-        fitted.append(_measure(model, _safe_indexing(X, train)))
-        new.append(_measure(model, _safe_indexing(X, test)))
+    if not fitted:
+        raise InvalidArgumentError("cv holds no fold, so there is nothing to fit.")
     seen, unseen = ([np.array(part) for part in zip(*side, strict=True)] for side in (fitted, new))
     return Holdout(names, seen[0], unseen[0], seen[1], unseen[1], seen[2], unseen[2])
 
@@ -195,7 +210,7 @@ def bootstrap(
     n_boot: int = 200,
     confidence: float = 0.95,
     n_jobs: int | None = None,
-    random_state: int = 0,
+    random_state: int | None = 0,
     callback: Callable[[int, int], object] | None = None,
 ) -> Bootstrap:
     """Percentile intervals for the threshold and for each fidelity, by resampling rows.
@@ -212,8 +227,8 @@ def bootstrap(
         Of the intervals.
     n_jobs : int, optional
         Processes, as in joblib. The rows drawn do not depend on it.
-    random_state : int, default=0
-        Seed.
+    random_state : int or None, default=0
+        Seed; ``None`` draws other rows each time.
     callback : callable, optional
         Called with the number of replicates done and ``n_boot``.
 
@@ -229,8 +244,10 @@ def bootstrap(
     from joblib import Parallel, delayed
 
     n_boot = check_count("n_boot", n_boot)
-    if not 0.0 < confidence < 1.0:
+    if not 0.0 < real_number(confidence, "confidence", InvalidArgumentError) < 1.0:
         raise InvalidArgumentError(f"confidence lies between 0 and 1; got {confidence!r}.")
+    if random_state is not None:
+        random_state = check_count("random_state", random_state, minimum=0)
     model = clone(CORAL() if estimator is None else estimator)
     whole = clone(model).fit(X)
     seeds = np.random.SeedSequence(random_state).spawn(n_boot)
@@ -279,7 +296,7 @@ class Influence(_Frozen):
     refitted : ndarray of int of shape (m,)
         Rows that were really removed, the one that moves ρ★ most first.
     threshold_without : ndarray of shape (m,)
-        ρ★ without each of them.
+        ρ★ without each of them; NaN, and first, where the rows that remain determine none.
     """
 
     threshold: float
@@ -302,11 +319,11 @@ class Influence(_Frozen):
         )
 
     def __repr__(self) -> str:
-        shown = "; ".join(
-            f"{self.labels[i]}: {value:.6f}"
+        shown = "".join(
+            f"; without {self.labels[i]}: {value:.6f}"
             for i, value in zip(self.refitted[:3], self.threshold_without[:3], strict=True)
         )
-        return f"Influence(threshold={self.threshold:.6f}; without {shown})"
+        return f"Influence(threshold={self.threshold:.6f}{shown})"
 
 
 def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:
@@ -342,20 +359,25 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     reader = CORAL()
     rows = read_rows(reader, X, reset=True)
     n = len(rows)
-    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    given = as_weights(sample_weight)
+    weights = np.ones(n) if given is None else given
     table = estimate(Moments(column_names(reader)).update(rows, sample_weight=weights))
     whole = api.threshold(table)
     Z = (rows - table.mean) / table.scale
     pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights
     first_order = -weights * pull / (2.0 * (weights.sum() - 1.0))
 
-    chosen = np.argsort(-np.abs(first_order), kind="stable")[:n_refits]
-    without = np.empty(len(chosen))
+    ranked = np.argsort(-np.abs(first_order), kind="stable")
+    chosen = ranked[weights[ranked] > 0][:n_refits]
+    without = np.full(len(chosen), np.nan)
     for k, row in enumerate(chosen):
         kept = np.where(np.arange(n) == row, 0.0, weights)
         rest = Moments(table.names).update(rows, sample_weight=kept)
-        without[k] = api.threshold(estimate(rest)).value
-    order = np.argsort(-np.abs(without - whole.value), kind="stable")
+        # a row that the whole model hangs on may be the answer that was looked for
+        with suppress(InvalidTableError, SingularCorrelationError):
+            without[k] = api.threshold(estimate(rest)).value
+    change = np.where(np.isnan(without), np.inf, np.abs(without - whole.value))
+    order = np.argsort(-change, kind="stable")
     labels = tuple(X.index) if hasattr(X, "index") and not callable(X.index) else tuple(range(n))
     return Influence(whole.value, labels, first_order, chosen[order], without[order])
 
@@ -367,12 +389,12 @@ def _measure(model: CORAL, X: Any) -> tuple[Array, Array, float]:
     outputs = sources @ model.T_
     if model.result_.anchors is not None:
         sources = sources @ model.result_.anchors
-    names = model.result_.names
-    both = Moments([*names, *(f"{name} (output)" for name in names)])
-    C = sample_correlation(both.update(np.hstack([sources, outputs])))
-    k = len(names)
-    E = np.abs(C[k:, k:] - np.eye(k))
-    return np.diag(C[:k, k:]).copy(), E.max(axis=0), -model.score(X)
+    source, output = (Moments(model.result_.names).update(part) for part in (sources, outputs))
+    sample_correlation(source)  # names the columns that are constant in these rows
+    E = np.abs(sample_correlation(output) - np.eye(len(output.names)))
+    together = ((sources - source.mean) * (outputs - output.mean)).sum(axis=0)
+    fidelity = together / np.sqrt(np.diag(source.comoment) * np.diag(output.comoment))
+    return fidelity, E.max(axis=0), -model.score(X)
 
 
 def _replicate(model: CORAL, X: Any, n: int, seed: Any) -> tuple[float, Array] | None:
@@ -380,6 +402,6 @@ def _replicate(model: CORAL, X: Any, n: int, seed: Any) -> tuple[float, Array] |
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n))
     try:
         again = clone(model).fit(X, sample_weight=counts)
-    except (InvalidTableError, SingularCorrelationError):
+    except (InvalidTableError, SingularCorrelationError, InfeasibleError):
         return None
     return again.threshold_.value, again.fidelity_

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 BAD = {
@@ -58,10 +59,58 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_constant_columns_are_named(main, dependent_csv):
-    status, _, err = main("fit", dependent_csv, "--exclude", "total")
+@pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
+def test_constant_columns_are_left_alone_and_named(main, answer, dependent_csv, command):
+    chosen = (command, dependent_csv, "--exclude", "total")
+    status, out, _ = main(*chosen)
+    assert status == 0
+    assert "same" in out
+    assert "onstant" in out
+    assert answer(*chosen)[1]["constant"] == ["same"]
+    status, _, err = main(*chosen[:2], "--columns", "a,b,same")
     assert status == 3
-    assert "same" in err
+    assert "'same' is always 7" in err
+    assert "--exclude same" in err
+
+
+def test_a_constant_column_passes_through_and_keeps_its_rows(main, answer, tmp_path):
+    rng = np.random.default_rng(0)
+    path, out, model = tmp_path / "t.csv", tmp_path / "out.csv", tmp_path / "m.json"
+    rows = enumerate(rng.normal(size=(30, 2)).tolist())
+    lines = [f"{a!r},{['07.0', ''][i % 2]},{b!r}" for i, (a, b) in rows]
+    path.write_text("a,same,b\n" + "\n".join(lines) + "\n")
+    status, told = answer("fit", path, "-o", out, "--model", model)
+    assert status == 0
+    assert told["passed_through"] == ["same"]
+    assert told["dropped_rows"] == []
+    written = [line.split(",") for line in out.read_text().splitlines()]
+    assert [row[1] for row in written] == ["same", *["07.0", ""] * 15]
+    status, told = answer("transform", path, "--model", model, "-o", tmp_path / "again.csv")
+    assert told["columns"] == ["a", "b"]
+    assert (tmp_path / "again.csv").read_text() == out.read_text()
+
+
+def test_nothing_but_constants(main, tmp_path):
+    path = tmp_path / "flat.csv"
+    path.write_text("a,b,c\n1,2,3\n2,2,3\n3,2,3\n")
+    for command in ("inspect", "fit"):
+        status, _, err = main(command, path)
+        assert status == 3
+        assert "only 'a'" in err
+        assert "b, c" in err
+
+
+def test_constant_among_the_complete_rows_only(main, tmp_path):
+    """A column that varies where others are missing is told with the name of the file."""
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b,c\n1,2,3\n2,4,3\n3,1,3\n4,,5\n5,3,3\n")
+    for command in ("inspect", "fit", "threshold", "frontier"):
+        status, _, err = main(command, path)
+        assert status == 3
+        assert len(err.splitlines()) == 2
+        assert err.startswith("coral: ")
+        assert "gaps.csv: " in err
+        assert "c" in err.partition("correlation")[2]
 
 
 def test_inspect_explains_a_dependent_table(main, answer, dependent_csv):
@@ -98,6 +147,7 @@ WRONG_USE = {
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
+    "interactive without a report": (["fit", "{wine}", "--interactive"], "--report"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
     "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
     "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),

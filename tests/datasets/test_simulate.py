@@ -79,23 +79,48 @@ def test_near_singular_condition_number(condition):
     assert values[-1] / values[1] < 4.1
 
 
+NAN, INF = float("nan"), float("inf")
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: make_system(0), "at least 1; got 0"),
+        (lambda: make_system(0), "p must be a whole number of at least 1, got 0"),
+        (lambda: make_system(6.0), r"got 6\.0"),
+        (lambda: make_system("6"), "got '6'"),
+        (lambda: make_system(4, seed=-1), "seed must be a whole number of at least 0"),
+        (lambda: make_spectrum_system([1, 1], seed=None), "seed"),
         (lambda: make_factor_system(4, 0), "n_factors"),
+        (lambda: make_factor_system(4, 2.5), "n_factors"),
         (lambda: make_factor_system(4, communality=1.0), "communality"),
+        (lambda: make_factor_system(4, communality="0.3"), "communality must be one number"),
+        (lambda: make_factor_system(40, 1, communality=1 - 1e-16), "least eigenvalue"),
         (lambda: make_block_system([]), "sizes"),
+        (lambda: make_block_system(3), "sizes"),
+        (lambda: make_block_system([2.5, 1]), r"whole numbers.*2\.5"),
+        (lambda: make_block_system(["2", 1]), "entry 0 is the text '2'"),
         (lambda: make_block_system([2, 2], within=[0.1, 0.2, 0.3]), "one per block"),
+        (lambda: make_block_system([2, 2], within=NAN), "within must contain only finite"),
+        (lambda: make_block_system([2, 2], between=NAN), "between must contain only finite"),
+        (lambda: make_block_system([2, 2], between=None), "between must be one number"),
         (lambda: make_block_system([3, 3], within=0.1, between=0.9), "least eigenvalue"),
         (lambda: make_ar_system(3, 1.0), "phi"),
+        (lambda: make_ar_system(3, NAN), "phi"),
+        (lambda: make_ar_system(2.5), "p must be a whole number"),
+        (lambda: make_ar_system(4, 1 - 1e-16), "least eigenvalue"),
         (lambda: make_toeplitz_system([0.5, 0.1]), "starts with 1"),
         (lambda: make_toeplitz_system([1, -0.9, -0.9]), "least eigenvalue"),
+        (lambda: make_toeplitz_system([1, INF]), "finite"),
+        (lambda: make_toeplitz_system([1, "a"]), "the text 'a'"),
         (lambda: make_spectrum_system([2.0, 1.0]), "sum to their number 2"),
         (lambda: make_spectrum_system([2.0, 0.0]), "positive"),
+        (lambda: make_spectrum_system([INF, 1.0]), "finite"),
         (lambda: make_spectrum_system([]), "non-empty"),
-        (lambda: make_near_singular_system(1), "2 variables"),
+        (lambda: make_spectrum_system([2 - 1e-17, 1e-17]), "least eigenvalue"),
+        (lambda: make_near_singular_system(1), "at least 2, got 1"),
         (lambda: make_near_singular_system(3, condition=1.0), "above 1"),
+        (lambda: make_near_singular_system(3, condition=INF), "finite"),
+        (lambda: make_near_singular_system(3, condition=1e18), "least eigenvalue"),
     ],
 )
 def test_refuses_with_a_reason(call, words):

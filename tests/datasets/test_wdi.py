@@ -70,9 +70,10 @@ def test_cache_of_one_year_or_address_is_not_taken_for_another(world_bank, fetch
     "body",
     [b"<html>busy</html>", b'[{"page": 2, "pages": 3', b"[]", b"{}", b'[{"page": 2}]', b"[3, []]",
      b'[{"page": 1, "pages": 3}, []]', b'[{"page": 2, "pages": 3}, null]',
-     b'[{"page": 2, "pages": 3}, [4]]', b"\xff\xfe"],
+     b'[{"page": 2, "pages": 3}, [4]]', b"\xff\xfe", b'[{"page": 2, "pages": Infinity}, [{}]]',
+     b'[{"page": 2, "pages": 3}, []]', b"[" * 100_000],
     ids=["html", "cut", "empty", "object", "no pages", "no head", "other page", "null",
-         "not objects", "not UTF-8"],
+         "not objects", "not UTF-8", "endless", "no entries", "nested"],
 )  # fmt: skip
 def test_malformed_page_is_asked_for_again_then_refused(world_bank, fetch, body):
     part = WDI_SERIES["under5_mortality"]
@@ -123,11 +124,77 @@ def test_a_refusal_is_not_repeated(world_bank, fetch):
     assert len(world_bank.requests) == 1
 
 
-def test_the_servers_own_message_is_shown(world_bank, fetch):
-    message = [{"message": [{"id": "175", "key": "Invalid format", "value": "deleted"}]}]
-    world_bank.faults = {("SE.XPD", 1): [world_bank.answer(json.dumps(message).encode())]}
-    with pytest.raises(DownloadError, match="deleted"):
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ([{"id": "175", "key": "Invalid format", "value": "deleted"}], "Invalid format: deleted$"),
+        ("closed today", "closed today$"),
+    ],
+)
+def test_the_servers_own_message_is_shown(world_bank, fetch, message, words):
+    body = json.dumps([{"message": message}]).encode()
+    world_bank.faults = {("SE.XPD", 1): [world_bank.answer(body)]}
+    with pytest.raises(DownloadError, match=words):
         fetch()
+
+
+def test_a_list_that_grows_while_it_is_read_has_an_end(world_bank, fetch):
+    """A server that promises one more page each time must not be followed for ever."""
+    entry = world_bank.series("SH.DYN.MORT", "2019", 6)[5]
+    world_bank.faults = {
+        ("SH.DYN.MORT", page): [
+            world_bank.answer(json.dumps([{"page": page, "pages": page + 1}, [entry]]).encode())
+        ]
+        for page in range(1, 40)
+    }
+    with pytest.raises(DownloadError, match=r"SH\.DYN\.MORT.*changed.*2 pages.*3"):
+        fetch()
+
+
+def test_a_year_without_data_is_told_and_not_remembered(world_bank, fetch):
+    nothing = json.dumps([{"page": 0, "pages": 0, "per_page": 0, "total": 0}, None]).encode()
+    world_bank.faults = {("IT.NET", 1): [world_bank.answer(nothing)]}
+    with pytest.raises(InvalidTableError, match=r"only 0 countries.*2019.*internet_use 0"):
+        fetch()
+    assert world_bank.served("IT.NET") == 1
+    assert len(fetch().rows) == 15
+
+
+def test_a_byte_order_mark_is_no_fault(world_bank, fetch):
+    head = {"page": 1, "pages": 1}
+    body = json.dumps([head, world_bank.country_list()]).encode("utf-8-sig")
+    world_bank.faults = {("country", 1): [world_bank.answer(body)]}
+    assert len(fetch().rows) == 15
+    assert world_bank.served("/country?") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"year": "../2019"}, "year must be a whole number"),
+        ({"year": 2019.0}, "year must be a whole number"),
+        ({"retries": -1}, "retries must be a whole number of at least 0"),
+        ({"timeout": 0}, "timeout must be a finite number above 0"),
+        ({"wait": -1.0}, "wait must be a finite number of at least 0"),
+        ({"base_url": None}, "base_url"),
+        ({"base_url": "http://[::1"}, "base_url"),
+        ({"base_url": "http:///v2"}, "base_url"),
+    ],
+)
+def test_settings_that_make_no_sense(fetch, options, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        fetch(**options)
+
+
+def test_a_host_that_cannot_be_one(fetch):
+    with pytest.raises(DownloadError, match="could not read"):
+        fetch(base_url="http://a..b/v2", retries=0)
+
+
+def test_a_cache_folder_that_cannot_be_written(fetch, tmp_path):
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(DownloadError, match=r"cannot be kept.*file.*cache_dir"):
+        fetch(cache_dir=tmp_path / "file" / "cache")
 
 
 @pytest.mark.parametrize(
@@ -213,6 +280,12 @@ def test_load_takes_series_codes_in_any_order(table):
     assert np.array_equal(wdi.data, np.array([row[:1:-1] for row in ROWS]))
 
 
+def test_load_tells_the_encoding_from_the_numbers(table):
+    rows = [("Côte d'Ivoire", "CIV", *ROWS[0][2:]), *ROWS]
+    with pytest.raises(InvalidTableError, match="UTF-8"):
+        load_wdi(table(rows, encoding="latin-1"))
+
+
 def test_load_leaves_out_incomplete_rows(table):
     rows = [*ROWS, ("Gap", "GAP", *[1.0] * 7, ""), ("Short", "SHO", 1.0)]
     assert load_wdi(table(rows)).rows == tuple(row[0] for row in ROWS)
@@ -228,6 +301,8 @@ def test_load_leaves_out_incomplete_rows(table):
         (ROWS[:5], None, "5 complete rows"),
         ([*ROWS, ROWS[2]], None, "more than one row for Land 2"),
         ([], ("",), "no column country"),
+        (ROWS, ("country", "urban_population", *WDI_SERIES), "urban_population more than once"),
+        ([*ROWS, ("x" * 200_000, "BAD", *ROWS[0][2:])], None, "after line 13: field larger"),
     ],
 )  # fmt: skip
 def test_load_refuses_with_the_place(table, rows, header, words):

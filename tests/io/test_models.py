@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -184,8 +185,41 @@ def other_size(content):
         content["estimate"]["fields"][name]["shape"] = [12]
 
 
+def other_names(content):
+    content["estimate"]["fields"]["names"]["$tuple"][0] = "water"
+
+
+def no_scale(content):
+    content["estimate"]["fields"]["scale"]["$array"][0] = 0.0
+
+
+def narrow(content):
+    content["result"]["fields"]["T"] = {"$array": [[1.0]], "dtype": "<f8", "shape": [1, 1]}
+
+
+def unknown_scale(content):
+    content["settings"]["output_scale"] = "huge"
+
+
+def objects(content):
+    content["estimate"]["fields"]["mean"]["dtype"] = "O"
+
+
 @pytest.mark.parametrize(
-    "change", [set_record, drop_moments, unknown_setting, unknown_marker, ragged, other_size]
+    "change",
+    [
+        set_record,
+        drop_moments,
+        unknown_setting,
+        unknown_marker,
+        ragged,
+        other_size,
+        other_names,
+        no_scale,
+        narrow,
+        unknown_scale,
+        objects,
+    ],
 )
 def test_a_resealed_file_with_nonsense_is_refused(saved, change):
     reseal(saved, change)
@@ -239,10 +273,34 @@ def test_damaged_moments(wine, tmp_path, ending):
         load_moments(tmp_path / "later.npz")
     with pytest.raises(ModelFileError, match=r"\.json or a \.npz"):
         save_moments(Moments.from_rows(wine), tmp_path / "m.txt")
+    state = Moments.from_rows(wine).state()
+    state["weight"] = -1.0
+    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 1", **state)
+    with pytest.raises(ModelFileError, match=r"wrong\.npz.*negative"):
+        load_moments(tmp_path / "wrong.npz")
     evil = np.array([object()], dtype=object)
     np.savez(tmp_path / "evil.npz", format=evil)
     with pytest.raises(CoralError, match=r"evil\.npz"):
         load_moments(tmp_path / "evil.npz")
+
+
+def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
+    moments = Moments.from_rows(np.random.default_rng(0).normal(size=(9, 1)), names=["a"])
+    path = tmp_path / "m.npz"
+    save_moments(moments, path)
+    whole = path.read_bytes()
+    refused = 0
+    for position in range(len(whole)):
+        spoilt = bytearray(whole)
+        spoilt[position] ^= 0x01 << position % 8
+        path.write_bytes(spoilt)
+        try:
+            again = load_moments(path)
+        except ModelFileError:
+            refused += 1
+        else:  # a date of the archive, say
+            assert repr(again.state()) == repr(moments.state())
+    assert refused > len(whole) / 2
 
 
 # --- ONNX ------------------------------------------------------------------------------------
@@ -278,6 +336,8 @@ def test_onnx_gives_the_same_numbers(wine, model, dtype):
 
 def test_onnx_has_two_types(wine):
     pytest.importorskip("skl2onnx")
+    with pytest.raises(NotFittedError):
+        to_onnx(CORAL())
     with pytest.raises(InvalidArgumentError, match="float64 or float32"):
         to_onnx(CORAL().fit(wine), dtype=np.int32)
 

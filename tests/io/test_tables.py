@@ -22,6 +22,7 @@ from skcoral.io.tables import (
     complete_rows,
     open_table,
     profile,
+    sheet_names,
 )
 
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
@@ -60,6 +61,7 @@ SAME_TABLE = {
     "gzip": gzip.compress(CSV),
     "bzip2": bz2.compress(CSV),
     "xz": lzma.compress(CSV),
+    "zstandard": pa.compress(CSV, codec="zstd", asbytes=True),
     "zip": zipped(CSV),
     "excel": excel(
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
@@ -232,7 +234,11 @@ BAD_FILES = {
     "cut zip": (zipped(CSV)[:-30], ["zip", "damaged"]),
     "two files in a zip": (zipped(CSV, ("a.csv", "b.csv")), ["2 files"]),
     "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", [".xlsx"]),
-    "zstandard": (b"\x28\xb5\x2f\xfd1234", ["Zstandard"]),
+    "no zstandard": (b"\x28\xb5\x2f\xfd1234", ["decompressed", "cut short"]),
+    "cut zstandard": (
+        pa.compress(CSV * 500, codec="zstd", asbytes=True)[:-30],
+        ["decompressed", "cut short"],
+    ),
     "empty sheet": (excel([]), ["empty"]),
     "value outside": (excel([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
     "duplicate in sheet": (excel([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),
@@ -289,6 +295,59 @@ def test_name_and_content_must_agree():
 def test_missing_file_and_folder(tmp_path, where):
     with pytest.raises(InvalidTableError, match=r"no such file|a folder"):
         open_table(tmp_path / where)
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+def test_damage_inside_a_workbook_is_told(part):
+    with zipfile.ZipFile(io.BytesIO(excel([["a", "b"], [1, 2]]))) as good:
+        files = {name: good.read(name) for name in good.namelist()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content[:150] if name == part else content)
+    with pytest.raises(InvalidTableError, match="the workbook cannot be read"):
+        open_table(stream.getvalue(), name="t.xlsx")
+
+
+def test_sheets_of_a_workbook():
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    book.create_sheet("data").append(["a", "b"])
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    assert sheet_names(stream.getvalue()) == ("notes", "data")
+    assert open_table(stream.getvalue(), sheet="data").names == ("a", "b")
+    with pytest.raises(InvalidTableError, match="no sheet 'picture'"):
+        open_table(stream.getvalue(), sheet="picture")
+    assert sheet_names(b"a,b\n1,2\n") == ()
+
+
+def test_a_workbook_of_charts_only():
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    with pytest.raises(InvalidTableError, match="nothing but charts"):
+        open_table(stream.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("data", "reading"),
+    [
+        (b"a;b\n1;2\n", {"separator": ";"}),
+        (b"a;b\n1,5;2,5\n", {"separator": ";", "decimal": ","}),
+        (b"a|b\n1|2\n", {"separator": "|"}),
+        ("a,b\n1,2\n".encode("utf-16"), {"encoding": "utf-16"}),
+        ("größe,b\n1,2\n".encode("cp1252"), {"encoding": "cp1252"}),
+    ],
+)
+def test_a_refusal_tells_how_the_file_may_be_read(data, reading):
+    with pytest.raises(InvalidTableError) as caught:
+        profile(open_table(data, name="t.csv"))
+    assert caught.value.reading == reading
+    assert len(open_table(data, name="t.csv", **caught.value.reading).names) == 2
 
 
 def test_unknown_sheet_names_the_sheets():

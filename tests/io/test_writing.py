@@ -102,7 +102,17 @@ WORDS = ["=1+1", 'a "b", c', "ö\nß", "007", ""]
 
 
 @pytest.mark.parametrize(
-    "name", ["t.csv", "t.tsv", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.parquet", "t.xlsx"]
+    "name",
+    [
+        "t.csv",
+        "t.tsv",
+        "t.csv.gz",
+        "t.csv.bz2",
+        "t.csv.xz",
+        "t.csv.zst",
+        "t.parquet",
+        "t.xlsx",
+    ],  # fmt: skip
 )
 def test_round_trip_keeps_every_bit_and_every_word(name):
     values = SHEET_VALUES if name.endswith("xlsx") else VALUES

@@ -28,6 +28,16 @@ def test_every_table_has_all_its_cells():
     assert set(counted) == set(TABLES)
 
 
+def test_the_text_has_what_the_tables_do_not():
+    def figure(cell):
+        return cell.quantity, cell.printed, *sorted(cell.args.items())
+
+    tables = {figure(cell) for cell in paper_numbers() if cell.table not in ("text", "timings")}
+    text = Counter(figure(cell) for cell in paper_numbers() if cell.table == "text")
+    assert tables.isdisjoint(text)
+    assert max(text.values()) == 1
+
+
 def test_no_cell_stands_twice_and_every_recipe_is_known():
     places = Counter((cell.table, cell.row, cell.column) for cell in paper_numbers())
     assert max(places.values()) == 1

@@ -76,7 +76,7 @@ def test_two_variables_have_a_closed_form():
     R = np.array([[1.0, r], [r, 1.0]])
     star = (np.sqrt(1 + r) + np.sqrt(1 - r)) / 2
     run = protocol_threshold(R, n_starts=8)
-    assert run.best == pytest.approx(star, abs=2e-4)
+    assert run.best == pytest.approx(star, abs=1e-6)
     assert run.best <= star + 1e-12
     # Two caps of angular radius acos ρ leave the sources' own angle acos r by 2 acos ρ at most.
     rho = 0.97
@@ -99,15 +99,17 @@ def test_wine_starts_end_in_worse_optima():
     assert run.feasible.all()
     certified = 0.02208413
     assert run.best == pytest.approx(certified, rel=0.01)
-    worse = run.values[run.values > 1.01 * run.best]
-    assert 0.2 <= len(worse) / 20 <= 0.8
-    assert worse.min() / run.best > 10
-    assert run.share_worse(certified) == len(worse) / 20
+    worse = run.values > 1.01 * run.best
+    assert 0.2 <= worse.mean() <= 0.6
+    assert run.values[worse].min() / run.best > 10
+    assert run.share_worse(certified) == worse.mean()
+    # What they have in common: their outputs are oriented the other way round.
+    assert np.array_equal(worse, run.determinants < 0)
 
 
 def test_wine_threshold_starts_stay_in_their_component():
     run = protocol_threshold(load_wine().correlation, n_starts=16)
-    assert run.best == pytest.approx(0.8262309, abs=2e-4)
+    assert f"{run.best:.6f}" == "0.826231"
     assert run.best <= 0.8262309 + 1e-7
     other = run.determinants < 0
     assert 3 <= other.sum() <= 13

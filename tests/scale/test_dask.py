@@ -81,6 +81,37 @@ def test_what_is_refused(frame):
         coral_dask.fit(CORAL(), dd.from_pandas(spoiled, npartitions=4))
 
 
+def test_whole_numbers_after_an_empty_chunk_stay_fractions(frame):
+    X = np.round(frame.to_numpy() * 10).astype(int)
+    rows = da.from_array(X, chunks=((0, 2000), (5,)))
+    coral = coral_dask.fit(CORAL(), rows)
+    got = coral_dask.transform(coral, rows).compute()
+    np.testing.assert_allclose(got, coral.transform(X), atol=1e-12)
+
+
+def test_names_that_are_no_text_and_cells_without_a_number(frame):
+    numbered = frame.set_axis(range(5), axis=1)
+    table = dd.from_pandas(numbered, npartitions=3)
+    coral = coral_dask.fit(CORAL(), table)
+    assert not hasattr(coral, "feature_names_in_")
+    got = coral_dask.transform(coral, table).compute()
+    np.testing.assert_allclose(got, coral.transform(numbered), atol=1e-12)
+    nullable = frame.astype("Float64")
+    nullable.loc[7, "c"] = pd.NA
+    with pytest.raises(InvalidTableError, match="`c`"):
+        coral_dask.fit(CORAL(), dd.from_pandas(nullable, npartitions=3))
+
+
+def test_what_is_not_on_the_cluster(frame):
+    table = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(InvalidTableError, match=r"Dask Series or Array.*numpy\.ndarray"):
+        coral_dask.fit(CORAL(), table, sample_weight=np.ones(2000))
+    coral = CORAL().fit(frame)
+    for data in (frame, frame.to_numpy(), table["a"]):
+        with pytest.raises(InvalidTableError, match="is needed"):
+            coral_dask.transform(coral, data)
+
+
 def test_a_worker_is_killed_in_the_middle(tmp_path):
     distributed = pytest.importorskip("distributed")
     from dask import delayed

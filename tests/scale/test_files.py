@@ -96,8 +96,11 @@ def test_a_failed_transform_leaves_the_old_file(frame, tmp_path):
     target = tmp_path / "out.parquet"
     target.write_bytes(b"before")
     coral = CORAL().fit(frame[FEATURES])
-    with pytest.raises(InvalidTableError, match=r"NaN.*`b`"):
-        from_parquet(tmp_path / "spoiled.parquet", batch_rows=50).transform(coral, target)
+    table = from_parquet(tmp_path / "spoiled.parquet", batch_rows=40)
+    with pytest.raises(InvalidTableError, match=r"row 280 .*NaN.*`b`, first in row 20"):
+        table.transform(coral, target)
+    with pytest.raises(InvalidTableError, match=r"row 280 .*NaN.*`b`, first in row 20"):
+        table.fit(CORAL())
     assert target.read_bytes() == b"before"
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
 
@@ -189,3 +192,47 @@ def test_a_column_chosen_twice(frame, tmp_path):
     name = frame.columns[0]
     with pytest.raises(InvalidTableError, match="chosen more than once"):
         from_parquet(tmp_path / "table.parquet", columns=[name, name])
+
+
+def test_an_open_table_is_an_iterable_of_batches(opened, frame):
+    coral = CORAL().fit(opened(columns=FEATURES, batch_rows=100))
+    np.testing.assert_allclose(coral.T_, CORAL().fit(frame[FEATURES]).T_, atol=1e-11)
+
+
+def test_outputs_can_be_read_by_whom_files_can(frame, tmp_path):
+    frame[FEATURES].to_parquet(tmp_path / "table.parquet")
+    table = from_parquet(tmp_path / "table.parquet")
+    table.transform(table.fit(CORAL()), tmp_path / "out.parquet")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "out.parquet").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    with pytest.raises(FileNotFoundError, match=r"nowhere/out\.csv"):
+        table.transform(table.fit(CORAL()), tmp_path / "nowhere" / "out.csv")
+
+
+def test_one_name_is_a_list_of_one(opened, frame, tmp_path):
+    assert opened(columns="b").columns == ("b",)
+    table = opened(columns=FEATURES)
+    table.transform(table.fit(CORAL()), tmp_path / "out.parquet", keep="label")
+    assert list(pd.read_parquet(tmp_path / "out.parquet")["label"]) == list(frame["label"])
+
+
+def test_truth_in_text(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\ntrue,1\nfalse,2\ntrue,5\nfalse,1\n")
+    coral = from_csv(tmp_path / "t.csv").fit(CORAL())
+    np.testing.assert_allclose(coral.mean_, [0.5, 2.25])
+
+
+def test_text_that_cannot_be_read(tmp_path):
+    (tmp_path / "t.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    with pytest.raises(InvalidTableError, match=r"t\.csv.*utf-8"):
+        from_csv(tmp_path / "t.csv")
+    with pytest.raises(InvalidArgumentError, match="one character"):
+        from_csv(tmp_path / "t.csv", delimiter=";;")
+
+
+def test_lists_have_no_place_in_text(frame, tmp_path):
+    frame[FEATURES].assign(parts=[[1, 2]] * N).to_parquet(tmp_path / "table.parquet")
+    table = from_parquet(tmp_path / "table.parquet", columns=FEATURES)
+    with pytest.raises(InvalidTableError, match=r"write \.parquet"):
+        table.transform(table.fit(CORAL()), tmp_path / "out.csv", keep=["parts"])
+    assert sorted(os.listdir(tmp_path)) == ["table.parquet"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, gather
+from skcoral.cli.loading import Loaded, gather, naming
 from skcoral.cli.running import UsageError
 from skcoral.io.cells import plain_cells, to_numbers
 from skcoral.io.tables import open_table, profile
@@ -70,7 +70,9 @@ def read_support(value: str | None, loaded: Loaded) -> Any:
     except ValueError:
         return _support_file(value, loaded.names)
     moments, _ = gather(loaded)
-    return support_from_threshold(sample_correlation(moments), threshold)
+    with naming(loaded.table):
+        R = sample_correlation(moments)
+    return support_from_threshold(R, threshold)
 
 
 def _support_file(path: str, names: Sequence[str]) -> Any:

@@ -189,6 +189,10 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Report (one HTML file).")
     ] = None,
+    interactive: Annotated[
+        bool,
+        typer.Option("--interactive", help="Figures in the report answer to the mouse (5 MB)."),
+    ] = False,
     columns: Columns = None,
     exclude: Exclude = None,
     weights: Weights = None,
@@ -223,6 +227,7 @@ def fit(
             output=output,
             model=model,
             report=report,
+            interactive=interactive,
             force=force,
             command=shlex.join(["coral", *sys.argv[1:]]),
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import TableOptions, dropped_sentence, gather, load
+from skcoral.cli.loading import TableOptions, dropped_sentence, gather, load, naming
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.correlation import estimate
 from skcoral.io.writing import Outputs, output_format, table_writer
@@ -41,7 +41,8 @@ def frontier(
                 outputs.reserve(path)
         loaded = load(options)
         moments, dropped = gather(loaded)
-        R = estimate(moments).R
+        with naming(loaded.table):
+            R = estimate(moments).R
         with console.progress("Following the curve") as tell:
             curve = api.frontier(
                 R, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
@@ -70,6 +71,7 @@ def frontier(
                 "file": loaded.table.label,
                 "rows": moments.n_rows,
                 "dropped_rows": dropped,
+                "constant": list(loaded.constant),
                 "criterion": criterion,
                 "threshold": curve.threshold,
                 "certified": certified,
@@ -82,8 +84,9 @@ def frontier(
         )
     else:
         _tell(curve, criterion, certified)
-        if dropped:
-            console.say(dropped_sentence(loaded.table, dropped))
+        for sentence in (loaded.constant_sentence, dropped_sentence(loaded.table, dropped)):
+            if sentence:
+                console.say(sentence)
         if written:
             console.say(f"Written: {', '.join(written)}")
     return OK if certified else NOT_CERTIFIED

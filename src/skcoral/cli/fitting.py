@@ -19,6 +19,7 @@ from skcoral.cli.loading import (
     TableOptions,
     dropped_sentence,
     load,
+    naming,
     open_file,
     require_rows,
 )
@@ -53,6 +54,7 @@ class FitOptions:
     output: str | None = None
     model: Path | None = None
     report: Path | None = None
+    interactive: bool = False
     force: bool = False
     command: str = ""
 
@@ -64,6 +66,11 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         raise UsageError(
             "--rho-min and --budget exclude each other.\nWith a budget, the common fidelity is "
             "what is maximised: give one of the two."
+        )
+    if options.interactive and options.report is None:
+        raise UsageError(
+            "--interactive is about the report, and none is asked for.\n"
+            "Add --report FILE, or leave it out."
         )
     with Outputs(force=options.force) as outputs:
         for path in (options.output, options.model, options.report):
@@ -175,7 +182,7 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
         if loaded.weights is not None:
             weights = np.concatenate([part.weights for part in parts if part.weights is not None])
         X = _frame(values, loaded.names)
-        with console.progress("Solving"):
+        with console.progress("Solving"), naming(loaded.table):
             estimator.fit(X, sample_weight=weights)
         return estimator, X, dropped
     n_rows = 0
@@ -186,7 +193,7 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
             if len(part.values):
                 estimator.partial_fit(_frame(part.values, loaded.names), sample_weight=part.weights)
     require_rows(loaded, n_rows)
-    with console.progress("Solving"):
+    with console.progress("Solving"), naming(loaded.table):
         _ = estimator.result_
     return estimator, None, dropped
 
@@ -218,7 +225,7 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
                 "Give a table with all columns that the model was fitted on; order does not matter."
             )
         names = choose_columns(table, content, wanted)
-    return Loaded(table, content, names, None)
+    return Loaded(table, content, names)
 
 
 def _write(stream: BinaryIO, path: str, loaded: Loaded, estimator: Any) -> tuple[int, list[int]]:
@@ -257,7 +264,7 @@ def _report(options: FitOptions, loaded: Loaded, estimator: Any, X: Any, dropped
 
     notes = [dropped_sentence(loaded.table, dropped)] if dropped else []
     if loaded.passed_through:
-        notes.append(f"Columns left as they were: {console.listing(loaded.passed_through, 20)}.")
+        notes.append(loaded.passed_through_sentence)
     rows = X
     if X is None or len(X) > HOLDOUT_ROWS:
         rows = None
@@ -273,7 +280,7 @@ def _report(options: FitOptions, loaded: Loaded, estimator: Any, X: Any, dropped
             command=options.command,
             notes=notes,
         )
-        return report.render(facts)
+        return report.render(facts, interactive=options.interactive)
 
 
 def _answer(
@@ -289,6 +296,7 @@ def _answer(
         "rows": int(estimator.n_samples_seen_),
         "dropped_rows": dropped,
         "passed_through": list(loaded.passed_through),
+        "constant": list(loaded.constant),
         "guarantee": words.guarantee(result),
         "status": result.status,
         "certified": words.is_certified(result),
@@ -336,9 +344,7 @@ def _tell(
     console.say("", stderr=stderr)
     console.say(f"{estimator.n_samples_seen_} rows fitted.", stderr=stderr)
     if loaded.passed_through:
-        console.say(
-            f"Columns left as they were: {console.listing(loaded.passed_through)}.", stderr=stderr
-        )
+        console.say(loaded.passed_through_sentence, stderr=stderr)
     if dropped:
         console.say(dropped_sentence(loaded.table, dropped), stderr=stderr)
     if written and written != ["-"]:

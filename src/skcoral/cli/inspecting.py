@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral import api, baselines, measures
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load
+from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load, naming
 from skcoral.cli.running import NOT_CERTIFIED, OK
 from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
@@ -24,19 +24,9 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     loaded = load(options)
     moments, dropped = gather(loaded)
     answer = _overview(loaded, moments, dropped)
-    constant = moments.constant_columns()
-    varying = tuple(name for name in loaded.names if name not in set(constant))
-    answer["constant"] = list(constant)
-    if constant and len(varying) >= 2:
-        loaded = Loaded(loaded.table, loaded.content, varying, loaded.weights)
-        moments, dropped = gather(loaded)
-    if len(varying) < 2:
-        raise InvalidTableError(
-            f"{loaded.table.label}: fewer than two columns vary; constant: "
-            f"{console.listing(constant)}.\nChoose columns that differ from row to row."
-        )
-    R = sample_correlation(moments)
-    answer["strongest_pairs"] = _strongest(R, varying)
+    names = loaded.names
+    with naming(loaded.table):
+        answer["strongest_pairs"] = _strongest(sample_correlation(moments), names)
     try:
         solved = estimate(moments)
     except (SingularCorrelationError, InvalidTableError) as error:
@@ -48,8 +38,8 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
         th = api.threshold(solved)
         answer["dependent"] = []
         answer["condition_number"] = measures.condition_number(R)
-        answer["vif"] = dict(zip(varying, measures.vif(R).tolist(), strict=True))
-        answer["threshold"] = describe_threshold(th, varying)
+        answer["vif"] = dict(zip(names, measures.vif(R).tolist(), strict=True))
+        answer["threshold"] = describe_threshold(th, names)
         answer["methods"] = _methods(R, th, moments.scale)
     if as_json:
         console.machine(answer)
@@ -63,14 +53,20 @@ def threshold(options: TableOptions, *, as_json: bool) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     loaded = load(options)
     moments, dropped = gather(loaded)
-    solved = estimate(moments)
+    with naming(loaded.table):
+        solved = estimate(moments)
     with console.progress("Solving") as tell:
         th = api.threshold(solved, callback=lambda *_: tell(None))
     answer = describe_threshold(th, loaded.names)
     if as_json:
         fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
         console.machine(
-            {"file": loaded.table.label, "rows": moments.n_rows, "dropped_rows": dropped}
+            {
+                "file": loaded.table.label,
+                "rows": moments.n_rows,
+                "dropped_rows": dropped,
+                "constant": list(loaded.constant),
+            }
             | answer
             | {"fidelity": fidelity}
         )
@@ -81,8 +77,9 @@ def threshold(options: TableOptions, *, as_json: bool) -> int:
             for name, f, w in zip(loaded.names, th.fidelity, th.weights, strict=True)
         ]
         console.table(("variable", "fidelity", "weight"), rows)
-        if dropped:
-            console.say(dropped_sentence(loaded.table, dropped))
+        for sentence in (loaded.constant_sentence, dropped_sentence(loaded.table, dropped)):
+            if sentence:
+                console.say(sentence)
     return OK if answer["certified"] else NOT_CERTIFIED
 
 
@@ -111,6 +108,7 @@ def _overview(loaded: Loaded, moments: Moments, dropped: list[int]) -> dict[str,
             {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in loaded.names}
             for c in content.columns
         ],
+        "constant": list(loaded.constant),
     }
 
 
@@ -195,13 +193,13 @@ def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
         if column["name"]
         else "the row labels"
         for column in answer["columns"]
-        if not column["used"]
+        if not column["used"] and column["name"] not in loaded.constant
     ]
     remarks = [f"Not used: {console.listing(unused)}."] if unused else []
     if dropped:
         remarks.append(dropped_sentence(loaded.table, dropped))
-    if answer["constant"]:
-        remarks.append(f"Constant, so left out: {console.listing(answer['constant'])}.")
+    if loaded.constant:
+        remarks.append(loaded.constant_sentence)
     return remarks
 
 

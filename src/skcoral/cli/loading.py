@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skcoral.cli import console
 from skcoral.cli.running import UsageError
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.io.tables import (
     Batch,
     Complete,
@@ -42,12 +44,24 @@ class Loaded:
     table: Table
     content: TableProfile
     names: tuple[str, ...]
-    weights: str | None
+    weights: str | None = None
+    constant: tuple[str, ...] = ()
 
     @property
     def passed_through(self) -> tuple[str, ...]:
         """The columns that are not variables."""
         return tuple(name for name in self.table.names if name not in set(self.names))
+
+    @property
+    def constant_sentence(self) -> str:
+        """Which columns were left out because they never change, in words."""
+        return f"Constant, so left out: {console.listing(self.constant)}." if self.constant else ""
+
+    @property
+    def passed_through_sentence(self) -> str:
+        """Which columns are written as they came, in words."""
+        told = [f"{n} (constant)" if n in self.constant else n for n in self.passed_through]
+        return f"Columns left as they were: {console.listing(told)}." if told else ""
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
         """Complete rows of the variables, batch by batch."""
@@ -87,7 +101,32 @@ def load(options: TableOptions) -> Loaded:
         exclude = (*exclude, weights)
     columns = split_names(options.columns, table) or None
     names = choose_columns(table, content, columns, exclude=exclude)
-    return Loaded(table, content, names, weights)
+    constant = tuple(name for name in names if content.column(name).always is not None)
+    if constant and columns is not None:
+        value = content.column(constant[0]).always
+        raise InvalidTableError(
+            f"{table.label}: column {constant[0]!r} is always {value:g}, and a constant has no "
+            f"correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
+        )
+    varying = tuple(name for name in names if name not in constant)
+    if len(varying) < 2:
+        found = f"only {varying[0]!r}" if varying else "none"
+        raise InvalidTableError(
+            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
+            f"constant: {console.listing(constant)}.\nChoose columns that differ from row to row."
+        )
+    return Loaded(table, content, varying, weights, constant)
+
+
+@contextlib.contextmanager
+def naming(table: Table) -> Iterator[None]:
+    """Let what is wrong with the numbers of a table be told with the name of its file."""
+    try:
+        yield
+    except (InvalidTableError, InvalidCorrelationError) as error:
+        if not str(error).startswith(table.label):
+            error.args = (f"{table.label}: {error}", *error.args[1:])
+        raise
 
 
 def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:

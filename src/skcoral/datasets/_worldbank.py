@@ -15,6 +15,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+from skcoral._requirements import real_number
+from skcoral._validation import check_count, check_positive
 from skcoral._version import __version__
 from skcoral.exceptions import DownloadError, InvalidArgumentError
 
@@ -55,9 +57,17 @@ class WorldBankClient:
     refresh: bool
 
     def __post_init__(self) -> None:
-        if urlsplit(self.base_url).scheme not in ("http", "https"):
+        check_positive("timeout", self.timeout)
+        check_count("retries", self.retries, minimum=0)
+        wait = real_number(self.wait, "wait", InvalidArgumentError)
+        if not 0 <= wait < math.inf:
             raise InvalidArgumentError(
-                f"base_url must start with http:// or https://; got {self.base_url!r}."
+                f"wait must be a finite number of at least 0, got {self.wait!r}."
+            )
+        if not _is_address(self.base_url):
+            raise InvalidArgumentError(
+                f"base_url must be an address that starts with http:// or https://; got "
+                f"{self.base_url!r}."
             )
 
     def countries(self) -> dict[str, str]:
@@ -88,16 +98,24 @@ class WorldBankClient:
             if stored is not None:
                 return stored
         found: dict[str, Any] = {}
-        page, pages = 1, 1
-        while page <= pages:
+        page, pages = 0, None
+        while pages is None or page < pages:
+            page += 1
             paging = {"format": "json", "per_page": str(_PER_PAGE), "page": str(page)}
-            pages, entries = self._page(f"{url}?{urlencode(query | paging)}", page)
+            told, entries = self._page(f"{url}?{urlencode(query | paging)}", page)
+            # Without this, a server that promises one more page each time is followed for ever.
+            if pages is not None and told != pages:
+                raise DownloadError(
+                    f"{url} changed while it was read: {pages} pages at first, then {told}. "
+                    "Try again."
+                )
+            pages = told
             for entry in entries:
                 pair = read(entry)
                 if pair is not None:
                     found[pair[0]] = pair[1]
-            page += 1
-        _write_cache(file, url, found)
+        if found:
+            _write_cache(file, url, found)
         return found
 
     def _page(self, url: str, page: int) -> tuple[int, list[dict[str, Any]]]:
@@ -118,7 +136,7 @@ class WorldBankClient:
                     advised = _seconds(error.headers.get("Retry-After"))
             except _MalformedPageError as error:
                 problem = str(error)
-            except (URLError, TimeoutError, HTTPException, ConnectionError) as error:
+            except (URLError, TimeoutError, HTTPException, ConnectionError, UnicodeError) as error:
                 reason = getattr(error, "reason", error)
                 problem = (
                     f"no answer within {self.timeout:g} s"
@@ -136,24 +154,34 @@ class WorldBankClient:
 
 def _parse_page(body: bytes, page: int) -> tuple[int, list[dict[str, Any]]]:
     try:
-        answer = json.loads(body.decode("utf-8"))
-    except ValueError as error:
+        # The API has been seen to start its answers with a byte-order mark.
+        answer = json.loads(body.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise _MalformedPageError(f"page {page} is not JSON ({error})") from error
     if not isinstance(answer, list) or not answer or not isinstance(answer[0], dict):
         raise _MalformedPageError(f"page {page} is not a list of paging details and entries")
     if "message" in answer[0]:
-        raise DownloadError(f"the World Bank's API refused the request: {answer[0]['message']}")
+        raise DownloadError(f"the server refused the request: {_told(answer[0]['message'])}")
+    if answer[0].get("total") == 0:
+        return 0, []
     try:
         pages = int(answer[0]["pages"])
         number = int(answer[0]["page"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _MalformedPageError(f"page {page} has no page numbers") from error
     entries = answer[1] if len(answer) > 1 else None
-    if number != page or not isinstance(entries, list):
+    if number != page or not isinstance(entries, list) or not entries:
         raise _MalformedPageError(f"page {page} came back as page {number} or without entries")
     if not all(isinstance(entry, dict) for entry in entries):
         raise _MalformedPageError(f"page {page} has entries that are not objects")
     return pages, entries
+
+
+def _told(message: Any) -> str:
+    """The API's own words: a list of objects with a key and a value."""
+    if not isinstance(message, list) or not all(isinstance(part, dict) for part in message):
+        return str(message)
+    return "; ".join(f"{part.get('key', '')}: {part.get('value', part)}" for part in message)
 
 
 def _read_country(entry: dict[str, Any]) -> tuple[str, str] | None:
@@ -194,11 +222,25 @@ def _read_cache(file: Path, url: str) -> dict[str, Any] | None:
 
 
 def _write_cache(file: Path, url: str, entries: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     # Written aside and moved, so that an interrupted run leaves no half of a file.
     part = file.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps({"url": url, "entries": entries}), "utf-8")
-    part.replace(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps({"url": url, "entries": entries}), "utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise DownloadError(
+            f"the answers cannot be kept in {file.parent} ({error.strerror}); name another "
+            "folder as cache_dir."
+        ) from error
+
+
+def _is_address(url: Any) -> bool:
+    try:
+        parts = urlsplit(url)
+    except (ValueError, AttributeError):
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _seconds(header: str | None) -> float:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import toeplitz
 
+from skcoral._requirements import float_array, real_number
+from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 
 Array = NDArray[np.float64]
@@ -34,8 +36,8 @@ def make_system(p: int, seed: int = 1) -> Array:
     >>> round(float(off.max()), 4), round(float(off.mean()), 4)
     (0.2909, 0.0748)
     """
-    _check_size(p)
-    G = np.random.default_rng(seed).normal(size=(p, p))
+    p = check_count("p", p)
+    G = _generator(seed).normal(size=(p, p))
     return _rescaled(G @ G.T / p + 0.5 * np.eye(p))
 
 
@@ -66,14 +68,13 @@ def make_factor_system(
     >>> eigenvalues[:8].round(6).tolist()
     [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]
     """
-    _check_size(p)
-    if n_factors < 1:
-        raise InvalidArgumentError(f"n_factors must be at least 1; got {n_factors}.")
-    if not 0 <= communality < 1:
+    size = check_count("p", p), check_count("n_factors", n_factors)
+    share = real_number(communality, "communality", InvalidArgumentError)
+    if not 0 <= share < 1:
         raise InvalidArgumentError(f"communality must be in [0, 1); got {communality}.")
-    loadings = np.random.default_rng(seed).normal(size=(p, n_factors))
-    loadings *= np.sqrt(communality) / np.linalg.norm(loadings, axis=1, keepdims=True)
-    return _exact(loadings @ loadings.T)
+    loadings = _generator(seed).normal(size=size)
+    loadings *= np.sqrt(share) / np.linalg.norm(loadings, axis=1, keepdims=True)
+    return _definite(_exact(loadings @ loadings.T), f"a communality of {share!r}")
 
 
 def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: float = 0.0) -> Array:
@@ -98,18 +99,22 @@ def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: flo
     >>> make_block_system([2, 1], within=0.8, between=0.1).tolist()
     [[1.0, 0.8, 0.1], [0.8, 1.0, 0.1], [0.1, 0.1, 1.0]]
     """
-    counts = np.asarray(sizes, dtype=np.int64)
-    if counts.ndim != 1 or counts.size == 0 or (counts < 1).any():
-        raise InvalidArgumentError(f"sizes must be positive whole numbers; got {sizes!r}.")
-    inside = np.asarray(within, dtype=np.float64)
+    listed = _numbers(sizes, "sizes")
+    counts = listed.astype(np.int64)
+    if counts.ndim != 1 or counts.size == 0 or (counts < 1).any() or (counts != listed).any():
+        raise InvalidArgumentError(
+            f"sizes must be a list of whole numbers of at least 1; got {sizes!r}."
+        )
+    inside = _numbers(within, "within")
+    outside = float(_numbers(real_number(between, "between", InvalidArgumentError), "between"))
     if inside.ndim > 1 or inside.size not in (1, counts.size):
         raise InvalidArgumentError(
             f"within must be one number or one per block ({counts.size}); got {inside.size}."
         )
     block = np.repeat(np.arange(counts.size), counts)
     per_block = np.broadcast_to(inside, counts.shape)
-    R = np.where(block[:, None] == block, per_block[block], float(between))
-    return _definite(_exact(R), "these correlations within and between the blocks")
+    R = np.where(block[:, None] == block, per_block[block], outside)
+    return _definite(_exact(R), "these correlations within and between blocks")
 
 
 def make_ar_system(p: int, phi: float = 0.7) -> Array:
@@ -132,10 +137,11 @@ def make_ar_system(p: int, phi: float = 0.7) -> Array:
     >>> make_ar_system(3, 0.5)[0].tolist()
     [1.0, 0.5, 0.25]
     """
-    _check_size(p)
-    if not -1 < phi < 1:
+    lags = np.arange(check_count("p", p))
+    neighbour = real_number(phi, "phi", InvalidArgumentError)
+    if not -1 < neighbour < 1:
         raise InvalidArgumentError(f"phi must lie strictly between -1 and 1; got {phi}.")
-    return make_toeplitz_system(float(phi) ** np.arange(p))
+    return _definite(_exact(toeplitz(neighbour**lags)), f"phi = {neighbour!r} and p = {lags.size}")
 
 
 def make_toeplitz_system(row: ArrayLike) -> Array:
@@ -156,7 +162,7 @@ def make_toeplitz_system(row: ArrayLike) -> Array:
     >>> make_toeplitz_system([1, 0.4, 0.1]).tolist()
     [[1.0, 0.4, 0.1], [0.4, 1.0, 0.4], [0.1, 0.4, 1.0]]
     """
-    lags = np.asarray(row, dtype=np.float64)
+    lags = _numbers(row, "row")
     if lags.ndim != 1 or lags.size == 0 or lags[0] != 1.0:
         raise InvalidArgumentError("row must be a list of correlations that starts with 1.")
     return _definite(_exact(toeplitz(lags)), "this row")
@@ -186,7 +192,7 @@ def make_spectrum_system(eigenvalues: ArrayLike, *, seed: int = 1) -> Array:
     >>> np.linalg.eigvalsh(R).round(9).tolist()
     [0.1, 0.2, 1.2, 2.5]
     """
-    values = np.asarray(eigenvalues, dtype=np.float64)
+    values = _numbers(eigenvalues, "eigenvalues")
     if values.ndim != 1 or values.size == 0:
         raise InvalidArgumentError("eigenvalues must be a non-empty list of numbers.")
     if not (values > 0).all():
@@ -197,11 +203,11 @@ def make_spectrum_system(eigenvalues: ArrayLike, *, seed: int = 1) -> Array:
             f"the eigenvalues of a correlation matrix sum to their number {p}; these sum to "
             f"{values.sum():.12g}. Multiply them by {p / values.sum():.12g}."
         )
-    gaussian = np.random.default_rng(seed).normal(size=(p, p))
+    gaussian = _generator(seed).normal(size=(p, p))
     Q, triangle = np.linalg.qr(gaussian)
     # Fixing the signs makes Q uniform over the orthogonal group and independent of LAPACK's choice.
     Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    return _unit_diagonal_by_rotations((Q * values) @ Q.T)
+    return _definite(_unit_diagonal_by_rotations((Q * values) @ Q.T), "these eigenvalues")
 
 
 def make_near_singular_system(p: int, *, condition: float = 1e8, seed: int = 1) -> Array:
@@ -226,12 +232,11 @@ def make_near_singular_system(p: int, *, condition: float = 1e8, seed: int = 1) 
     >>> f"{np.linalg.cond(make_near_singular_system(6, condition=1e6)):.3e}"
     '1.000e+06'
     """
-    if p < 2:
-        raise InvalidArgumentError(f"a near-singular system needs 2 variables or more; got {p}.")
-    if not condition > 1:
-        raise InvalidArgumentError(f"condition must be above 1; got {condition}.")
-    values = np.linspace(1.0, 0.25, p)
-    values[-1] = 1.0 / condition
+    values = np.linspace(1.0, 0.25, check_count("p", p, minimum=2))
+    ratio = real_number(condition, "condition", InvalidArgumentError)
+    if not 1 < ratio < np.inf:
+        raise InvalidArgumentError(f"condition must be above 1 and finite; got {condition}.")
+    values[-1] = 1.0 / ratio
     return make_spectrum_system(values * p / values.sum(), seed=seed)
 
 
@@ -258,9 +263,15 @@ def _unit_diagonal_by_rotations(M: Array) -> Array:
     return _exact(M)
 
 
-def _check_size(p: int) -> None:
-    if p < 1:
-        raise InvalidArgumentError(f"the number of variables must be at least 1; got {p}.")
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(check_count("seed", seed, minimum=0))
+
+
+def _numbers(value: ArrayLike, what: str) -> Array:
+    numbers, _ = float_array(value, what, InvalidArgumentError)
+    if not np.isfinite(numbers).all():
+        raise InvalidArgumentError(f"{what} must contain only finite numbers; got {value!r}.")
+    return numbers
 
 
 def _rescaled(M: Array) -> Array:
@@ -279,6 +290,7 @@ def _definite(R: Array, what: str) -> Array:
     least = float(np.linalg.eigvalsh(R)[0])
     if least <= 1e-14 * R.shape[0]:
         raise InvalidArgumentError(
-            f"{what} give no positive definite matrix: its least eigenvalue is {least:.3g}."
+            f"no positive definite matrix comes of {what}: its least eigenvalue would be "
+            f"{least:.3g}, which is zero to the precision of floating point or less."
         )
     return R

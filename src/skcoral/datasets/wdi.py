@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from skcoral._validation import check_count
 from skcoral.datasets._records import Dataset, complete_table
 from skcoral.datasets._worldbank import WorldBankClient
 from skcoral.exceptions import InvalidTableError
@@ -76,9 +77,10 @@ def fetch_wdi(
     >>> from skcoral.datasets import fetch_wdi
     >>> wdi = fetch_wdi(year=2019)  # doctest: +SKIP
     """
+    year = check_count("year", year)
     client = WorldBankClient(
         base_url=base_url,
-        cache_dir=Path(cache_dir) if cache_dir is not None else _default_cache(),
+        cache_dir=_default_cache() if cache_dir is None else Path(cache_dir).expanduser(),
         timeout=timeout,
         retries=retries,
         wait=wait,
@@ -118,7 +120,7 @@ def load_wdi(path: str | Path, *, year: int = 2019) -> Dataset:
     Raises
     ------
     InvalidTableError
-        If a column is missing or a cell is not a number.
+        If a column is missing or named twice, or a cell is not a number.
 
     Examples
     --------
@@ -128,38 +130,53 @@ def load_wdi(path: str | Path, *, year: int = 2019) -> Dataset:
     # A leading byte-order mark, as spreadsheets write it, must not become part of a name.
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
-        header = list(reader.fieldnames or [])
-        found = {
-            name: name if name in header else code
-            for name, code in WDI_SERIES.items()
-            if name in header or code in header
-        }
-        missing = [name for name in ("country", *WDI_SERIES) if name not in {*found, *header}]
-        if missing:
-            raise InvalidTableError(
-                f"{path} has no column {', '.join(missing)}; its columns are {', '.join(header)}."
-            )
-        data: list[list[float]] = []
-        countries: list[str] = []
-        for row in reader:
-            cells = [(row[column] or "").strip() for column in found.values()]
-            if "" in cells:
-                continue
-            data.append(
-                [
-                    _number(cell, column, path, reader.line_num)
-                    for cell, column in zip(cells, found, strict=True)
-                ]
-            )
-            countries.append(str(row["country"]))
-    if len(data) <= len(found):
+        try:
+            data, countries = _complete_rows(reader, path)
+        except UnicodeDecodeError as error:
+            raise InvalidTableError(f"{path} is not in UTF-8 ({error.reason}).") from error
+        except csv.Error as error:
+            raise InvalidTableError(f"{path}, after line {reader.line_num}: {error}.") from error
+    if len(data) <= len(WDI_SERIES):
         raise InvalidTableError(
-            f"{path} has {len(data)} complete rows; more than {len(found)} are needed."
+            f"{path} has {len(data)} complete rows; more than {len(WDI_SERIES)} are needed."
         )
     repeated = sorted({name for name in countries if countries.count(name) > 1})
     if repeated:
         raise InvalidTableError(f"{path} has more than one row for {', '.join(repeated)}.")
     return _dataset(np.array(data), countries, year)
+
+
+def _complete_rows(
+    reader: csv.DictReader[str], path: str | Path
+) -> tuple[list[list[float]], list[str]]:
+    header = list(reader.fieldnames or [])
+    found = {
+        name: name if name in header else code
+        for name, code in WDI_SERIES.items()
+        if name in header or code in header
+    }
+    missing = [name for name in ("country", *WDI_SERIES) if name not in {*found, *header}]
+    if missing:
+        raise InvalidTableError(
+            f"{path} has no column {', '.join(missing)}; its columns are {', '.join(header)}."
+        )
+    twice = [name for name in ("country", *found.values()) if header.count(name) > 1]
+    if twice:
+        raise InvalidTableError(f"{path} has the column {', '.join(twice)} more than once.")
+    data: list[list[float]] = []
+    countries: list[str] = []
+    for row in reader:
+        cells = [(row[column] or "").strip() for column in found.values()]
+        if "" in cells:
+            continue
+        data.append(
+            [
+                _number(cell, column, path, reader.line_num)
+                for cell, column in zip(cells, found, strict=True)
+            ]
+        )
+        countries.append(str(row["country"]))
+    return data, countries
 
 
 def _number(cell: str, column: str, path: str | Path, line: int) -> float:

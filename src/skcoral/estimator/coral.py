@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from skcoral import api, measures
-from skcoral.correlation import (
-    CorrelationEstimate,
-    check_shrinkage,
-    estimate,
-    estimate_from_rows,
-    sample_correlation,
+from skcoral import measures
+from skcoral.correlation import check_shrinkage, estimate, estimate_from_rows, sample_correlation
+from skcoral.estimator.rows import (
+    as_weights,
+    batches,
+    column_names,
+    comes_in_batches,
+    read_outputs,
+    read_rows,
 )
-from skcoral.estimator.rows import as_weights, column_names, read_rows
 from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
+from skcoral.estimator.solution import SOLVED, attributes, solve
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
-
-# Present after ``fit``; after ``partial_fit`` they are computed when first asked for, so that a
-# stream of many small batches costs one solve and not one per batch.
-_SOLVED = (
-    "T_",
-    "components_",
-    "mean_",
-    "scale_",
-    "correlation_",
-    "shrinkage_",
-    "output_scale_",
-    "fidelity_",
-    "threshold_",
-    "prices_",
-    "result_",
-    "estimate_",
-    "certificate_",
-    "n_iter_",
-)
 
 
 class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -173,7 +155,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n, p), or iterator of such
             The rows. An iterator is read once, batch by batch, through :meth:`partial_fit`; it may
-            also give pairs ``(rows, sample_weight)``.
+            also give pairs ``(rows, sample_weight)``. Batches without rows are passed over.
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
@@ -186,35 +168,23 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self._forget()
         check_settings(self)
-        if isinstance(X, Iterator):
-            require_batches(self)
-            if sample_weight is not None:
-                raise InvalidArgumentError(
-                    "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
+        with ExitStack() as undo:
+            # also where an iterator breaks off: half of the rows are no model
+            undo.callback(self._forget)
+            if comes_in_batches(X):
+                self._fit_batches(X, sample_weight)
+            else:
+                rows, weights = read_rows(self, X, reset=True), as_weights(sample_weight)
+                self.moments_ = Moments(column_names(self)).update(rows, sample_weight=weights)
+                table = estimate_from_rows(
+                    rows,
+                    self.moments_,
+                    sample_weight=weights,
+                    method=self.correlation,
+                    shrinkage=self.shrinkage,
                 )
-            for batch in X:
-                batch_rows, weights = batch if isinstance(batch, tuple) else (batch, None)
-                self.partial_fit(batch_rows, sample_weight=weights)
-            if not self.__sklearn_is_fitted__():
-                raise InvalidTableError("The iterator gave no batch, so there is nothing to fit.")
-            self._solve(self._estimate_from_moments())
-            return self
-        rows = read_rows(self, X, reset=True)
-        weights = as_weights(sample_weight)
-        self.moments_ = Moments(column_names(self)).update(rows, sample_weight=weights)
-        self.n_samples_seen_ = self.moments_.n_rows
-        try:
-            table = estimate_from_rows(
-                rows,
-                self.moments_,
-                sample_weight=weights,
-                method=self.correlation,
-                shrinkage=self.shrinkage,
-            )
-            self._solve(table)
-        except ValueError:
-            self._forget()
-            raise
+                self.__dict__.update(solve(self, table))
+            undo.pop_all()
         return self
 
     @available_if(learns_in_batches)
@@ -244,8 +214,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = read_rows(self, X, reset=first)
         moments = Moments(column_names(self)) if first else self.moments_
         self.moments_ = moments.update(rows, sample_weight=as_weights(sample_weight))
-        self.n_samples_seen_ = moments.n_rows
-        for name in _SOLVED:
+        for name in SOLVED:
             self.__dict__.pop(name, None)
         return self
 
@@ -263,15 +232,16 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             This object, fitted.
         """
         self._forget()
-        check_settings(self)
-        require_batches(self)
+        if not isinstance(moments, Moments):
+            raise InvalidArgumentError(
+                f"fit_moments takes Moments, got {type(moments).__name__}; rows go to fit."
+            )
         self.n_features_in_ = moments.n_features
         self.__dict__.pop("feature_names_in_", None)
         if moments.names != column_names(self):
             self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self._solve(estimate(moments, shrinkage=check_shrinkage(self.shrinkage)))
+        self._solve_moments(moments)
         self.moments_ = moments.copy()
-        self.n_samples_seen_ = moments.n_rows
         return self
 
     def transform(self, X):
@@ -289,7 +259,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
-        out = (rows - self.mean_) @ self.components_.T
+        out = self._centred_outputs(rows)
         if self.output_scale_ == "original":
             out += self.mean_
         return out.astype(rows.dtype, copy=False)
@@ -300,7 +270,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Outputs of :meth:`transform`.
+            Outputs of :meth:`transform`, in their order.
 
         Returns
         -------
@@ -308,10 +278,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The rows, up to rounding.
         """
         check_is_fitted(self)
-        outputs = check_array(X, dtype=[np.float64, np.float32])
+        outputs = read_outputs(self, X)
         k, p = self.components_.shape
-        if outputs.shape[1] != k:
-            raise InvalidTableError(f"There are {k} outputs; X has {outputs.shape[1]} columns.")
         if k < p:
             raise InvalidArgumentError(
                 f"{k} anchored outputs do not determine {p} columns: there is no inverse."
@@ -349,13 +317,11 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
-        outputs = (rows - self.mean_) @ self.components_.T
         moments = Moments(self.result_.names)
-        moments.update(outputs, sample_weight=as_weights(sample_weight))
+        moments.update(self._centred_outputs(rows), sample_weight=as_weights(sample_weight))
         G = sample_correlation(moments)
-        weights = self.result_.pair_weights
         return -measures.residual_by(
-            self.result_.criterion, G, np.eye(len(G)), pair_weights=weights
+            self.result_.criterion, G, np.eye(len(G)), pair_weights=self.result_.pair_weights
         )
 
     def get_feature_names_out(self, input_features=None):
@@ -371,16 +337,23 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray of str
         """
         names = super().get_feature_names_out(input_features)
-        if self.anchors is None:
+        # a solution at hand knows better than a setting that may have changed since
+        known = self.__dict__.get("result_", self)
+        if known.anchors is None:
             return names
         return np.array(self.result_.names, dtype=object)
 
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows seen with a positive weight."""
+        return self.moments_.n_rows
+
     def __getattr__(self, name: str) -> Any:
-        if name in _SOLVED and "moments_" in self.__dict__:
-            self._solve(self._estimate_from_moments())
+        if name in SOLVED:
+            if not self.__sklearn_is_fitted__():
+                raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
+            self._solve_moments(self.moments_)
             return self.__dict__[name]
-        if name in _SOLVED:
-            raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -391,55 +364,40 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _estimate_from_moments(self) -> CorrelationEstimate:
-        return estimate(self.moments_, shrinkage=check_shrinkage(self.shrinkage))
-
-    def _solve(self, table: CorrelationEstimate) -> None:
-        settings = {
-            "criterion": self.criterion,
-            "pair_weights": self.pair_weights,
-            "anchors": self.anchors,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-        }
-        if self.budget is not None:
-            result = api.maximize_fidelity(table, self.budget, **settings)
-        else:
-            result = api.decorrelate(
-                table,
-                self.rho_min,
-                support=self.support,
-                random_state=self.random_state,
-                **settings,
+    def _fit_batches(self, X: Any, sample_weight: Any) -> None:
+        require_batches(self)
+        if sample_weight is not None:
+            raise InvalidArgumentError(
+                "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
             )
-        details = {**result.details, "guarantee": table.guarantee}
-        self._store(table, replace(result, details=details), api.threshold(table))
+        for where, rows, weights in batches(X):
+            try:
+                self.partial_fit(rows, sample_weight=weights)
+            except InvalidTableError as error:
+                raise InvalidTableError(f"{where}: {error}") from error
+        if not self.__sklearn_is_fitted__():
+            raise InvalidTableError("There was no batch with rows, so there is nothing to fit.")
+        self._solve_moments(self.moments_)
 
-    def _store(self, table: CorrelationEstimate, result, threshold) -> None:
-        self.estimate_ = table
-        self.result_ = result
-        self.threshold_ = threshold
-        self.correlation_, self.mean_, self.scale_ = table.R, table.mean, table.scale
-        self.shrinkage_ = table.shrinkage
-        self.T_, self.fidelity_, self.prices_ = result.T, result.fidelity, result.prices
-        self.certificate_ = result.certificate
-        self.n_iter_ = threshold.n_iter + result.n_iter
-        components = (result.T / table.scale[:, None]).T
-        # kept as it was, so that a setting changed later waits for the next fit
-        self.output_scale_ = self.output_scale
-        if self.output_scale_ == "original":
-            components *= table.scale[:, None]
-        self.components_ = components
+    def _solve_moments(self, moments: Moments) -> None:
+        check_settings(self)  # they may have changed since the rows came
+        require_batches(self)
+        table = estimate(moments, shrinkage=check_shrinkage(self.shrinkage))
+        self.__dict__.update(solve(self, table))
+
+    def _centred_outputs(self, rows: Any) -> Any:
+        return (rows - self.mean_) @ self.components_.T
 
     def _restore(self, *, estimate, result, threshold, moments, has_names):
         """Take over a solution that was computed before, as read from a file."""
+        check_settings(self)
         self.n_features_in_ = moments.n_features
         if has_names:
             self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self.moments_, self.n_samples_seen_ = moments, moments.n_rows
-        self._store(estimate, result, threshold)
+        self.moments_ = moments
+        self.__dict__.update(attributes(estimate, result, threshold, self.output_scale))
         return self
 
     def _forget(self) -> None:
-        for name in (*_SOLVED, "moments_", "n_samples_seen_"):
+        for name in (*SOLVED, "moments_"):
             self.__dict__.pop(name, None)

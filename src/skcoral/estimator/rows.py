@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
@@ -44,6 +45,47 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     return rows
 
 
+def read_outputs(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return outputs of a fitted estimator as a finite array, in their order."""
+    names = list(estimator.get_feature_names_out())
+    labels = [str(name) for name in getattr(X, "columns", ())]
+    if labels != names and sorted(labels) == sorted(names):
+        raise InvalidTableError(
+            f"The outputs are in another order: wanted {listing(names)}, got {listing(labels)}."
+        )
+    outputs: NDArray[Any] = check_array(
+        X, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="X"
+    )
+    if outputs.shape[1] != len(names):
+        raise InvalidTableError(
+            f"There are {len(names)} outputs; X has {outputs.shape[1]} columns."
+        )
+    refuse_missing(outputs, names)
+    return outputs
+
+
+def comes_in_batches(X: Any) -> bool:
+    """Whether ``X`` gives tables one after the other instead of being one."""
+    return isinstance(X, Iterable) and not isinstance(X, Sized)
+
+
+def batches(X: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Where each batch is (for messages), its rows and its weights; empty ones are left out."""
+    start = 0
+    for number, batch in enumerate(X, start=1):
+        where = f"Batch {number}, whose row 0 is row {start} of all"
+        rows, *weights = batch if isinstance(batch, tuple) else (batch, None)
+        if len(weights) != 1:
+            raise InvalidTableError(
+                f"{where}: a batch is a table or a pair (rows, sample_weight), not a tuple of "
+                f"{len(batch)}."
+            )
+        n = len(rows) if isinstance(rows, Sized) else 1  # what has no length is judged later
+        if n:
+            yield where, rows, weights[0]
+        start += n
+
+
 def column_names(estimator: Any) -> tuple[str, ...]:
     """Names of the columns last seen; x0, x1, … where the table had none."""
     names = getattr(estimator, "feature_names_in_", None)
@@ -63,7 +105,14 @@ def as_weights(sample_weight: Any) -> NDArray[np.float64] | None:
 
 
 def _refuse_unreadable(X: Any) -> None:
-    """Judge what scikit-learn refuses without naming the column."""
+    """Judge what scikit-learn refuses without naming the column or the remedy."""
+    if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
+        raise InvalidTableError(
+            f"A {type(X).__name__} of tables is not a table: concatenate them, or give an iterator "
+            "of batches, as in fit(iter(tables))."
+        )
+    if hasattr(X, "collect"):
+        raise InvalidTableError("A lazy table has no rows yet: collect() it first.")
     columns = getattr(X, "columns", None)
     if columns is None:
         if isinstance(X, np.ndarray) and X.dtype.kind == "c":

@@ -31,7 +31,7 @@ _ENDINGS: dict[str, Format] = {
     ".xlsx": "excel",
     ".xlsm": "excel",
 }
-_PACKED = {".gz", ".bz2", ".xz", ".zip"}
+_PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
 def open_table(
@@ -73,6 +73,18 @@ def open_table(
     if kind == "parquet":
         return _typed.open_parquet(label, opener)
     return _typed.open_excel(label, opener, sheet)
+
+
+def sheet_names(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[str, ...]:
+    """See :func:`skcoral.io.tables.sheet_names`."""
+    label, opener, _ = _opener(source, name)
+    with opener() as stream:
+        head = stream.read(8)
+    if _kind(head, opener, label) != "excel":
+        return ()
+    from skcoral.io import _typed
+
+    return _typed.sheet_names(label, opener)
 
 
 def format_of_name(name: str) -> Format | None:
@@ -159,10 +171,9 @@ def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
         elif head.startswith(b"\xfd7zXZ\x00"):
             unpacked = opened.enter_context(lzma.LZMAFile(stream))
         elif head.startswith(b"\x28\xb5\x2f\xfd"):
-            raise InvalidTableError(
-                f"{label}: the file is compressed with Zstandard, which is not read here.\n"
-                "Decompress it first (zstd -d), or use gzip, bzip2 or xz."
-            )
+            import pyarrow as pa
+
+            unpacked = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
         elif head.startswith(b"PK\x03\x04"):
             archive = opened.enter_context(zipfile.ZipFile(stream))
             files = [entry for entry in archive.infolist() if not entry.is_dir()]

@@ -183,7 +183,8 @@ class _Reader:
         raise InvalidTableError(
             f"{self.label}: {where}: {byte} is not {self.encoding}.\n"
             "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "
-            "or save it as UTF-8."
+            "or save it as UTF-8.",
+            reading={"encoding": "cp1252"} if self.encoding.startswith("utf-8") else None,
         ) from error
 
 
@@ -208,7 +209,8 @@ def _refuse_binary(label: str, head: bytes, encoding: str) -> None:
     wide = encoding.lower().startswith(("utf-16", "utf16", "utf-32", "utf32"))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
         raise InvalidTableError(
-            f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16)."
+            f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16).",
+            reading={"encoding": "utf-16"},
         )
     if b"\x00" in head and not wide:
         raise InvalidTableError(
@@ -230,12 +232,14 @@ def _separator(label: str, lines: list[str]) -> str:
         option = "--separator ';' --decimal ','" if decimal else "--separator ';'"
         raise InvalidTableError(
             f"{label}: line 1: the cells seem to be separated by {what}, not by commas.\n"
-            f"Say so: add {option}."
+            f"Say so: add {option}.",
+            reading={"separator": ";", "decimal": ","} if decimal else {"separator": ";"},
         )
     if "|" in header:
         raise InvalidTableError(
             f"{label}: line 1: the cells seem to be separated by '|', not by commas.\n"
-            "Say so: add --separator '|'."
+            "Say so: add --separator '|'.",
+            reading={"separator": "|"},
         )
     return ","
 

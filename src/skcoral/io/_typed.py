@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -13,6 +15,22 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.io.tables import Batch, Table
 
 Array = NDArray[np.float64]
+
+#: What openpyxl raises on archives, XML and attributes that are not what they should be; a
+#: syntax error is one of XML.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    SyntaxError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    OSError,
+    EOFError,
+    RuntimeError,
+)
 
 
 def arrow_numbers(cells: Any) -> tuple[Array, NDArray[np.bool_]]:
@@ -66,23 +84,15 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
 
 def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) -> Table:
     """Open one sheet of a workbook; values only, a formula counts as its last computed value."""
-    import openpyxl
-
-    with opener() as stream:
-        try:
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-        except (zipfile.BadZipFile, KeyError, ValueError, OSError, TypeError) as error:
+    with _workbook(label, opener) as book:
+        sheets = {chosen.title: chosen for chosen in book.worksheets}
+        if not sheets or (sheet is not None and sheet not in sheets):
             raise InvalidTableError(
-                f"{label}: the workbook cannot be read ({error}).\n"
-                "Open it in a spreadsheet program and save it again as .xlsx, or as CSV."
-            ) from error
-        if sheet is not None and sheet not in book.sheetnames:
-            raise InvalidTableError(
-                f"{label}: there is no sheet {sheet!r}.\nIt has: {', '.join(book.sheetnames)}."
+                f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
+                f"It has: {', '.join(sheets) or 'nothing but charts'}."
             )
-        chosen = book[sheet] if sheet is not None else book.worksheets[0]
+        chosen = book.worksheets[0] if sheet is None else sheets[sheet]
         rows = [list(row) for row in chosen.iter_rows(values_only=True)]
-        book.close()
     numbered = [(i, row) for i, row in enumerate(rows, start=1) if any(c is not None for c in row)]
     if not numbered:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
@@ -109,6 +119,31 @@ def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) ->
             yield Batch(places[start : start + size], columns, done)
 
     return Table(label, names, "row", "excel", batches)
+
+
+def sheet_names(label: str, opener: Callable[[], BinaryIO]) -> tuple[str, ...]:
+    """The sheets of a workbook that hold cells."""
+    with _workbook(label, opener) as book:
+        return tuple(sheet.title for sheet in book.worksheets)
+
+
+@contextmanager
+def _workbook(label: str, opener: Callable[[], BinaryIO]) -> Iterator[Any]:
+    """Open a workbook; whatever its reader stumbles over, now or at the rows, is told in words."""
+    import openpyxl
+
+    try:
+        with opener() as stream:
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+            with closing(book):
+                yield book
+    except InvalidTableError:
+        raise
+    except _DAMAGED as error:
+        raise InvalidTableError(
+            f"{label}: the workbook cannot be read ({error}).\n"
+            "Open it in a spreadsheet program and save it again as .xlsx, or as CSV."
+        ) from error
 
 
 def _check_names(label: str, names: tuple[str, ...], row: int = 1) -> None:

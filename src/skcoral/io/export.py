@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError
@@ -43,6 +44,7 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     kind = kinds.get(np.dtype(dtype))
     if kind is None:
         raise InvalidArgumentError(f"dtype must be float64 or float32; got {np.dtype(dtype)}.")
+    check_is_fitted(model)
     update_registered_converter(CORAL, "SkcoralCORAL", _infer_shape, _convert)
     return convert(model, initial_types=[("X", kind([None, model.n_features_in_]))])
 

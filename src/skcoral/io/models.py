@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import platform
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ import sklearn
 from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
-from skcoral.exceptions import CoralError, ModelFileError
+from skcoral.exceptions import ModelFileError
 from skcoral.io.writing import Outputs
 from skcoral.moments import Moments
 from skcoral.results import Certificate, Decorrelation, Threshold
@@ -35,6 +37,17 @@ _RECORDS = {
     for kind in (Certificate, CorrelationEstimate, Decorrelation, DegreesOfFreedom, Threshold)
 }
 _ARRAY_KINDS = "bifU"
+#: What reading a spoilt archive can end in, depending on the byte.
+_DAMAGES = (
+    KeyError,
+    TypeError,
+    ValueError,
+    EOFError,
+    RuntimeError,
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
@@ -96,14 +109,17 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     ModelFileError
         The file is no model, is truncated or altered, or was written by a later format.
     """
-    content = _read_json(_MODEL, path)
+    content = _read_json(_MODEL, path, Path(path).read_bytes())
     try:
         settings = {name: _decoded(value) for name, value in content["settings"].items()}
+        estimate, result = _decoded(content["estimate"]), _decoded(content["result"])
+        moments = Moments.from_state(_decoded(content["moments"]))
+        _refuse_contradictions(estimate, result, moments)
         return CORAL(**settings)._restore(
-            estimate=_decoded(content["estimate"]),
-            result=_decoded(content["result"]),
+            estimate=estimate,
+            result=result,
             threshold=_decoded(content["threshold"]),
-            moments=Moments.from_state(_decoded(content["moments"])),
+            moments=moments,
             has_names=content["has_names"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -134,20 +150,34 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
 def load_moments(path: str | os.PathLike[str]) -> Moments:
     """Read moments that :func:`save_moments` wrote."""
     path = Path(path)
+    data = path.read_bytes()  # an error of the disk is told as such, one of the content is not
     try:
         if path.suffix == ".json":
-            return Moments.from_state(_decoded(_read_json(_MOMENTS, path)["moments"]))
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            content = _read_json(_MOMENTS, path, data)
+            return Moments.from_state(_decoded(content["moments"]))
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
                 raise ModelFileError(
                     f"{path}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
                     f"{str(arrays['format'])!r}."
                 )
             return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
-    except CoralError:
+    except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGES as error:
         raise _unusable(path, error) from error
+
+
+def _refuse_contradictions(
+    estimate: CorrelationEstimate, result: Decorrelation, moments: Moments
+) -> None:
+    """What the checksum does not see: an altered file that was given the checksum that fits."""
+    shape = (moments.n_features, len(result.names))
+    numbers = np.r_[result.T.ravel(), estimate.mean, estimate.scale]
+    if estimate.names != moments.names or result.T.shape != shape:
+        raise ValueError("its parts are about different columns")
+    if not np.isfinite(numbers).all() or not (estimate.scale > 0).all():
+        raise ValueError("it holds numbers that no table leads to")
 
 
 def _enveloped(kind: str, content: dict[str, Any]) -> str:
@@ -156,9 +186,9 @@ def _enveloped(kind: str, content: dict[str, Any]) -> str:
     return json.dumps(envelope, allow_nan=False) + "\n"
 
 
-def _read_json(kind: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_json(kind: str, path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        text = data.decode("utf-8")
         envelope = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise _unusable(path, error) from error
@@ -255,7 +285,10 @@ def _decoded(value: Any) -> Any:
         if "dtype" not in value:
             flat = [float.fromhex(v) for v in value["$array"]]
             return np.array(flat).reshape(value["shape"])
-        return np.array(value["$array"], dtype=value["dtype"]).reshape(value["shape"])
+        kind = np.dtype(value["dtype"])
+        if kind.kind not in _ARRAY_KINDS:
+            raise ModelFileError(f"Arrays of the type {kind} have no meaning here.")
+        return np.array(value["$array"], dtype=kind).reshape(value["shape"])
     if "$map" in value:
         return {_decoded(k): _decoded(v) for k, v in value["$map"]}
     if "$tuple" in value:

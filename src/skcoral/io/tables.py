@@ -115,7 +115,8 @@ class ColumnProfile:
 
     ``kind`` is "number" (all cells that are not missing are numbers), "text" (at most half are),
     "mixed" (most are, or would be without their thousands separators, currency signs and the like,
-    and ``first_bad`` says where the first that is not stands) or "empty".
+    and ``first_bad`` says where the first that is not stands) or "empty". ``always`` is the one
+    value of a column that has several and never changes, up to the rounding of a computation.
     """
 
     name: str
@@ -124,6 +125,7 @@ class ColumnProfile:
     n_bad: int
     first_bad: tuple[int, str] | None
     first_infinite: int | None
+    always: float | None
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ def open_table(
     Parameters
     ----------
     source : path, bytes or binary file
-        The table. Compressed text (gzip, bzip2, xz, a zip of one file) is recognised by content.
+        The table. Compressed text (gzip, bzip2, xz, Zstandard, a zip of one file) is recognised by
+        content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel"}, optional
@@ -218,6 +221,21 @@ def open_table(
     )
 
 
+def sheet_names(
+    source: str | Path | bytes | BinaryIO, *, name: str | None = None
+) -> tuple[str, ...]:
+    r"""The sheets of a workbook that hold cells; none for any other file.
+
+    Examples
+    --------
+    >>> sheet_names(b"a,b\n1,2\n")
+    ()
+    """
+    from skcoral.io import _sources
+
+    return _sources.sheet_names(source, name)
+
+
 def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
     """Read a table once and tell what each column holds.
 
@@ -237,6 +255,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     dressed = [0] * width
     first_bad: list[tuple[int, str] | None] = [None] * width
     first_infinite: list[int | None] = [None] * width
+    low, high = np.full(width, np.inf), np.full(width, -np.inf)
     for batch in table.batches():
         n_rows += len(batch.rows)
         for j, cells in enumerate(batch.columns):
@@ -252,6 +271,8 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
             for i in np.flatnonzero(wrong)[: _SAMPLE - sampled[j]]:
                 sampled[j] += 1
                 dressed[j] += is_dressed_number(shown(cells, int(i)), table.decimal)
+            low[j] = np.fmin.reduce(values, initial=low[j])
+            high[j] = np.fmax.reduce(values, initial=high[j])
             if first_infinite[j] is None and (infinite := np.isinf(values)).any():
                 first_infinite[j] = batch.rows[int(np.argmax(infinite))]
         if on_batch is not None:
@@ -259,10 +280,14 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     kinds = [
         "mixed" if 2 * dressed[j] > sampled[j] else _kind(good[j], bad[j]) for j in range(width)
     ]
-    return TableProfile(
-        n_rows,
-        tuple(map(ColumnProfile, table.names, kinds, missing, bad, first_bad, first_infinite)),
+    always = [
+        _only_value(low[j], high[j]) if kinds[j] == "number" and good[j] > 1 else None
+        for j in range(width)
+    ]
+    columns = map(
+        ColumnProfile, table.names, kinds, missing, bad, first_bad, first_infinite, always
     )
+    return TableProfile(n_rows, tuple(columns))
 
 
 def choose_columns(
@@ -371,6 +396,11 @@ def _kind(good: int, bad: int) -> Kind:
     if bad == 0:
         return "number"
     return "mixed" if good > bad else "text"
+
+
+def _only_value(low: float, high: float) -> float | None:
+    rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
+    return float(low) if high - low <= rounding else None
 
 
 def _listed(names: Sequence[str], limit: int = 8) -> str:

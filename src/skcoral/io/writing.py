@@ -145,7 +145,7 @@ def output_format(path: str | Path) -> Format:
     if found is None or Path(path).suffix.lower() == ".zip":
         raise InvalidArgumentError(
             f"{path}: the ending does not say which format to write.\n"
-            "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2 and .csv.xz are compressed)."
+            "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."
         )
     return found
 
@@ -188,6 +188,10 @@ class _TextWriter:
             self._packer = bz2.BZ2File(stream, "wb")
         elif ending == ".xz":
             self._packer = lzma.LZMAFile(stream, "wb")  # noqa: SIM115 - closed by close()
+        elif ending == ".zst":
+            import pyarrow as pa
+
+            self._packer = pa.CompressedOutputStream(_KeptOpen(stream), "zstd")
         self._decimal = decimal
         self._text = io.TextIOWrapper(self._packer or stream, encoding="utf-8", newline="")
         self._csv = csv.writer(self._text, delimiter=separator, lineterminator="\n")
@@ -211,6 +215,19 @@ class _TextWriter:
         self._text.detach()
         if self._packer is not None:
             self._packer.close()
+
+
+class _KeptOpen(io.RawIOBase):
+    """A stream for packers that close what they write to: the caller owns it and goes on."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._stream.write(data)
 
 
 class _ParquetWriter:

@@ -50,9 +50,10 @@ class ProtocolComparison:
         This package's value and its proved gap.
     share_worse : float
         Share of the protocol's starts that end more than 1 % worse than ours, or infeasible.
-    share_other_component : float
-        For the threshold: share of starts in the component of the orthogonal group that does not
-        contain our solution; they cannot leave it. NaN otherwise.
+    share_mirrored : float
+        Share of starts whose outputs end with the other orientation (sign of the determinant) than
+        ours. For the threshold that is the component of the orthogonal group without the solution,
+        and no path leaves it. NaN under a support restriction.
     typical_ratio : float
         Median of (end / ours) over the starts that end worse; NaN if none does.
     worst_violation : float
@@ -68,7 +69,7 @@ class ProtocolComparison:
     ours: float
     gap: float
     share_worse: float
-    share_other_component: float
+    share_mirrored: float
     typical_ratio: float
     worst_violation: float
     seconds: float
@@ -106,8 +107,8 @@ def _compare(study: Study, n_starts: int, random_state: int) -> Iterator[Protoco
             gap=gap,
             share_worse=run.share_worse(ours),
             # R^{-1/2} has a positive determinant, so T and Q = R^{1/2}T lie on the same side.
-            share_other_component=float(np.mean(run.determinants != np.sign(np.linalg.det(T))))
-            if problem == "threshold"
+            share_mirrored=float(np.mean(run.determinants != np.sign(np.linalg.det(T))))
+            if problem != "support"
             else np.nan,
             typical_ratio=_typical_ratio(run, ours),
             worst_violation=float(run.violations[np.abs(run.values - run.best).argmin()]),

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skcoral.exact.bounds import trace_bound, zca_bound
-from skcoral.measures import condition_number, mean_residual, worst_residual
+from skcoral.measures import condition_number, fidelity, mean_residual, worst_residual
 from skcoral.paper.study import Study
 from skcoral.results import Decorrelation
 from skcoral.support.pattern import degrees_of_freedom
 
+Array = NDArray[np.float64]
 Args = Mapping[str, Any]
 
 
@@ -65,28 +67,13 @@ def _subset(study: Study, args: Args) -> Finding:
     return Finding(", ".join(names[j] for j in study.subset(args["system"]).subset))
 
 
-def _solution(study: Study, args: Args) -> Decorrelation:
-    return study.solution(args["system"], args["rho_min"])
+def _of_solution(quantity: str) -> Recipe:
+    def recipe(study: Study, args: Args) -> Finding:
+        found = study.solution(args["system"], args["rho_min"])
+        measure = MEASURES[quantity]
+        return Finding(measure(study.matrix(args["system"]), found.T, args["rho_min"]), found.gap)
 
-
-def _max_residual(study: Study, args: Args) -> Finding:
-    found = _solution(study, args)
-    return Finding(worst_residual(study.matrix(args["system"]), found.T), found.gap)
-
-
-def _mean_residual(study: Study, args: Args) -> Finding:
-    found = _solution(study, args)
-    return Finding(mean_residual(study.matrix(args["system"]), found.T), found.gap)
-
-
-def _min_fidelity(study: Study, args: Args) -> Finding:
-    found = _solution(study, args)
-    return Finding(found.min_fidelity, found.gap)
-
-
-def _violation(study: Study, args: Args) -> Finding:
-    found = _solution(study, args)
-    return Finding(max(0.0, args["rho_min"] - found.min_fidelity), found.gap)
+    return recipe
 
 
 def _budget_fidelity(study: Study, args: Args) -> Finding:
@@ -147,6 +134,14 @@ def _of_sparse_pca(measure: Callable[[Any, Any], float]) -> Recipe:
 
 Recipe = Callable[[Study, Args], Finding]
 
+#: What the paper prints about a transformation at a common floor: of R, T and the floor.
+MEASURES: Mapping[str, Callable[[Array, Array, float], float]] = {
+    "max_residual": lambda R, T, rho_min: worst_residual(R, T),
+    "mean_residual": lambda R, T, rho_min: mean_residual(R, T),
+    "min_fidelity": lambda R, T, rho_min: float(fidelity(R, T).min()),
+    "violation": lambda R, T, rho_min: max(0.0, rho_min - float(fidelity(R, T).min())),
+}
+
 QUANTITIES: Mapping[str, Recipe] = {
     "n_variables": lambda study, args: Finding(float(len(study.matrix(args["system"])))),
     "n_rows": lambda study, args: Finding(float(study.system(args["system"])[2] or 0)),
@@ -161,10 +156,7 @@ QUANTITIES: Mapping[str, Recipe] = {
     "trace_bound": _trace_bound,
     "subset_bound": _subset_bound,
     "subset": _subset,
-    "max_residual": _max_residual,
-    "mean_residual": _mean_residual,
-    "min_fidelity": _min_fidelity,
-    "violation": _violation,
+    **{quantity: _of_solution(quantity) for quantity in MEASURES},
     "budget_fidelity": _budget_fidelity,
     "support_max_residual": _of_supported(
         lambda study, args, found: worst_residual(study.matrix(args["system"]), found.T)

@@ -13,7 +13,7 @@ from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import Baseline, normal_rows, pca, sparse_pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exact.bounds import SubsetBound, subset_bound
-from skcoral.paper.protocol import ProtocolRun
+from skcoral.paper.protocol import ProtocolRun, protocol_from
 from skcoral.paper.protocol_support import protocol_support
 from skcoral.results import Decorrelation, Threshold
 
@@ -85,6 +85,13 @@ class Study:
         """Return the optimum at a common floor."""
         return self._once(
             ("solution", name, rho_min), lambda: decorrelate(self.matrix(name), rho_min)
+        )
+
+    def protocol_end(self, name: str, rho_min: float) -> Array:
+        """Return where the paper's own method ends in the neighbourhood of the optimum."""
+        return self._once(
+            ("end", name, rho_min),
+            lambda: protocol_from(self.matrix(name), rho_min, self.solution(name, rho_min).T),
         )
 
     def budget(self, name: str, budget: float) -> Decorrelation:

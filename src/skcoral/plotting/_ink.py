@@ -61,14 +61,23 @@ def split_axes(ax: Any, n: int, size: tuple[float, float], **kwargs: Any) -> lis
     return panels
 
 
+def shortened(name: str, limit: int) -> str:
+    """A name cut in its middle to a length: the ends tell long names apart.
+
+    Examples
+    --------
+    >>> shortened("population, total", 12)
+    'populati…tal'
+    """
+    if len(name) <= limit:
+        return name
+    tail = max(1, (limit - 1) // 3)
+    return f"{name[: limit - 1 - tail]}…{name[-tail:]}"
+
+
 def label(name: str, limit: int = 28) -> str:
     """A name as Matplotlib shows it literally: dollar signs are not formulas, length is bounded."""
-    short = name
-    if len(name) > limit:
-        # Cut in the middle: the ends tell long names apart.
-        tail = (limit - 1) // 3
-        short = f"{name[: limit - 1 - tail]}…{name[-tail:]}"
-    return " ".join(short.replace("$", r"\$").split()) or "·"
+    return " ".join(shortened(name, limit).replace("$", r"\$").split()) or "·"
 
 
 def labels(names: Sequence[str], limit: int = 28) -> list[str]:

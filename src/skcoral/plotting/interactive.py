@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skcoral.plotting import _ink
 from skcoral.plotting.frontier import CRITERION_WORDS
 from skcoral.results import Array, Decorrelation
 
@@ -21,11 +22,20 @@ if TYPE_CHECKING:
 Figure = dict[str, Any]
 
 BLUE, ORANGE, GREY = "#2b8cc4", "#e07b39", "#8a94a0"
+PALE = "#d5dbe2"  # on a blue bar
 # Stands out from light and from dark: the page may change its theme after it was drawn.
 INK = "#7b8592"
 _HEAT = {
     "light": ["#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b"],
     "dark": ["#6db3f2", "#2f5f8a", "#1b1f27", "#8f4a35", "#f58a6b"],
+    # Shows the page through where the matrix is near zero.
+    "any": [
+        "rgba(26,104,178,1)",
+        "rgba(26,104,178,0.5)",
+        "rgba(128,128,128,0)",
+        "rgba(190,50,50,0.5)",
+        "rgba(190,50,50,1)",
+    ],
 }
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle-up"}
 
@@ -33,7 +43,7 @@ _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle-up"}
 def label(name: str, limit: int = 18) -> str:
     """A name as Plotly shows it literally: its labels understand some HTML."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
-    return escape(shown if len(shown) <= limit else shown[: limit - 1] + "…", quote=False)
+    return escape(_ink.shortened(shown, limit), quote=False) or "·"
 
 
 def frontier(
@@ -42,11 +52,17 @@ def frontier(
     result: Decorrelation,
     *,
     threshold: float,
+    now: str = "now",
+    whole: bool = False,
 ) -> Figure:
-    """The least residual for every floor, ρ★, the classical methods and the current point."""
+    """The least residual for every floor, ρ★, the classical methods and the current point.
+
+    ``now`` is what the current point is called; with ``whole`` the picture reaches down to the
+    weakest of the classical methods.
+    """
     data: list[Figure] = []
-    low = min(threshold, result.min_fidelity, points.get("ZCA-cor", (1.0, 0.0))[0])
-    low = max(0.0, low - 0.05)
+    others = [x for name, (x, _) in points.items() if whole or name == "ZCA-cor"]
+    low = max(0.0, min([threshold, result.min_fidelity, *others]) - 0.05)
     if curve is not None:
         above = curve.rho_min >= threshold
         data.append(
@@ -67,16 +83,21 @@ def frontier(
             data.append(
                 _marks([x], [y], word, f"{_SHAPES.get(name, 'circle')}-open", ORANGE, 11, hover)
             )
-    hover = "now: weakest fidelity %{x:.4f}<br>residual %{y:.6g}<extra></extra>"
-    now = _marks([result.min_fidelity], [result.objective], "now", "circle", BLUE, 16, hover)
-    now["marker"]["line"] = {"color": INK, "width": 2}
-    data.append(now)
+    hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}<extra></extra>"
+    point = _marks([result.min_fidelity], [result.objective], now, "circle", BLUE, 16, hover)
+    point["marker"]["line"] = {"color": INK, "width": 2}
+    data.append(point)
     layout = _layout(430, legend=True)
     layout["xaxis"] = {
         "title": {"text": "floor: fidelity that every output keeps"},
         "range": [low, 1.005],
+        "automargin": True,
     }
-    layout["yaxis"] = {"title": {"text": CRITERION_WORDS[result.criterion]}, "rangemode": "tozero"}
+    layout["yaxis"] = {
+        "title": {"text": CRITERION_WORDS[result.criterion]},
+        "rangemode": "tozero",
+        "automargin": True,
+    }
     layout["shapes"] = [
         {
             "type": "line",
@@ -114,13 +135,16 @@ def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
             "orientation": "h",
             "marker": {"color": BLUE},
             "name": "CORAL",
-            "hovertemplate": "%{y}<br>CORAL %{x:.4f}<extra></extra>",
+            "hovertemplate": "%{customdata}<br>CORAL %{x:.4f}<extra></extra>",
         }
     ]
     for name, values in others.items():
-        hover = f"%{{y}}<br>{name} %{{x:.4f}}<extra></extra>"
-        colour = ORANGE if name == "ZCA-cor" else GREY
+        hover = f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>"
+        colour = ORANGE if name == "ZCA-cor" else PALE
         data.append(_marks(values, places, name, _SHAPES.get(name, "circle"), colour, 7, hover))
+        data[-1]["marker"]["line"] = {"color": INK, "width": 1}
+    for trace in data:
+        trace["customdata"] = [label(name, 80) for name in result.names]
     floor = _marks(
         result.rho_min, places, "floor", "line-ns", INK, 12, "floor %{x:.4f}<extra></extra>"
     )
@@ -129,15 +153,15 @@ def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
     layout = _layout(110 + 18 * max(len(places), 6), legend=True)
     layout |= {
         "bargap": 0.35,
-        "xaxis": {"title": {"text": "fidelity"}, "range": [0, 1.02]},
+        "xaxis": {"title": {"text": "fidelity"}, "range": [0, 1.02], "automargin": True},
         "yaxis": _named_axis(result.names) | {"range": [len(places) - 0.4, -0.6]},
     }
     return {"data": data, "layout": layout}
 
 
 def heat_map(M: Array, names: Sequence[str], *, top: float, theme: str, word: str) -> Figure:
-    """A matrix on a scale from ``-top`` to ``top``."""
-    colours = _HEAT["dark" if theme == "dark" else "light"]
+    """A matrix on a scale from ``-top`` to ``top``; ``theme`` is light, dark or any."""
+    colours = _HEAT[theme]
     data = [
         {
             "type": "heatmap",
@@ -149,9 +173,13 @@ def heat_map(M: Array, names: Sequence[str], *, top: float, theme: str, word: st
             "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
         }
     ]
-    layout = _layout(int(np.clip(170 + 15 * len(names), 300, 760)), legend=False)
-    layout["xaxis"] = _named_axis(names) | {"tickangle": -90}
-    layout["yaxis"] = _named_axis(names) | {"autorange": "reversed"}
+    height = int(np.clip(170 + 15 * len(names), 300, 760))
+    # As large as the room between two labels allows.
+    size = float(np.clip(0.85 * (height - 150) / len(names), 5.0, 12.0))
+    axis = _named_axis(names) | {"tickfont": {"size": size}, "showgrid": False, "zeroline": False}
+    layout = _layout(height, legend=False)
+    layout["xaxis"] = axis | {"tickangle": -90}
+    layout["yaxis"] = axis | {"autorange": "reversed"}
     return {"data": data, "layout": layout}
 
 
@@ -167,7 +195,7 @@ def new_rows(names: Sequence[str], fitted: Array, new: Array, worst: Array) -> F
         )
     ]
     layout = _layout(110 + 18 * max(len(places), 6), legend=True)
-    layout["xaxis"] = {"title": {"text": "fidelity"}}
+    layout["xaxis"] = {"title": {"text": "fidelity"}, "automargin": True}
     layout["yaxis"] = _named_axis(names) | {"range": [len(places) - 0.4, -0.6]}
     return {"data": data, "layout": layout}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skcoral.plotting._ink import shortened
 from skcoral.results import Array
 
 if TYPE_CHECKING:
@@ -29,11 +30,8 @@ def clean(name: str) -> str:
 
 
 def clip(name: str, limit: int) -> str:
-    """A name cut in its middle to a length (ends tell long names apart), then made safe."""
-    if len(name) <= limit:
-        return clean(name)
-    tail = max(1, (limit - 1) // 3)
-    return clean(f"{name[: limit - 1 - tail]}…{name[-tail:]}")
+    """A name cut to a length, then made safe."""
+    return clean(shortened(name, limit))
 
 
 def is_wide(p: int) -> bool:

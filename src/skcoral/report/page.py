@@ -8,9 +8,11 @@ from importlib.resources import files
 import numpy as np
 
 from skcoral.plotting import FrontierDisplay
-from skcoral.report import drawing, words
+from skcoral.plotting import interactive as plotly
+from skcoral.report import drawing, live, words
 from skcoral.report.drawing import clean
 from skcoral.report.facts import ReportFacts, top_sources
+from skcoral.results import Array
 
 # The page may use its own styles and pictures, and nothing else: no script, no request.
 _POLICY = (
@@ -20,18 +22,40 @@ _POLICY = (
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square"}
 
 
-def render(facts: ReportFacts) -> str:
-    """Turn the numbers into one self-contained HTML page."""
+def render(facts: ReportFacts, *, interactive: bool = False) -> str:
+    """Turn the numbers into one self-contained HTML page.
+
+    Parameters
+    ----------
+    facts : ReportFacts
+        From :func:`gather`.
+    interactive : bool, default False
+        Draw the figures with Plotly, which answers to the mouse and adds its five megabytes of
+        script to the page. On paper the page is the same as without.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral import CORAL, report
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> facts = report.gather(CORAL().fit(X), title="noise")
+    >>> "<script" in report.render(facts)
+    False
+    """
     style = files("skcoral.report").joinpath("page.css").read_text("utf-8")
+    draw, scripts, policy = live.still, "", _POLICY
+    if interactive:
+        scripts, allowed = live.scripts()
+        draw, policy = live.answering, f"{_POLICY}; {allowed}"
     sections = [
         _section("What was asked", _pairs(facts.asked)),
         _section("Certificate", _certificate(facts)),
-        _section("Fidelity and prices", _fidelity(facts)),
+        _section("Fidelity and prices", _fidelity(facts, draw)),
     ]
     if facts.frontier is not None:
-        sections.append(_section("The trade-off", _frontier(facts)))
+        sections.append(_section("The trade-off", _frontier(facts, draw)))
     sections += [
-        _section("Correlations before and after", _correlations(facts)),
+        _section("Correlations before and after", _correlations(facts, draw)),
         _section("Variance inflation", _vif(facts)),
         _section("What each output is made of", _made_of(facts)),
     ]
@@ -45,14 +69,14 @@ def render(facts: ReportFacts) -> str:
     versions = " · ".join(f"{clean(name)} {clean(version)}" for name, version in facts.versions)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{clean(facts.title)} – decorrelation report</title>\n"
         f"<style>\n{style}</style>\n</head>\n<body>\n<header>"
         '<p class="kind">Decorrelation report: Constrained Oblique Rotation with Anchored '
         f"Loadings</p>\n<h1>{clean(facts.title)}</h1>\n{_promise(facts)}</header>\n<main>\n"
         + "\n".join(sections)
-        + f"\n</main>\n<footer>{versions}</footer>\n</body>\n</html>\n"
+        + f"\n</main>\n<footer>{versions}</footer>\n{scripts}</body>\n</html>\n"
     )
 
 
@@ -98,7 +122,7 @@ def _certificate(facts: ReportFacts) -> str:
     )
 
 
-def _fidelity(facts: ReportFacts) -> str:
+def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
     result = facts.result
     residual = np.abs(result.correlation - np.diag(np.diag(result.correlation))).max(axis=1)
     legend = '<span><b style="color:var(--blue)">▬</b>CORAL</span><span>┃ floor</span>' + "".join(
@@ -124,12 +148,13 @@ def _fidelity(facts: ReportFacts) -> str:
     )
     return (
         f"<p>{weakest}</p>"
+        + draw("", lambda: plotly.fidelity(result, facts.baselines))
         + _table(["variable", "fidelity", "", "floor", "price", "largest residual"], rows)
         + f'<p class="legend">{legend}</p>'
     )
 
 
-def _frontier(facts: ReportFacts) -> str:
+def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
     if facts.frontier is None:
         return ""
     R = facts.R if facts.result.anchors is None else None
@@ -140,28 +165,43 @@ def _frontier(facts: ReportFacts) -> str:
         for name, shape in (*_SHAPES.items(), ("identity", "triangle"))
         if name in display.points
     )
+    picture = f'{drawing.frontier(display, measure)}<div class="legend">{legend}</div>'
     return (
         f"<figure><figcaption>Least possible {clean(measure)} for every floor; zero up to ρ★."
-        f'</figcaption>{drawing.frontier(display, measure)}<div class="legend">{legend}</div>'
-        "</figure>"
+        "</figcaption>"
+        + draw(
+            picture,
+            lambda: plotly.frontier(
+                facts.frontier,
+                display.points,
+                facts.result,
+                threshold=display.threshold,
+                now="chosen",
+                whole=True,
+            ),
+        )
+        + "</figure>"
     )
 
 
-def _correlations(facts: ReportFacts) -> str:
-    outputs = facts.result.names
-    before = drawing.heat_map(
-        facts.R, facts.names, facts.names, top=1.0, title="Correlations of the sources"
-    )
-    after = drawing.heat_map(
-        facts.result.correlation, outputs, outputs, top=1.0, title="Correlations of the outputs"
-    )
-    kind = "pair stacked" if drawing.is_wide(max(len(facts.names), len(outputs))) else "pair"
-    return (
-        f'<div class="{kind}">'
-        f'<figure><figcaption>before</figcaption><div class="scroll">{before}</div></figure>'
-        f'<figure><figcaption>after</figcaption><div class="scroll">{after}</div></figure>'
-        f"</div>{drawing.scale_bar(1.0, 'correlation')}"
-    )
+def _correlations(facts: ReportFacts, draw: live.Draw) -> str:
+    def panel(M: Array, names: Sequence[str], title: str, about: str) -> str:
+        picture = drawing.heat_map(M, names, names, top=1.0, title=about)
+        # Wide enough for the names of the columns, and near to a square.
+        style = f"min-width:{min(160 + 10 * len(M), 800)}px;max-width:{max(800, 15 * len(M))}px"
+        shown = draw(
+            picture,
+            lambda: plotly.heat_map(M, names, top=1.0, theme="any", word="correlation"),
+            style,
+        )
+        return f'<figure><figcaption>{title}</figcaption><div class="scroll">{shown}</div></figure>'
+
+    result = facts.result
+    before = panel(facts.R, facts.names, "before", "Correlations of the sources")
+    after = panel(result.correlation, result.names, "after", "Correlations of the outputs")
+    kind = "pair stacked" if drawing.is_wide(max(len(facts.names), len(result.names))) else "pair"
+    scale = drawing.scale_bar(1.0, "correlation")
+    return f'<div class="{kind}">{before}{after}</div><div class="still">{scale}</div>'
 
 
 def _vif(facts: ReportFacts) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.plotting.frontier import CRITERION_WORDS as CRITERIA
+from skcoral.plotting.frontier import CRITERION_WORDS
 from skcoral.results import Decorrelation, Threshold
+
+CRITERIA = CRITERION_WORDS
 
 
 def guarantee(result: Decorrelation) -> str:

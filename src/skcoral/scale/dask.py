@@ -12,7 +12,7 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError
-from skcoral.moments import Moments, merge_all
+from skcoral.moments import Moments, column_labels, merge_all
 
 _MERGED_AT_ONCE = 8
 
@@ -36,6 +36,11 @@ def moments(data: Any, *, sample_weight: Any = None) -> Moments:
     blocks, names = _blocks(data)
     weights: list[Any] = [None] * len(blocks)
     if sample_weight is not None:
+        if not hasattr(sample_weight, "to_delayed"):
+            raise InvalidTableError(
+                "sample_weight must be a Dask Series or Array, partitioned as the rows are; got "
+                f"{_kind(sample_weight)}."
+            )
         weights = list(np.ravel(sample_weight.to_delayed()))
         if len(weights) != len(blocks):
             raise InvalidTableError(
@@ -98,46 +103,57 @@ def transform(estimator: CORAL, data: Any) -> Any:
         The rows.
     """
     names = [str(name) for name in estimator.get_feature_names_out()]
-    if hasattr(data, "map_partitions"):
-        _refuse_text(data)
+    if _is_frame(data):
         meta = _transform_frame(data._meta_nonempty, estimator, names).iloc[:0]
         return data.map_partitions(_transform_frame, estimator, names, meta=meta)
     wide = data.rechunk({1: -1})
-    kind = wide.dtype if wide.dtype == np.float32 else np.dtype(np.float64)
+    kind = _output_type(wide.dtype)
     return wide.map_blocks(
         _transform_block, estimator, dtype=kind, chunks=(wide.chunks[0], (len(names),))
     )
 
 
 def _blocks(data: Any) -> tuple[list[Any], tuple[str, ...]]:
-    if hasattr(data, "map_partitions"):
-        _refuse_text(data)
-        return list(data.to_delayed()), tuple(str(name) for name in data.columns)
-    if getattr(data, "ndim", None) != 2 or not hasattr(data, "rechunk"):
-        raise InvalidTableError(
-            "A Dask DataFrame or a two-dimensional Dask Array is needed; got "
-            f"{type(data).__module__}.{type(data).__name__}."
-        )
-    blocks = data.rechunk({1: -1}).to_delayed().ravel().tolist()
-    return blocks, tuple(f"x{j}" for j in range(data.shape[1]))
+    is_frame = _is_frame(data)
+    blocks = data.to_delayed() if is_frame else data.rechunk({1: -1}).to_delayed().ravel()
+    # names that are not text count for nothing, as in scikit-learn
+    return list(blocks), column_labels(data) or tuple(f"x{j}" for j in range(data.shape[1]))
 
 
-def _refuse_text(data: Any) -> None:
+def _is_frame(data: Any) -> bool:
+    """Whether this is a DataFrame or an Array; anything else, or text in it, is refused."""
     from pandas.api.types import is_numeric_dtype
 
-    text = [str(name) for name, kind in data.dtypes.items() if not is_numeric_dtype(kind)]
-    if text:
-        raise InvalidTableError(f"{listing(text)} hold no numbers: drop or encode them.")
+    is_frame = hasattr(data, "map_partitions")
+    if getattr(data, "ndim", None) != 2 or not (is_frame or hasattr(data, "rechunk")):
+        raise InvalidTableError(
+            f"A Dask DataFrame or a two-dimensional Dask Array is needed; got {_kind(data)}."
+        )
+    if is_frame:
+        text = [str(name) for name, kind in data.dtypes.items() if not is_numeric_dtype(kind)]
+        if text:
+            raise InvalidTableError(f"{listing(text)} hold no numbers: drop or encode them.")
+    return is_frame
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}"
 
 
 def _partition_moments(block: Any, names: tuple[str, ...], weights: Any) -> Moments:
-    rows = np.asarray(block, dtype=np.float64)
-    return Moments(names).update(rows, sample_weight=weights)
+    if hasattr(block, "columns"):  # pandas' own mark of a missing value is not a number
+        block = block.to_numpy(dtype=np.float64, na_value=np.nan)
+    return Moments(names).update(block, sample_weight=weights)
+
+
+def _output_type(kind: Any) -> np.dtype[Any]:
+    return np.dtype(kind if kind == np.float32 else np.float64)
 
 
 def _transform_block(block: Any, estimator: CORAL) -> Any:
     if len(block) == 0:  # a filter may leave partitions without rows
-        return np.empty((0, len(estimator.result_.names)), dtype=np.asarray(block).dtype)
+        kind = _output_type(np.asarray(block).dtype)
+        return np.empty((0, len(estimator.result_.names)), dtype=kind)
     return np.asarray(estimator.transform(block))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skcoral._requirements import listing
+from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 
@@ -94,14 +95,15 @@ class TableFile:
         CORAL
             The estimator.
         """
-        if sample_weight is None:
-            return estimator.fit(iter(self))
-        _require(self.dataset, [sample_weight], self.path)
-        features = [name for name in self.columns if name != sample_weight]
-        return estimator.fit(
-            (batch[features], batch[sample_weight])
-            for batch in self.batches([*features, sample_weight])
-        )
+        batches: Iterator[Any] = iter(self)
+        if sample_weight is not None:
+            _require(self.dataset, [sample_weight], self.path)
+            features = [name for name in self.columns if name != sample_weight]
+            batches = (
+                (batch[features], batch[sample_weight])
+                for batch in self.batches([*features, sample_weight])
+            )
+        return estimator.fit(batches)
 
     def transform(
         self, estimator: CORAL, target: str | os.PathLike[str], *, keep: Sequence[str] = ()
@@ -126,8 +128,8 @@ class TableFile:
         """
         import pyarrow as pa
 
-        target = Path(target)
-        open_writer = _writer_for(target, list(keep))
+        target, keep = Path(target), _as_names(keep)
+        open_writer = _writer_for(target, keep)
         _require(self.dataset, keep, self.path)
         outputs = [str(name) for name in estimator.get_feature_names_out()]
         clash = [name for name in keep if name in outputs]
@@ -137,12 +139,19 @@ class TableFile:
         _require(self.dataset, features, self.path)
         names = [*keep, *outputs]
         written = 0
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
-        os.close(handle)
+        temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+        try:
+            temporary.touch(exist_ok=False)
+        except OSError as error:  # the temporary name means nothing to the reader
+            raise type(error)(error.errno, error.strerror, str(target)) from None
         try:
             writer = None
             for batch in self.batches(list(dict.fromkeys([*keep, *features]))):
-                transformed = _plain_transform(estimator, batch[features])
+                try:
+                    transformed = _plain_transform(estimator, batch[features])
+                except InvalidTableError as error:
+                    where = f"A batch whose row 0 is row {written} of all"
+                    raise InvalidTableError(f"{where}: {error}") from error
                 kept = [pa.array(batch[name], from_pandas=True) for name in keep]
                 table = pa.table([*kept, *transformed.T], names=names)
                 if writer is None:
@@ -152,9 +161,9 @@ class TableFile:
             if writer is None:
                 raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
             writer.close()
-            os.replace(temporary, target)
+            temporary.replace(target)
         finally:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         return written
 
 
@@ -215,10 +224,13 @@ def from_csv(
     import pyarrow.csv as csv
     import pyarrow.dataset as ds
 
+    if not isinstance(delimiter, str) or len(delimiter) != 1:
+        raise InvalidArgumentError(f"delimiter must be one character, got {delimiter!r}.")
     parse = csv.ParseOptions(delimiter=delimiter)
     guess = _open_dataset(path, ds.CsvFileFormat(parse_options=parse))
     # types are guessed from the first block; whole numbers there may be fractions further on
-    types = {f.name: pa.float64() for f in guess.schema if _is_number(f.type)}
+    counted = (f for f in guess.schema if _is_number(f.type) and f.type != pa.bool_())
+    types = {f.name: pa.float64() for f in counted}
     convert = csv.ConvertOptions(column_types=types)
     exact = ds.CsvFileFormat(parse_options=parse, convert_options=convert)
     return _table_file(_open_dataset(path, exact), path, columns, batch_rows)
@@ -231,17 +243,19 @@ def _open_dataset(path: Any, file_format: Any) -> Any:
     is_one = isinstance(path, str | os.PathLike)
     source = os.fspath(path) if is_one else [os.fspath(part) for part in path]
     try:
-        return ds.dataset(source, format=file_format)
-    except pa.ArrowInvalid as error:
+        dataset = ds.dataset(source, format=file_format)
+        dataset.schema.names  # noqa: B018 - decodes them
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         kind = "Parquet" if file_format == "parquet" else "CSV"
         raise InvalidTableError(f"{path}: not a {kind} table ({error}).") from None
+    return dataset
 
 
 def _table_file(
     dataset: Any, path: Any, columns: Sequence[str] | None, batch_rows: int | None
 ) -> TableFile:
     label = str(path)
-    chosen = tuple(dataset.schema.names if columns is None else columns)
+    chosen = tuple(dataset.schema.names if columns is None else _as_names(columns))
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated:
         raise InvalidTableError(f"{label}: {listing(repeated)} chosen more than once.")
@@ -253,9 +267,12 @@ def _table_file(
         )
     if batch_rows is None:
         batch_rows = max(1, _BATCH_CELLS // max(1, len(chosen)))
-    if batch_rows < 1:
-        raise InvalidArgumentError(f"batch_rows must be at least 1, got {batch_rows}.")
+    batch_rows = check_count("batch_rows", batch_rows)
     return TableFile(path=label, columns=chosen, dataset=dataset, batch_rows=batch_rows)
+
+
+def _as_names(names: Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _require(dataset: Any, names: Sequence[str], label: str) -> None:
@@ -291,9 +308,19 @@ def _writer_for(target: Path, kept: list[str]) -> Any:
         # outputs hardly ever repeat a value: a dictionary of them costs more than it saves
         return lambda path, schema: ParquetWriter(path, schema, use_dictionary=kept)
     if target.suffix == ".csv":
-        from pyarrow.csv import CSVWriter
-
-        return CSVWriter
+        return _csv_writer
     raise InvalidArgumentError(
         f"{target}: the ending must be .parquet or .csv; it decides the format."
     )
+
+
+def _csv_writer(path: Path, schema: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow.csv import CSVWriter
+
+    try:
+        return CSVWriter(path, schema)
+    except pa.ArrowInvalid as error:
+        raise InvalidTableError(
+            f"A kept column has no place in a CSV file ({error}): leave it out, or write .parquet."
+        ) from None

@@ -1,0 +1,175 @@
+"""Rows in batches and rows with weights give what the whole table gives."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcoral import CORAL
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidTableError,
+)
+from skcoral.moments import Moments
+
+
+@pytest.mark.parametrize("batch", [1, 17, 178])
+def test_partial_fit_is_fit(wine, batch):
+    coral = CORAL(0.7)
+    for start in range(0, len(wine), batch):
+        coral.partial_fit(wine.iloc[start : start + batch])
+    whole = CORAL(0.7).fit(wine)
+    np.testing.assert_allclose(coral.T_, whole.T_, atol=1e-10)
+    np.testing.assert_allclose(coral.transform(wine), whole.transform(wine), atol=1e-9)
+    assert coral.n_samples_seen_ == 178
+
+
+def test_the_answer_follows_later_batches(wine):
+    coral = CORAL().partial_fit(wine[:100])
+    first = coral.T_
+    coral.partial_fit(wine[100:])
+    assert coral.T_ is not first
+    np.testing.assert_allclose(coral.T_, CORAL().fit(wine).T_, atol=1e-9)
+
+
+def test_too_few_rows_so_far(wine):
+    coral = CORAL().partial_fit(wine[:5])
+    with pytest.raises(InvalidTableError, match="5 rows"):
+        coral.transform(wine)
+    coral.partial_fit(wine[5:])
+    assert coral.transform(wine).shape == wine.shape
+
+
+def test_a_refused_first_batch_leaves_nothing_fitted(wine):
+    coral = CORAL()
+    with pytest.raises(InvalidTableError, match="sample_weight"):
+        coral.partial_fit(wine, sample_weight=[1.0])
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        coral.transform(wine)
+    assert coral.partial_fit(wine).n_samples_seen_ == 178
+
+
+def test_iterator_of_batches(wine):
+    coral = CORAL().fit(wine.iloc[i : i + 50] for i in range(0, 178, 50))
+    np.testing.assert_allclose(coral.T_, CORAL().fit(wine).T_, atol=1e-10)
+    counts = np.random.default_rng(0).integers(0, 3, size=178)
+    pairs = ((wine[i : i + 50], counts[i : i + 50]) for i in range(0, 178, 50))
+    weighted = CORAL().fit(pairs)
+    expected = CORAL().fit(wine, sample_weight=counts)
+    np.testing.assert_allclose(weighted.T_, expected.T_, atol=1e-10)
+    with pytest.raises(InvalidTableError, match="no batch"):
+        CORAL().fit(iter([]))
+    with pytest.raises(InvalidArgumentError, match="pairs"):
+        CORAL().fit(iter([wine]), sample_weight=counts)
+
+
+def test_batches_without_rows_are_passed_over(wine):
+    coral = CORAL().fit(iter([wine[:0], wine[:100], wine[:0], wine[100:]]))
+    assert coral.n_samples_seen_ == 178
+    with pytest.raises(InvalidTableError, match="no batch"):
+        CORAL().fit(iter([wine[:0]]))
+
+
+def test_what_gives_batches_need_not_be_an_iterator_itself(wine):
+    class Source:
+        def __iter__(self):
+            return iter([wine[:60], wine[60:]])
+
+    np.testing.assert_allclose(CORAL().fit(Source()).T_, CORAL().fit(wine).T_, atol=1e-10)
+
+
+def test_a_stream_that_breaks_off_leaves_nothing_fitted(wine):
+    def broken():
+        yield wine[:100]
+        raise ConnectionError("the line is dead")
+
+    coral = CORAL()
+    with pytest.raises(ConnectionError):
+        coral.fit(broken())
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        coral.transform(wine)
+    with pytest.raises(InvalidTableError, match="constant"):
+        coral.fit(iter([wine.assign(flat=1.0)]))
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        coral.transform(wine)
+
+
+def test_batches_at_fault_are_located(wine):
+    spoiled = wine.copy()
+    spoiled.loc[130, "hue"] = np.nan
+    batches = (spoiled[i : i + 50] for i in range(0, 178, 50))
+    with pytest.raises(InvalidTableError, match=r"Batch 3.* row 100 .*`hue`, first in row 30"):
+        CORAL().fit(batches)
+    with pytest.raises(InvalidTableError, match=r"Batch 1.*tuple of 3"):
+        CORAL().fit(iter([(wine, None, None)]))
+
+
+def test_settings_changed_before_the_solution_is_asked_for(wine):
+    coral = CORAL().partial_fit(wine).set_params(shrinkage="auto")
+    with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
+        coral.transform(wine)
+    coral.set_params(shrinkage=None, output_scale="big")
+    with pytest.raises(InvalidArgumentError, match="output_scale"):
+        coral.transform(wine)
+    coral.set_params(output_scale="original")
+    np.testing.assert_allclose(coral.transform(wine).mean(axis=0), wine.mean(), rtol=1e-12)
+
+
+def test_rows_are_no_moments(wine):
+    with pytest.raises(InvalidArgumentError, match="rows go to fit"):
+        CORAL().fit_moments(wine)
+
+
+def test_fit_moments_of_two_sites(wine):
+    names = list(wine.columns)
+    sites = [Moments.from_rows(part, names=names) for part in (wine[:60], wine[60:])]
+    coral = CORAL(0.7).fit_moments(sites[0].merge(sites[1]))
+    np.testing.assert_allclose(coral.T_, CORAL(0.7).fit(wine).T_, atol=1e-10)
+    assert list(coral.feature_names_in_) == names
+    before = coral.moments_.n_rows
+    sites[0].update(wine[:5])
+    assert coral.moments_.n_rows == before
+
+
+@pytest.mark.parametrize("settings", [{"shrinkage": "auto"}, {"correlation": "spearman"}])
+def test_settings_that_need_all_rows_at_once(wine, settings):
+    coral = CORAL(**settings)
+    assert not hasattr(coral, "partial_fit")
+    with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
+        coral.fit(iter([wine]))
+    with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
+        coral.fit_moments(Moments.from_rows(wine))
+
+
+def test_batches_with_other_columns(wine):
+    coral = CORAL().partial_fit(wine)
+    with pytest.raises(ValueError, match="feature names"):
+        coral.partial_fit(wine[wine.columns[::-1]])
+
+
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": "auto"}, {"correlation": "spearman"}])
+def test_weights_are_repetitions(wine, settings):
+    counts = np.random.default_rng(0).integers(0, 4, size=178)
+    weighted = CORAL(0.6, **settings).fit(wine, sample_weight=counts)
+    repeated = CORAL(0.6, **settings).fit(wine.loc[np.repeat(wine.index, counts)])
+    np.testing.assert_allclose(weighted.T_, repeated.T_, atol=1e-8)
+    assert weighted.score(wine, sample_weight=counts) == pytest.approx(
+        repeated.score(wine.loc[np.repeat(wine.index, counts)]), abs=1e-9
+    )
+
+
+def test_metadata_routing(wine):
+    weights = np.random.default_rng(0).integers(0, 4, size=178)
+    with sklearn.config_context(enable_metadata_routing=True):
+        coral = CORAL(0.6).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = Pipeline([("coral", coral), ("scale", scaler)])
+        pipeline.fit(wine, sample_weight=weights)
+    expected = CORAL(0.6).fit(wine, sample_weight=weights)
+    np.testing.assert_allclose(pipeline["coral"].T_, expected.T_, atol=1e-12)
+
+
+def test_weights_that_are_no_numbers(wine):
+    with pytest.raises(InvalidTableError, match="sample_weight must hold one number per row"):
+        CORAL().fit(wine, sample_weight="many")
