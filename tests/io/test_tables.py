@@ -72,6 +72,14 @@ SAME_TABLE = {
 }
 
 
+def test_notes_of_a_mac_in_a_zip_are_passed_over():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("folder/people.csv", CSV)
+        archive.writestr("__MACOSX/folder/._people.csv", b"\x00\x05")
+    assert open_table(stream.getvalue()).names == ("name", "height", "weight")
+
+
 @pytest.mark.parametrize("kind", SAME_TABLE)
 def test_same_table_in_every_format(kind):
     table = open_table(SAME_TABLE[kind])

@@ -112,7 +112,7 @@ WORDS = ["=1+1", 'a "b", c', "ö\nß", "007", ""]
         "t.csv.zst",
         "t.parquet",
         "t.xlsx",
-    ],  # fmt: skip
+    ],
 )
 def test_round_trip_keeps_every_bit_and_every_word(name):
     values = SHEET_VALUES if name.endswith("xlsx") else VALUES

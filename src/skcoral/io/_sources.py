@@ -176,7 +176,7 @@ def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
             unpacked = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
         elif head.startswith(b"PK\x03\x04"):
             archive = opened.enter_context(zipfile.ZipFile(stream))
-            files = [entry for entry in archive.infolist() if not entry.is_dir()]
+            files = [entry for entry in archive.infolist() if _is_content(entry)]
             if len(files) != 1:
                 raise InvalidTableError(
                     f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
@@ -184,3 +184,8 @@ def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
                 )
             unpacked = opened.enter_context(archive.open(files[0]))
         yield unpacked
+
+
+def _is_content(entry: zipfile.ZipInfo) -> bool:
+    """Whether an entry of an archive is a file of its own, not a folder or a Mac's notes on one."""
+    return not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
