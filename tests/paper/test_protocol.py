@@ -5,8 +5,16 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.datasets import load_wine, make_system
+from skcoral.exceptions import CoralError
+from skcoral.paper import reproduce
 from skcoral.paper._trust_region import Manifold, minimise
-from skcoral.paper.protocol import VIOLATION, ProtocolRun, protocol_primal, protocol_threshold
+from skcoral.paper.protocol import (
+    VIOLATION,
+    ProtocolRun,
+    protocol_from,
+    protocol_primal,
+    protocol_threshold,
+)
 from skcoral.paper.protocol_support import protocol_support
 
 
@@ -141,3 +149,24 @@ def test_support_protocol_keeps_the_support():
     untouched = np.sum(np.triu(R, 1) ** 2)
     assert run.values == pytest.approx([untouched] * 2, rel=1e-12)
     assert run.violations.max() < 1e-12
+
+
+R2 = np.array([[1.0, 0.6], [0.6, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: protocol_primal(R2, 1.5), "between 0 and 1; got 1.5"),
+        (lambda: protocol_primal(R2, [0.5, 0.5]), "rho_min must be one number"),
+        (lambda: protocol_primal(R2, 0.5, n_starts=0), "n_starts must be a whole number"),
+        (lambda: protocol_threshold(R2, random_state=-1), "random_state must be a whole number"),
+        (lambda: protocol_support(R2, np.eye(3, dtype=bool), 0.5), "support"),
+        (lambda: protocol_from(R2, 0.5, np.eye(3)), r"T must be of shape \(2, 2\)"),
+        (lambda: protocol_from(R2, 0.5, "a"), "T must"),
+        (lambda: reproduce("timings", n_starts="a"), "n_starts"),
+    ],
+)
+def test_arguments_are_refused_by_name(call, words):
+    with pytest.raises(CoralError, match=words):
+        call()

@@ -21,7 +21,9 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skcoral._validation import check_correlation
+from skcoral._requirements import real_number, square_matrix
+from skcoral._validation import check_correlation, check_count, check_floors
+from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 from skcoral.paper._trust_region import HessianProduct, Manifold, minimise
 from skcoral.results import read_only
 
@@ -117,6 +119,7 @@ def protocol_primal(
     """
     R, root = _matrix_and_root(R)
     p = len(R)
+    rho_min = check_common_floor(rho_min)
 
     def one(rng: np.random.Generator) -> tuple[float, float, float]:
         W = rng.normal(size=(p, p))
@@ -157,7 +160,10 @@ def protocol_from(R: ArrayLike, rho_min: float, T: ArrayLike) -> Array:
     '9.51e-05'
     """
     R, root = _matrix_and_root(R)
-    W = _descend(root, rho_min, root @ np.asarray(T, dtype=np.float64))
+    start, _ = square_matrix(T, "T", InvalidArgumentError)
+    if start.shape != R.shape:
+        raise InvalidArgumentError(f"T must be of shape {R.shape}, as R is; got {start.shape}.")
+    W = _descend(root, check_common_floor(rho_min), root @ start)
     return np.asarray(np.linalg.solve(root, W), dtype=np.float64)
 
 
@@ -284,9 +290,15 @@ def run_starts(
 ) -> ProtocolRun:
     """Run ``one`` from independent random streams: value, violation, determinant of each end."""
     start = perf_counter()
-    seeds = np.random.SeedSequence(random_state).spawn(n_starts)
+    sequence = np.random.SeedSequence(check_count("random_state", random_state, minimum=0))
+    seeds = sequence.spawn(check_count("n_starts", n_starts))
     ends = np.array([one(np.random.default_rng(seed)) for seed in seeds])
     return ProtocolRun(problem, ends[:, 0], ends[:, 1], ends[:, 2], perf_counter() - start)
+
+
+def check_common_floor(rho_min: float) -> float:
+    """Return a floor that all variables share."""
+    return float(check_floors(real_number(rho_min, "rho_min", InvalidFloorError), 1, ("x0",))[0])
 
 
 def _matrix_and_root(R: ArrayLike) -> tuple[Array, Array]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from skcoral._validation import check_correlation
-from skcoral.paper.protocol import ProtocolRun, run_starts
+from skcoral._validation import check_correlation, check_support
+from skcoral.paper.protocol import ProtocolRun, check_common_floor, run_starts
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,8 @@ def protocol_support(
     """
     R = check_correlation(R)
     p = len(R)
-    rows, columns = np.nonzero(support)
+    rho_min = check_common_floor(rho_min)
+    rows, columns = np.nonzero(check_support(support, p, [f"x{j}" for j in range(p)]))
     free = np.arange(rows.size)
     fidelity_rows = np.zeros((p, rows.size))
     fidelity_rows[columns, free] = R[columns, rows]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._validation import check_count
 from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import Baseline, normal_rows, pca, sparse_pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
@@ -38,8 +39,8 @@ class Study:
     """
 
     def __init__(self, *, n_starts: int = 100, random_state: int = 0) -> None:
-        self._n_starts = n_starts
-        self._random_state = random_state
+        self._n_starts = check_count("n_starts", n_starts)
+        self._random_state = check_count("random_state", random_state, minimum=0)
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Value]) -> Value:
