@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skcoral._linalg import conjugate_gradient, gram_defect, make_exact
+from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
 
 
 def exact_gram(R: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -36,6 +36,20 @@ def test_gram_defect_is_exact_to_the_last_digits(size: float) -> None:
     assert error < 1e-14 * p
     if size >= 1e6:  # what plain floating point would have done
         assert np.abs(T.T @ R @ T - np.eye(p) - exact_gram(R, T)).max() > 100 * error
+
+
+@pytest.mark.parametrize("p", [1, 2, 30])
+def test_precise_sums_survive_cancellation(p: int) -> None:
+    rng = np.random.default_rng(p)
+    A, B = rng.normal(size=(2, p, 4))
+    A = np.vstack([A, A])
+    B = np.vstack([B, -(1 + 1e-13) * B])  # the second half all but cancels the first
+    exact = [
+        float(sum(Fraction(a) * Fraction(b) for a, b in zip(A[:, j], B[:, j], strict=True)))
+        for j in range(4)
+    ]
+    assert np.allclose(precise_column_dots(A, B), exact, rtol=1e-14, atol=0)
+    assert not np.allclose(np.sum(A * B, axis=0), exact, rtol=1e-5, atol=0)
 
 
 def test_make_exact_repairs_a_rough_decorrelator() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, largest, norm, one_norm, plus_diagonal
+from skcoral._arrays import beside, column_dots, largest, norm, one_norm, plus_diagonal
 
 Array = NDArray[np.float64]
 
@@ -55,10 +56,20 @@ def _exact_product(A: Any, B: Any) -> tuple[Any, Any]:
     return high, low
 
 
-def gram_defect(R: Any, T: Any) -> Any:
-    """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular."""
+def precise_column_dots(A: Any, B: Any) -> Array:
+    """``diag(AᵀB)`` in NumPy, to twice the working precision of its terms: they may cancel."""
+    bits = int((53 - np.ceil(np.log2(max(A.shape[0], 2)))) // 2)
+    parts = [column_dots(a, b) for a in _slices(A, 0, bits) for b in _slices(B, 0, bits)]
+    return np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
+
+
+def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
+    """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular.
+
+    To 1e-11 or so, and as far as the digits of ``R`` and ``T`` go if ``precise``.
+    """
     # The usual size of the rounding error of the plain product decides whether it will do.
-    if _EPS * norm(T) ** 2 * one_norm(R) < 1e-11 * np.sqrt(R.shape[0]):
+    if not precise and _EPS * norm(T) ** 2 * one_norm(R) < 1e-11 * np.sqrt(R.shape[0]):
         defect = T.T @ (R @ T)
         defect = plus_diagonal(defect, -1.0)
     else:

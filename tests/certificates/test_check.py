@@ -10,7 +10,7 @@ import pytest
 from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
-from skcoral.exceptions import CertificateError
+from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import Certificate, Decorrelation
 
 R = np.asarray(load_wine().correlation)
@@ -53,7 +53,9 @@ def test_true_results_pass(honest: dict[str, Decorrelation], kind: str) -> None:
 def test_another_transformation_fails(
     honest: dict[str, Decorrelation], kind: str, T: np.ndarray
 ) -> None:
-    assert not check(dataclasses.replace(honest[kind], T=T), R).passed
+    liar = dataclasses.replace(honest[kind], T=T)
+    assert not check(liar, R).passed
+    assert not prove(liar, R).passed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,8 +70,9 @@ def test_overstated_bounds_and_understated_objectives_fail(
     honest: dict[str, Decorrelation], kind: str
 ) -> None:
     result = honest[kind]
-    assert not check(dataclasses.replace(result, objective=0.99 * result.objective), R).passed
-    assert not check(dataclasses.replace(result, lower_bound=1.01 * result.objective), R).passed
+    for judge in (check, prove):
+        assert not judge(dataclasses.replace(result, objective=0.99 * result.objective), R).passed
+        assert not judge(dataclasses.replace(result, lower_bound=1.01 * result.objective), R).passed
 
 
 def test_a_feasible_but_worse_answer_is_not_optimal(honest: dict[str, Decorrelation]) -> None:
@@ -85,17 +88,44 @@ def test_a_feasible_but_worse_answer_is_not_optimal(honest: dict[str, Decorrelat
 def test_an_exact_but_not_best_answer_fails(honest: dict[str, Decorrelation]) -> None:
     other = decorrelate(R)  # meets the floors of 0.8 too, with a smaller mean
     liar = dataclasses.replace(honest["exact"], T=other.T, fidelity=other.fidelity)
-    verdict = check(liar, R)
-    assert any("mean fidelity" in problem for problem in verdict.problems)
+    for verdict in (check(liar, R), prove(liar, R)):
+        assert any("mean fidelity" in problem for problem in verdict.problems)
+    # Whoever does not claim the largest mean is not held to it.
+    assert check(dataclasses.replace(liar, status="best_found"), R).passed
+
+
+def test_lower_floors_than_possible_are_not_the_highest(honest: dict[str, Decorrelation]) -> None:
+    result = honest["threshold"]
+    liar = dataclasses.replace(result, rho_min=result.rho_min - 1e-3)
+    for verdict in (check(liar, R), prove(liar, R)):
+        assert any("high" in problem for problem in verdict.problems)
 
 
 def test_threshold_lies() -> None:
     th = threshold(R)
     assert check(th, R).passed
     assert prove(th, R).gap <= 1e-9
-    assert not check(dataclasses.replace(th, lower=th.lower + 1e-6), R).passed
-    assert not check(dataclasses.replace(th, upper=th.lower - 1e-6), R).passed
     assert not check(dataclasses.replace(th, T=np.eye(13)), R).passed
+    for judge in (check, prove):
+        assert not judge(dataclasses.replace(th, lower=th.lower + 1e-6), R).passed
+        assert not judge(dataclasses.replace(th, upper=th.lower - 1e-6), R).passed
+
+
+def test_an_early_end_is_proved_for_what_it_is() -> None:
+    with pytest.warns(NotCertifiedWarning):
+        early = threshold(R, max_iter=2)
+    for verdict in (check(early, R), prove(early, R)):
+        assert verdict.passed, verdict.problems
+        assert 1e-4 < verdict.gap < 1e-1
+
+
+@pytest.mark.parametrize("judge", [check, prove])
+def test_variables_in_another_order_are_noticed(judge) -> None:
+    frame = load_wine().to_frame().corr()
+    result = threshold(frame)
+    assert judge(result, frame).passed
+    with pytest.raises(CertificateError, match=r"another order.*R\.loc"):
+        judge(result, frame.iloc[::-1, ::-1])
 
 
 def test_any_dual_point_gives_a_valid_bound() -> None:
@@ -112,7 +142,9 @@ def test_any_dual_point_gives_a_valid_bound() -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"weights": -np.ones(13), "S": np.eye(13)}, "S|shape|weight"),
+        ({"weights": -np.ones(13), "S": np.eye(13)}, "a weight is negative"),
+        ({"weights": np.zeros(13), "S": np.zeros((0, 0))}, "all weights are zero"),
+        ({"weights": np.ones(13)}, "no array S"),
         ({"weights": np.ones(13), "S": -np.eye(13)}, "positive definite"),
         ({"weights": np.ones(12), "S": np.eye(12)}, "13 variables"),
         ({"weights": np.full(13, np.nan), "S": np.eye(13)}, "shape|finite"),
@@ -120,8 +152,9 @@ def test_any_dual_point_gives_a_valid_bound() -> None:
 )
 def test_useless_dual_points_are_refused(arrays: dict[str, np.ndarray], message: str) -> None:
     th = dataclasses.replace(threshold(R), certificate=Certificate("threshold", arrays))
-    with pytest.raises(CertificateError, match=message):
-        check(th, R)
+    for judge in (check, prove):
+        with pytest.raises(CertificateError, match=message):
+            judge(th, R)
 
 
 def test_result_of_another_matrix_is_refused() -> None:

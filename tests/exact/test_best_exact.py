@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
-from skcoral.certificates import check
+from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
 from skcoral.exact import best_exact
+from skcoral.exact.maxmean import mean_excess
 from skcoral.exceptions import NotCertifiedWarning
 
 
@@ -152,15 +155,73 @@ def test_any_positive_definite_matrix_will_do() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 5)) * [1, 10, 0.1, 3, 0.5]
     C = np.cov(X.T)
-    found = best_exact(C, 0.5 * np.sqrt(np.diag(C)))
+    floors = 0.5 * np.sqrt(np.diag(C))
+    found = best_exact(C, floors)
     assert found.feasible
     assert np.abs(found.T.T @ C @ found.T - np.eye(5)).max() < 1e-10
-    assert found.mean_gap < 1e-10
+    assert mean_excess(C, floors, found.weights, found.S, found.T) < 1e-10
 
 
 def test_an_unsettled_mean_is_not_called_exact() -> None:
     R = np.asarray(load_wine().correlation)
-    with pytest.warns(NotCertifiedWarning, match="mean fidelity"):
+    with pytest.warns(NotCertifiedWarning, match="largest fidelities"):
         answer = decorrelate(R, threshold(R).value - 1e-6, max_iter=13)
     assert answer.status == "best_found"
     assert answer.min_fidelity >= threshold(R).value - 1e-6
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+@pytest.mark.parametrize("floor", [None, 0.75, 0.8])
+def test_a_limit_that_is_reached_is_told(floor: float | None, max_iter: int) -> None:
+    R = np.asarray(load_wine().correlation)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        answer = decorrelate(R, floor, max_iter=max_iter)
+    best = decorrelate(R, floor)
+    worst = {None: "min_fidelity"}.get(floor, "mean_fidelity")
+    missed = getattr(best, worst) - getattr(answer, worst)
+    assert answer.status == ("exact" if missed < 1e-8 else "best_found")
+    assert [warning.category for warning in told] == [NotCertifiedWarning] * (missed >= 1e-8)
+    assert np.abs(answer.T.T @ R @ answer.T - np.eye(13)).max() < 1e-10
+    assert check(answer, R).passed  # less is claimed, and it holds
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edges_of_nearly_collinear_variables_pass_their_check(seed: int) -> None:
+    """Weights of a million there; their rounding must not be sold as a proof of the mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    X[:, -1] = X[:, 0] + 1e-3 * X[:, -1]
+    R = np.corrcoef(X.T)
+    answer = decorrelate(R, threshold(R).value)
+    assert answer.status == "exact"
+    verdict = check(answer, R)
+    assert verdict.passed, verdict.problems
+    assert prove(answer, R).passed
+
+
+@pytest.mark.parametrize("margin", [0.0, 1e-9, 1e-5, 0.2])
+def test_the_excess_of_the_mean_keeps_its_digits(margin: float) -> None:
+    """Around T it is what the bound itself is in many more digits."""
+    flint = pytest.importorskip("flint")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 5))
+    X[:, -1] = X[:, 0] + 1e-4 * X[:, -1]
+    R = np.corrcoef(X.T)
+    R = (R + R.T) / 2
+    floors = np.full(5, threshold(R).value - margin)
+    best = best_exact(R, floors)
+    S = (best.S + best.S.T) / 2
+    before, flint.ctx.prec = flint.ctx.prec, 300
+    try:
+        d = flint.arb_mat(
+            [[float(w) * (i == j) for j in range(5)] for i, w in enumerate(best.weights)]
+        )
+        C, root, T = (flint.arb_mat(A.tolist()) for A in (R, S, best.T))
+        total = (root.solve(d * C * d).trace() + root.trace()) / 2
+        for j, floor in enumerate(floors):
+            total -= (d[j, j] - 1) * float(floor) + (C * T)[j, j]
+        wanted = float((total / 5).mid())
+    finally:
+        flint.ctx.prec = before
+    assert mean_excess(R, floors, best.weights, S, best.T) == pytest.approx(wanted, abs=1e-10)

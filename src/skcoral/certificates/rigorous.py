@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._validation import check_correlation
-from skcoral.certificates.floating import Check, dual_arrays, require_result, require_size
+from skcoral.certificates.floating import (
+    EXACT_TOL,
+    FIDELITY_GAP,
+    FLOOR_TOL,
+    OPTIMAL_GAP,
+    Check,
+    claimed_matrix,
+    dual_arrays,
+    require_size,
+)
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 
@@ -61,8 +69,7 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
             'pip install "scikit-coral[rigorous]". `check` does without.'
         ) from None
 
-    require_result(result)
-    matrix = check_correlation(R)
+    matrix = claimed_matrix(result, R)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
         balls = _Balls(flint)
@@ -92,7 +99,11 @@ class _Balls:
         problems = []
         if not lower <= upper:
             problems.append("the bounds cross")
-        if not upper - lower <= result.tol:
+        if not lower >= self.arb(result.lower) - FLOOR_TOL:
+            problems.append(f"T is proved to attain only {_below(lower):.12g}")
+        if not upper <= self.arb(result.upper) + FLOOR_TOL:
+            problems.append(f"the weights prove only {_above(upper):.12g}")
+        if result.status == "optimal" and not upper - lower <= result.tol:
             problems.append(f"the proved gap is {_above(upper - lower):.1e}")
         return Check(not problems, _below(lower), _above(upper), tuple(problems), rigorous=True)
 
@@ -100,18 +111,53 @@ class _Balls:
         G, f = self._gram(R, result.T)
         k = len(f)
         length = [G[j, j].sqrt() for j in range(k)]
+        f = [f[j] / length[j] for j in range(k)]
         problems = []
         for j in range(k):
-            if not f[j] / length[j] >= self.arb(float(result.rho_min[j])) - self.arb(1e-9):
-                problems.append(f"the floor of {result.names[j]} is not proved to 1e-9")
+            if not f[j] >= self.arb(float(result.rho_min[j])) - self.arb(FLOOR_TOL):
+                problems.append(f"the floor of {result.names[j]} is not proved to {FLOOR_TOL:.0e}")
         upper = self._residual(result, G, length)
+        close = FLOOR_TOL * (1 + upper)
+        if not upper <= self.arb(result.objective) + close:
+            problems.append(f"the residual is proved to be only {_above(upper):.9g}")
         if result.certificate.kind == "tradeoff":
             lower = self._dual_bound(result, R)
-            if result.status == "optimal" and not upper - lower <= 1.01e-7 * (1 + upper):
+            if not lower >= self.arb(result.lower_bound) - close:
+                problems.append(f"the certificate proves only {_below(lower):.9g}")
+            if result.status == "optimal" and not upper - lower <= 1.01 * OPTIMAL_GAP * (1 + upper):
                 problems.append(f"the proved gap is {_above(upper - lower):.1e}")
         else:
             lower = self.arb(0)
-        return Check(not problems, _below(lower), _above(upper), tuple(problems), rigorous=True)
+            if result.status == "exact":
+                problems += self._best_exact_problems(result, R, G, length, f)
+        return Check(
+            not problems, max(_below(lower), 0.0), _above(upper), tuple(problems), rigorous=True
+        )
+
+    def _best_exact_problems(
+        self, result: Decorrelation, R: Array, G: Any, length: list[Any], f: list[Any]
+    ) -> list[str]:
+        """What is not proved of outputs said to be uncorrelated and as faithful as can be."""
+        problems = []
+        for i in range(len(f)):
+            for j in range(i):
+                if not abs(G[i, j] / (length[i] * length[j])) <= EXACT_TOL:
+                    pair = f"{result.names[j]} and {result.names[i]}"
+                    problems.append(f"{pair} are not proved to be uncorrelated")
+        weights, S = dual_arrays(result.certificate, len(R))
+        bound = self._trace_bound(R, weights, S)
+        floors = [self.arb(float(r)) for r in result.rho_min]
+        if result.certificate.kind == "threshold":
+            reached = sum(self.arb(float(w)) * r for w, r in zip(weights, floors, strict=True))
+            if not bound - reached <= FIDELITY_GAP * self._total(weights):
+                problems.append("the floors are not proved to be the highest")
+            return problems
+        if np.any(weights < 1 - 1e-12):
+            raise CertificateError("weights below one prove nothing about the mean fidelity.")
+        spent = sum(self.arb(float(w) - 1) * r for w, r in zip(weights, floors, strict=True))
+        if not bound - spent - sum(f) <= FIDELITY_GAP * len(f):
+            problems.append("the mean fidelity is not proved to be the largest")
+        return problems
 
     def _matrix(self, A: Array) -> Any:
         return self.mat([[self.arb(float(a)) for a in row] for row in A])

@@ -28,7 +28,7 @@ from skcoral._arrays import (
     submatrix,
     to_host,
 )
-from skcoral._linalg import conjugate_gradient, make_exact
+from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 
 Array = NDArray[np.float64]
@@ -55,8 +55,6 @@ class BestExact:
         ``(D C D)^{1/2}`` at ``weights``.
     feasible : bool
         Whether the floors are met (to ``tol``).
-    mean_gap : float
-        How much larger the mean fidelity of another feasible decorrelator can be at most.
     trace_margin : float
         ``(tr S - λᵀρ) / Σλ`` at ``weights``; below zero it proves the floors out of reach.
     n_iter : int
@@ -68,7 +66,6 @@ class BestExact:
     weights: Array
     S: Array
     feasible: bool
-    mean_gap: float
     trace_margin: float
     n_iter: int
 
@@ -133,17 +130,47 @@ def best_exact(
     T, defect = make_exact(C, root.transform())
     fidelity = column_dots(C, T)
     feasible = not infeasible and bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
-    bound = root.trace - float((weights - 1) @ floors)
     return BestExact(
         T=to_host(T),
         fidelity=fidelity,
         weights=weights,
         S=to_host(root.root()),
         feasible=feasible,
-        mean_gap=max(bound - float(fidelity.sum()), 0.0) / p,
         trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
         n_iter=iteration,
     )
+
+
+def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
+    """Return by how much another decorrelator that meets the floors can exceed ``T`` in the mean.
+
+    For any ``d ≥ 1`` and ``S ≻ 0`` the sum of fidelities is at most
+    ``[tr(S⁻¹ D C D) + tr S] / 2 - Σ (d_j - 1) ρ_j``. Less ``Σ f_j(T)`` and written around ``T``,
+    with ``E = D S⁻¹ - T``, that is
+
+        ½ tr(Eᵀ C E S) + Σ (d_j - 1) (f_j - ρ_j) - ½ ⟨S, TᵀCT - I⟩,
+
+    which keeps its digits when weights are large: floors at the edge of the possible.
+
+    Parameters
+    ----------
+    C, floors
+        The problem, as in :func:`best_exact`.
+    weights, S
+        The dual point: ``d`` and a positive definite matrix.
+    T : array of shape (p, p)
+        A decorrelator, exact but for rounding.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        ``S`` is not positive definite.
+    """
+    E = solve_positive(S, beside(np.diag(weights), C)).T - T
+    quadratic = float(column_dots(E, C @ (E @ S)).sum())
+    slack = float((weights - 1) @ (precise_column_dots(C, T) - floors))
+    inexact = float(column_dots(S, gram_defect(C, T, precise=True)).sum())
+    return (0.5 * quadratic + slack - 0.5 * inexact) / len(weights)
 
 
 def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
@@ -209,7 +236,6 @@ def _best_beside_pinned(
         weights=best.weights,
         S=to_host(best.root()),
         feasible=True,
-        mean_gap=gap / C.shape[0],
         trace_margin=(best.trace - float(best.weights @ floors)) / float(best.weights.sum()),
         n_iter=inner.n_iter,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky, column_dots, to_host
 from skcoral._linalg import gram_defect
-from skcoral.exact.maxmean import best_exact
+from skcoral.exact.maxmean import BestExact, best_exact, mean_excess
 from skcoral.exact.minmax import ExactThreshold, exact_threshold
 from skcoral.exact.weighted import WeightedRoot
 from skcoral.exceptions import NotCertifiedWarning
@@ -23,6 +23,7 @@ Callback = Callable[[int, float, float], object]
 
 FLOOR_TOL = 1e-10  # a floor counts as met if it is missed by no more than this
 EDGE = 1e-8  # floors that can all be raised by this fraction at most are at the edge
+MEAN_TOL = 1e-8  # by how much the largest mean fidelity may be missed
 EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
 
 
@@ -45,7 +46,7 @@ def solve_threshold(
         fidelity=found.fidelity,
         names=names,
         bounds={"zca": float(zca.min()), "trace": float(zca.mean())},
-        certificate=_threshold_certificate(found),
+        certificate=Certificate("threshold", {"weights": found.weights, "S": found.S}),
         n_iter=found.n_iter,
         tol=tol,
     )
@@ -86,49 +87,48 @@ def solve_exact(
     tol, max_iter, callback
         As in :func:`skcoral.decorrelate`.
     """
+    best = None
     if floors is not None:
         best = best_exact(R, floors, tol=FLOOR_TOL, max_iter=max_iter, callback=callback)
-        if best.feasible:
-            certificate = Certificate("exact", {"weights": best.weights, "S": best.S})
-            return _result(
-                R, best.T, floors, best.weights, certificate, best.n_iter,
-                names, criterion, pair_weights,
-            )  # fmt: skip
-        if best.trace_margin < -1e-6:
+        if best.feasible and _has_largest_mean(R, floors, best):
+            return _result(R, floors, best, names, criterion, pair_weights, settled=True)
+        if not best.feasible and best.trace_margin < -1e-6:
             return None  # proved to be out of reach by a clear margin
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
-    settled = True
-    if floors is None:
+    if floors is None or best is None:
         floors = np.full(R.shape[0], min(edge.lower, 1.0))
-    elif np.any(edge.fidelity < floors - FLOOR_TOL):
-        return None
+        settled = edge.gap <= EDGE
     else:
         settled = edge.lower - 1 <= EDGE
-    return _result(
-        R, edge.T, floors, edge.weights, _threshold_certificate(edge), edge.n_iter,
-        names, criterion, pair_weights, settled=settled,
-    )  # fmt: skip
+        met = bool(np.all(edge.fidelity >= floors - FLOOR_TOL))
+        if best.feasible and not (met and settled):
+            return _result(R, floors, best, names, criterion, pair_weights, settled=False)
+        if not met:
+            return None
+    return _result(R, floors, edge, names, criterion, pair_weights, settled=settled)
 
 
-def _threshold_certificate(found: ExactThreshold) -> Certificate:
-    return Certificate("threshold", {"weights": found.weights, "S": found.S})
+def _has_largest_mean(R: Any, floors: Array, best: BestExact) -> bool:
+    try:
+        excess = mean_excess(R, floors, best.weights, beside(best.S, R), beside(best.T, R))
+    except np.linalg.LinAlgError:
+        return False
+    return excess <= MEAN_TOL
 
 
 def _result(
     R: Any,
-    T: Array,
     floors: Array,
-    weights: Array,
-    certificate: Certificate,
-    n_iter: int,
+    found: BestExact | ExactThreshold,
     names: tuple[str, ...],
     criterion: Criterion,
     pair_weights: Array | None,
     *,
-    settled: bool = True,
+    settled: bool,
 ) -> Decorrelation:
-    there = beside(T, R)
+    kind = "exact" if isinstance(found, BestExact) else "threshold"
+    there = beside(found.T, R)
     defect = to_host(gram_defect(R, there))
     size = float(np.abs(defect).max())
     G = np.eye(R.shape[0]) + defect
@@ -145,13 +145,14 @@ def _result(
     elif not settled:
         status = "best_found"
         warnings.warn(
-            "the outputs are uncorrelated and every floor is met, but the largest mean fidelity "
-            f"was not reached in {n_iter} steps; a larger max_iter may help.",
+            "the outputs are uncorrelated and every floor is met, but these were not proved to be "
+            f"the largest fidelities after {found.n_iter} steps; a larger max_iter may help, "
+            "unless nearly collinear variables leave no more digits.",
             NotCertifiedWarning,
             stacklevel=4,
         )
     return Decorrelation(
-        T=T,
+        T=found.T,
         correlation=G,
         fidelity=column_dots(R, there),
         rho_min=floors,
@@ -159,10 +160,10 @@ def _result(
         objective=residual_by(criterion, G, np.eye(R.shape[0]), pair_weights=pair_weights),
         lower_bound=0.0,
         prices=np.zeros(R.shape[0]),
-        weights=weights,
+        weights=found.weights,
         status=status,
         names=names,
-        certificate=certificate,
-        n_iter=n_iter,
+        certificate=Certificate(kind, {"weights": found.weights, "S": found.S}),
+        n_iter=found.n_iter,
         pair_weights=pair_weights,
     )
