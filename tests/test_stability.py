@@ -76,6 +76,18 @@ def test_holdout_with_composites(wine):
     assert report.fidelity_fitted.min() > 0.5
 
 
+@pytest.mark.parametrize(("n", "m"), [(400, 100), (100, 1000)])
+def test_what_the_guide_says_about_new_rows(n, m):
+    rng = np.random.default_rng(0)
+    mixing = np.eye(6) + 0.3 * rng.normal(size=(6, 6))
+    squares = []
+    for _ in range(40):
+        coral = CORAL().fit(rng.normal(size=(n, 6)) @ mixing)
+        G = np.corrcoef(coral.transform(rng.normal(size=(m, 6)) @ mixing).T)
+        squares.append(G[np.triu_indices(6, 1)] ** 2)
+    assert np.sqrt(np.mean(squares)) == pytest.approx(np.sqrt(1 / n + 1 / m), rel=0.08)
+
+
 @pytest.mark.parametrize("cv", [1, 0, -3])
 def test_holdout_needs_two_folds(wine, cv):
     with pytest.raises(InvalidArgumentError, match="cv"):
