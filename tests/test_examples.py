@@ -1,4 +1,8 @@
+"""The pages tell the truth, lead somewhere and are found; the examples do what they say."""
+
+import ast
 import doctest
+import importlib
 import re
 import subprocess
 import sys
@@ -58,3 +62,57 @@ def test_the_sessions_on_the_page_are_true(page, tmp_path, monkeypatch):
     session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, page.name, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(session).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_on_the_page_compiles_and_its_imports_exist(page):
+    for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        tree = ast.parse(block)
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        for node in imports:
+            if node.module.startswith("skcoral"):
+                module = importlib.import_module(node.module)
+                for alias in node.names:
+                    if not hasattr(module, alias.name):
+                        importlib.import_module(f"{node.module}.{alias.name}")
+
+
+def links_of(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    return [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in links_of(page):
+        path, _, heading = target.partition("#")
+        other = page.parent / path if path else page
+        assert other.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", other.read_text("utf-8"), re.MULTILINE)
+            slugs = [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+            assert heading in slugs, target
+
+
+def test_every_page_is_reached_from_the_readme():
+    seen, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page.suffix == ".md" and page not in seen:
+            seen.add(page)
+            waiting += [page.parent / target.partition("#")[0] for target in links_of(page)]
+    assert {page.resolve() for page in PAGES} <= seen
+
+
+def test_sites_fit_one_model_together():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "federated_moments.py"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fitted together: 178 rows" in done.stdout
+    (difference,) = re.findall(r"pooled rows: (\S+)", done.stdout)
+    assert float(difference) < 1e-12
