@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,16 @@ def test_dense_optima_are_certified(result, table):
         for row, cell in zip(rows, cells, strict=True)
         if cell.quantity in ("zca_min", "pca_min", "n_variables")
     )
+
+
+def test_the_documentation_has_these_counts():
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text("utf-8")
+    told = {}
+    for table, cells in re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text, re.MULTILINE):
+        total, *counts = (int(cell) if cell.strip() else 0 for cell in cells.split("|"))
+        told[table] = {v: n for v, n in zip(VERDICTS, counts, strict=False) if n}
+        assert total == sum(counts)
+    assert told == EXPECTED
 
 
 def test_p50_at_095_is_decided(result):

@@ -104,10 +104,32 @@ def model_json(model: CORAL) -> str:
 def load_model(path: str | os.PathLike[str]) -> CORAL:
     """Read an estimator that :func:`save_model` wrote.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    CORAL
+        Fitted, as it was saved.
+
     Raises
     ------
     ModelFileError
         The file is no model, is truncated or altered, or was written by a later format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> from skcoral.io import load_model, save_model
+    >>> X = load_wine().data
+    >>> model, path = CORAL().fit(X), tempfile.mkdtemp() + "/wine.json"
+    >>> save_model(model, path)
+    >>> bool((load_model(path).transform(X) == model.transform(X)).all())
+    True
     """
     content = _read_json(_MODEL, path, Path(path).read_bytes())
     try:
@@ -130,6 +152,26 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     """Write moments to a ``.json`` or ``.npz`` file, to be merged elsewhere.
 
     Sums over rows leave the site; rows do not. An existing file is replaced.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of the rows at this site.
+    path : path
+        Where to write; its ending says how.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skcoral.datasets import load_wine
+    >>> from skcoral.io import load_moments, save_moments
+    >>> from skcoral.moments import Moments, merge_all
+    >>> wine, folder = load_wine(), tempfile.mkdtemp()
+    >>> save_moments(Moments.from_rows(wine.data[:80], names=wine.names), f"{folder}/one.json")
+    >>> save_moments(Moments.from_rows(wine.data[80:], names=wine.names), f"{folder}/two.npz")
+    >>> files = [f"{folder}/one.json", f"{folder}/two.npz"]
+    >>> merge_all(load_moments(path) for path in files).n_rows
+    178
     """
     path = Path(path)
     state = moments.state()
@@ -148,7 +190,23 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
 
 
 def load_moments(path: str | os.PathLike[str]) -> Moments:
-    """Read moments that :func:`save_moments` wrote."""
+    """Read moments that :func:`save_moments` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Moments
+        To be merged with others, or fitted: ``CORAL().fit_moments(moments)``.
+
+    Raises
+    ------
+    ModelFileError
+        The file holds no moments, is truncated or altered, or was written by a later format.
+    """
     path = Path(path)
     data = path.read_bytes()  # an error of the disk is told as such, one of the content is not
     try:

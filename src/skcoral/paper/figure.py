@@ -41,6 +41,13 @@ def draw_static(geometry: GeometryDisplay) -> matplotlib.figure.Figure:
     -------
     matplotlib.figure.Figure
         Not attached to pyplot; save it with ``savefig``.
+
+    Examples
+    --------
+    >>> from skcoral.paper import draw_static, wine_geometry
+    >>> figure = draw_static(wine_geometry(0.9))
+    >>> figure.axes[2].get_title()
+    '(c) one output in each cap, cosines 0.246, 0.129, 0.186'
     """
     from matplotlib.figure import Figure
 
@@ -55,6 +62,13 @@ def draw_interactive(geometry: GeometryDisplay) -> plotly.graph_objects.Figure:
     Returns
     -------
     plotly.graph_objects.Figure
+        Save it with ``write_html``.
+
+    Examples
+    --------
+    >>> from skcoral.paper import draw_interactive, wine_geometry
+    >>> draw_interactive(wine_geometry(0.9)).layout.annotations[0].text
+    '(a) regions on the ellipsoid tᵀRt = 1'
     """
     from plotly.subplots import make_subplots
 
@@ -80,7 +94,13 @@ def draw_interactive(geometry: GeometryDisplay) -> plotly.graph_objects.Figure:
             figure.add_trace(trace, **where)
         labels = {f"{axis}axis_title": f"{panel.symbol}{j}" for j, axis in enumerate("xyz", 1)}
         figure.update_scenes(aspectmode="data", **labels, **where)
-    return figure.update_layout(height=900, margin={"l": 0, "r": 0, "t": 40, "b": 0})
+    # Far enough away for the whole box, and the legend where no panel is.
+    figure.update_scenes(camera_eye={"x": 1.5, "y": 1.5, "z": 1.1}, camera_center_z=-0.1)
+    return figure.update_layout(
+        height=950,
+        margin={"l": 0, "r": 0, "t": 40, "b": 60},
+        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.02},
+    )
 
 
 def _surface(mesh: Any, colour: str, *, opacity: float) -> Any:

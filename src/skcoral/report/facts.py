@@ -111,6 +111,15 @@ def gather(
     Returns
     -------
     ReportFacts
+
+    Examples
+    --------
+    >>> from skcoral import CORAL, report
+    >>> from skcoral.datasets import load_wine
+    >>> coral = CORAL(rho_min=0.8).fit(load_wine().to_frame())
+    >>> facts = report.gather(coral, n_points=0, title="Wine")
+    >>> facts.title, round(float(facts.baselines["PCA"].min()), 3)
+    ('Wine', 0.248)
     """
     result: Decorrelation = estimator.result_
     R: Array = estimator.correlation_

@@ -219,6 +219,18 @@ def from_csv(
         Rows per batch at most; by default about 8 MiB of numbers.
     delimiter : str, default=","
         What separates the cells.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skcoral import CORAL
+    >>> from skcoral.datasets import load_wine
+    >>> from skcoral.scale import from_csv
+    >>> path = tempfile.mkdtemp() + "/wine.csv"
+    >>> load_wine().to_frame().to_csv(path, sep=";", index=False)
+    >>> coral = from_csv(path, delimiter=";").fit(CORAL(rho_min=0.8))
+    >>> coral.n_samples_seen_
+    178
     """
     import pyarrow as pa
     import pyarrow.csv as csv

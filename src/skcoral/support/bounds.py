@@ -257,6 +257,16 @@ def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:
     -------
     float
         A lower bound on the certificate's criterion over all transformations with its support.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> from skcoral.datasets import make_system
+    >>> from skcoral.support import certified_bound, support_from_threshold
+    >>> R = make_system(18)
+    >>> answer = decorrelate(R, 0.99, support=support_from_threshold(R, 0.15))
+    >>> round(certified_bound(R, answer.rho_min, answer.certificate), 6)
+    1.063159
     """
     if certificate.kind != "support" or "support" not in certificate.arrays:
         raise CertificateError(

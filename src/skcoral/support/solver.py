@@ -151,6 +151,16 @@ def support_frontier(
     -------
     list of Decorrelation
         In the order of ``rho_min``.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import make_system
+    >>> from skcoral.support import support_from_threshold, support_frontier
+    >>> R = make_system(6)
+    >>> mask = support_from_threshold(R, 0.2)
+    >>> curve = support_frontier(R, [0.9, 0.99], mask, names=tuple("abcdef"), n_starts=5)
+    >>> curve[0].objective <= curve[1].objective
+    True
     """
     values = np.asarray(rho_min, dtype=np.float64)
     solved: dict[int, Decorrelation] = {}
