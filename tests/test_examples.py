@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -102,6 +103,21 @@ def test_every_page_is_reached_from_the_readme():
             seen.add(page)
             waiting += [page.parent / target.partition("#")[0] for target in links_of(page)]
     assert {page.resolve() for page in PAGES} <= seen
+
+
+def test_the_reference_has_the_first_line_of_every_public_name():
+    text = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    sections = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert len(sections) > 10
+    for name, section in sections:
+        module = importlib.import_module(name)
+        listed = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE))
+        for public, told in listed.items():
+            first = inspect.getdoc(getattr(module, public)).splitlines()[0]
+            first = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", first)
+            assert told == first.replace("``", "`").replace("|", r"\|"), f"{name}.{public}"
+        names = [one for one in getattr(module, "__all__", []) if callable(getattr(module, one))]
+        assert set(names) <= set(listed), name
 
 
 def test_sites_fit_one_model_together():
