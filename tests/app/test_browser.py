@@ -79,7 +79,7 @@ def settled(page):
 
 def shown(value):
     """A residual as the app writes it."""
-    return f"{value:.4g}"
+    return f"{value:#.4g}"
 
 
 def fits(page):
@@ -147,7 +147,7 @@ def test_bad_upload_is_told_in_words(visit):
 def test_pages_fit_and_follow_the_theme(visit, artifacts, width):
     page = visit("?source=wine&floor=0.9", width=width)
     settled(page)
-    expect(metric(page, "Residual")).to_have_text("0.354")
+    expect(metric(page, "Residual")).to_have_text("0.3540")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".stApp")).to_have_css("color-scheme", scheme)

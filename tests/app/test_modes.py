@@ -63,6 +63,13 @@ def test_budget(open_app, metric, slider, wine):
     assert at.query_params["budget"] == "0"
 
 
+@pytest.mark.parametrize("budget", ["0.0314159", "0.00012", "7"])
+def test_budget_of_a_link_is_not_rounded(open_app, metric, budget):
+    at = open_app(mode="budget", budget=budget)
+    assert metric(at, "Residual") == pytest.approx(float(budget), rel=1e-3)
+    assert at.query_params["budget"] == budget
+
+
 def test_worst_pair(open_app, metric, wine):
     at = open_app(mode="worst", floor="0.95")
     assert metric(at, "Residual") == pytest.approx(0.414324, abs=1e-4)  # an independent solver
@@ -128,6 +135,26 @@ def test_link_that_makes_no_sense_is_told(open_app, metric):
     assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"weights": "nothing"}, "'nothing'"),
+        ({"without": ["ash", "nothing"]}, "'nothing'"),
+        ({"own": ["nothing:0.9", "ash:0.99"]}, "'nothing'"),
+        ({"mode": "support", "source": "wdi", "mask": "AAAA"}, "not one of 8 variables"),
+        ({"source": "wdi", "shrinkage": "0.5"}, "here is only a matrix"),
+    ],
+)
+def test_links_about_what_is_not_there_are_told(open_app, query, told):
+    at = open_app(**query)
+    assert at.metric
+    assert told in at.warning[0].value.replace("\\", "")
+    assert not any("nothing" in value for value in at.query_params.values())
+    again = open_app(**at.query_params)
+    assert not [w for w in again.warning if told in w.value.replace("\\", "")]
+    assert [m.value for m in again.metric] == [m.value for m in at.metric]
+
+
 def test_simulated_system_of_any_size(open_app, metric):
     at = open_app(source="simulated", size="5", floor="0.99")
     assert metric(at, "Residual") == pytest.approx(
@@ -168,6 +195,23 @@ def test_new_rows_tab(open_app, wine):
     assert f"**{found['fidelity_new'].min():.4f}**" in said
     told = open_app(tab="New rows", source="wdi")
     assert any("needs the rows" in i.value for i in told.info)
+
+
+@pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 40)])
+def test_modes_that_take_long_say_how_many_variables_they_bear(open_app, mode, limit):
+    at = open_app(source="simulated", size=str(limit + 1), floor="0.97")
+    assert at.metric
+    at.radio[0].set_value(mode).run()
+    told = at.error[0].value.replace("\\", "")
+    assert f"up to {limit} variables, and there are {limit + 1}" in told
+    assert not at.metric
+    assert len(at.dataframe) == 0
+
+
+def test_weakest_fidelity_is_the_one_promised(open_app, metric):
+    at = open_app(source="simulated", size="10", floor="0.85")
+    promised = f"at least {metric(at, 'Weakest fidelity'):.4f} with"
+    assert promised in at.success[0].value
 
 
 def test_only_the_open_tab_is_drawn(open_app):

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from skcoral.app import SERVER_OPTIONS, figures
+from skcoral.app import SERVER_OPTIONS
 from skcoral.app.text import clipped, plain
+from skcoral.plotting import interactive
 
 
 def test_failures_after_the_first_run_are_told_in_words(open_app, metric):
@@ -53,8 +54,8 @@ def test_addresses_do_not_become_links():
 
 
 def test_labels_of_pictures_show_markup_as_text():
-    assert figures.label("<a href='x'>b</a>", 40) == "&lt;a href='x'&gt;b&lt;/a&gt;"
-    assert figures.label("a & b") == "a &amp; b"
-    assert figures.label("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
-    assert len(figures.label("x" * 100)) == 18
+    assert interactive.label("<a href='x'>b</a>", 40) == "&lt;a href='x'&gt;b&lt;/a&gt;"
+    assert interactive.label("a & b") == "a &amp; b"
+    assert interactive.label("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
+    assert len(interactive.label("x" * 100)) == 18
     assert len(clipped("x" * 1000)) == 300

@@ -48,7 +48,7 @@ def test_a_table_with_text_missing_values_and_constants(bring, metric, table):
     captions = " ".join(c.value for c in at.caption).replace("\\", "")
     assert "78 complete rows, 4 variables; 2 rows with missing values are left out" in captions
     left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
-    assert "**name**: text" in left_out
+    assert "**name**: no numbers, such as 'someone'" in left_out
     assert "**same**: always 7" in left_out
     assert "**odd**: line 81 holds '3 kg'" in left_out
     assert at.multiselect[0].value == list("abcd")
@@ -153,11 +153,41 @@ def test_workbook_with_formulas(bring, metric, table):
 
 def test_decimal_commas(bring, metric, table):
     text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep=";", decimal=",")
+    at = bring("mine.csv", text.encode(), floor="0.95", own=["a:0.97"])
+    assert "semicolons and decimal commas" in said(at)
+    assert "--" not in said(at)
+    at.button(key="read_as").click().run()
+    assert not at.error
+    R = np.corrcoef(table, rowvar=False)
+    expected = api.decorrelate(R, [0.97, 0.95, 0.95, 0.95]).objective
+    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
+    # The next file is read in the usual way again.
+    at.file_uploader(key="file").set_value(("two.csv", csv(table, "abcd"), "text/csv"))
+    at.run()
+    assert not at.error
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+
+
+def test_the_dialect_can_be_said(bring, metric, table):
+    text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep="|")
     at = bring("mine.csv", text.encode(), floor="0.95")
-    assert at.error
-    assert "Text files" in at.info[0].value
-    at.selectbox(key="dialect_separator").set_value(";")
-    at.selectbox(key="dialect_decimal").set_value(",").run()
+    at.selectbox(key="dialect_separator").set_value("|").run()
+    R = np.corrcoef(table, rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+
+
+def test_sheets(bring, metric, table):
+    book = openpyxl.Workbook()
+    book.active.append(["read me"])
+    sheet = book.create_sheet("numbers")
+    for row in [list("abcd"), *table.tolist()]:
+        sheet.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    at = bring("mine.xlsx", stream.getvalue(), floor="0.95")
+    assert "no rows" in said(at)
+    next(s for s in at.selectbox if s.label == "Sheet").set_value("numbers").run()
+    assert not at.error
     R = np.corrcoef(table, rowvar=False)
     assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
 
@@ -253,6 +283,18 @@ def test_pasted_nonsense_is_refused_in_words(open_app, text, told):
     assert not at.exception
     assert at.error
     assert told in said(at)
+
+
+def test_another_matrix_forgets_the_names_of_the_last(open_app, metric):
+    at = open_app(source="paste", floor="0.9", own=["c:0.99"])
+    at.text_area(key="pasted").set_value("a b c\n1 .6 .3\n.6 1 .4\n.3 .4 1").run()
+    assert at.query_params["own"] == "c:0.99"
+    at.text_area(key="pasted").set_value("a d\n1 .6\n.6 1").run()
+    assert not at.exception
+    assert at.multiselect[0].value == ["a", "d"]
+    assert "'c'" in at.warning[0].value.replace("\\", "")
+    assert "own" not in at.query_params
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.9486, abs=1e-4)
 
 
 def test_pasted_singular_matrix(open_app, metric):

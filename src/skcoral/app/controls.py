@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 
 def choose(problem: Problem, threshold: Threshold) -> None:
-    """Show the widgets of the current mode and take over what they say."""
+    """Show the slider of the current mode and take over what it says."""
     if state.current().mode == "budget":
         _budget(problem)
         return
     _floor(threshold)
-    if state.current().mode == "support":
-        _support(problem)
     _own_floors(problem)
 
 
@@ -65,18 +63,17 @@ def _budget(problem: Problem) -> None:
         "residual before",
         lambda: measures.squared_residual(problem.R, np.eye(len(problem.R))),
     )
-    # Round steps, a few hundred of them, and an end at which nothing needs to be done.
-    step = 10.0 ** math.floor(math.log10(max(everything, 1e-6) / 200))
+    # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
+    digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
+    step = 10.0**-digits
     top = math.ceil(everything / step) * step
-    digits = max(0, -math.floor(math.log10(step)))
-    first = min(state.current().budget, top)
     budget = st.slider(
         "Budget: sum of squared residual correlations allowed",
         0.0,
-        round(top, digits),
+        top,
         step=step,
-        format=f"%.{digits}f",
-        key=state.widget(f"budget_{top:g}", round(first, digits)),
+        format=f"%.{max(digits, 0)}f",
+        key=state.widget(f"budget_{top:g}", min(state.current().budget, top)),
         help=f"The variables themselves have {everything:.4g}.",
     )
     if budget != state.current().budget:
@@ -118,7 +115,8 @@ def _own_floors(problem: Problem) -> None:
         state.change(own=tuple({**elsewhere, **own}.items()))
 
 
-def _support(problem: Problem) -> None:
+def choose_support(problem: Problem) -> None:
+    """Show which source may enter which output, and take over what is said."""
     link = st.slider(
         "A source may enter an output where their |correlation| exceeds",
         0.0,

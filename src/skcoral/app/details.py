@@ -9,11 +9,13 @@ import numpy as np
 import streamlit as st
 
 from skcoral import measures
-from skcoral.app import exports, figures
+from skcoral.app import exports
 from skcoral.app.memory import about
+from skcoral.app.pictures import picture
 from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, unfitted
 from skcoral.app.settings import Settings
 from skcoral.exceptions import InvalidCorrelationError
+from skcoral.plotting import interactive
 from skcoral.report.facts import top_sources
 from skcoral.results import Array, Decorrelation
 from skcoral.stability import Holdout, holdout
@@ -59,26 +61,25 @@ def _correlations(answer: Answer) -> None:
     ):
         with column:
             st.markdown(f"**{title}**: largest |correlation| {_largest(M):.4f}")
-            st.plotly_chart(
-                figures.heat_map(M, names, top=1.0, theme=theme, word="correlation"),
-                key=f"heat_{title}",
-                config={"displayModeBar": False},
+            picture(
+                interactive.heat_map(M, names, top=1.0, theme=theme, word="correlation"),
+                f"heat_{title}",
             )
 
 
 def _outputs(answer: Answer) -> None:
     result = answer.result
     before = about(answer.problem, "vif", lambda: measures.vif(answer.problem.R))
+    digits = {"fidelity": 4, "floor": 4, "price": 3, "largest residual": 4}
+    digits |= {"VIF before": 2, "VIF after": 2}
     st.dataframe(
         _output_table(result, before),
         hide_index=True,
+        # All rows of a table of usual size: one scrollbar is enough.
+        height=38 + 35 * min(len(result.names), 20),
         column_config={
-            name: st.column_config.NumberColumn(format="%.4f")
-            for name in ("fidelity", "floor", "largest residual")
-        }
-        | {
-            name: st.column_config.NumberColumn(format="%.3g")
-            for name in ("price", "VIF before", "VIF after")
+            name: st.column_config.NumberColumn(format=f"%.{count}f")
+            for name, count in digits.items()
         },
     )
     st.caption(
@@ -86,16 +87,9 @@ def _outputs(answer: Answer) -> None:
         "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
     )
     top = float(np.abs(result.T).max()) or 1.0
-    st.plotly_chart(
-        figures.heat_map(
-            result.T,
-            result.names,
-            top=top,
-            theme=_theme(),
-            word="coefficient",
-        ),
-        key="heat_T",
-        config={"displayModeBar": False},
+    picture(
+        interactive.heat_map(result.T, result.names, top=top, theme=_theme(), word="coefficient"),
+        "heat_T",
     )
     st.caption("The transformation: each column is an output, each row a source.")
 
@@ -105,14 +99,15 @@ def _output_table(result: Decorrelation, vif_before: Array) -> pd.DataFrame:
 
     frame = result.to_frame()
     made_of = [
-        " ".join(f"{value:+.3f} {result.names[i]}" for i, value in top_sources(result.T, j))
+        " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
         for j in range(len(result.names))
     ]
+    own = np.ptp(result.rho_min) > 0
     return pd.DataFrame(
         {
             "output": list(result.names),
             "fidelity": frame["fidelity"].to_numpy(),
-            "floor": frame["floor"].to_numpy(),
+            **({"floor": frame["floor"].to_numpy()} if own else {}),
             "price": frame["price"].to_numpy(),
             "largest residual": frame["max_residual"].to_numpy(),
             "VIF before": vif_before,
@@ -151,15 +146,14 @@ def _new_rows(answer: Answer) -> None:
         f"**{frame['fidelity_new'].min():.4f}** on new rows; the residual is "
         f"{found.criterion_fitted.mean():.4g} and {found.criterion_new.mean():.4g}."
     )
-    st.plotly_chart(
-        figures.new_rows(
+    picture(
+        interactive.new_rows(
             found.names,
             frame["fidelity_fitted"].to_numpy(),
             frame["fidelity_new"].to_numpy(),
             frame["fidelity_new_worst"].to_numpy(),
         ),
-        key="new_rows",
-        config={"displayModeBar": False},
+        "new_rows",
     )
 
 
@@ -216,10 +210,11 @@ def _take_away(answer: Answer) -> None:
     if not is_table:
         st.caption("Table, model and report need the rows; here is only a correlation matrix.")
     st.markdown("**The same in Python**")
-    st.code(exports.snippet(problem, answer.settings, scale=scale), language="python")
+    code = exports.snippet(problem, answer.settings, scale=scale)
+    st.code(code, language="python", wrap_lines=True)
     if command is not None:
         st.markdown("**The same as a command**")
-        st.code(command, language="bash")
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def _download(label: str, make: Any, file_name: str, mime: str) -> None:

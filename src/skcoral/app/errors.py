@@ -18,5 +18,3 @@ def in_words() -> Iterator[None]:
         yield
     except CoralError as error:
         st.error(plain(clipped(str(error), 1200)))
-        if " --" in str(error):
-            st.info("How a text file is written can be said on the left, under “Text files”.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pprint
 import shlex
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skcoral import report
-from skcoral.app.problem import Problem, arguments, fitted, floors
+from skcoral.app.problem import Problem, arguments, curve_points, fitted, floors, mask
 from skcoral.app.settings import Settings
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.io.models import model_json
@@ -60,9 +61,12 @@ def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: st
     notes = []
     if problem.n_incomplete:
         notes.append(f"{problem.n_incomplete} rows with missing values were left out.")
+    # Five more solutions with a support would keep the visitor waiting for the file.
+    quick = problem.can_hold_out and "support" not in chosen
     facts = report.gather(
         fitted(problem, chosen, scale=scale),
-        X=problem.frame() if problem.can_hold_out else None,
+        X=problem.frame() if quick else None,
+        n_points=curve_points(problem, chosen.get("criterion", "squared")),
         title=problem.source.label,
         command=command,
         notes=notes,
@@ -79,72 +83,74 @@ def file_stem(problem: Problem) -> str:
 
 def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str:
     """Python code that repeats what is on screen."""
-    chosen = arguments(problem, settings)
-    lines: list[str] = []
-    if "support" in chosen:
-        lines.append(f"support = {_support_literal(problem, chosen['support'])}")
-        chosen = {**chosen, "support": _Name("support")}
-    if isinstance(problem.source, MatrixSource):
-        return _matrix_snippet(problem, settings, chosen, lines)
-    table = problem.source
-    names = _listed(problem.names)
-    if table.public:
-        head = ["from skcoral import CORAL", "from skcoral.datasets import load_wine", ""]
-        lines = [*head, "table = load_wine().to_frame()", *lines]
-    else:
-        head = ["from skcoral import CORAL", "from skcoral.io.tables import open_table", ""]
-        how = "".join(f", {name}={value!r}" for name, value in table.dialect.items())
-        lines = [*head, f"table = open_table({table.label!r}{how}).to_frame()", *lines]
-    kept = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
-    lines += [f"columns = {names}", f"rows = table.dropna(subset={kept})"]
+    source = problem.source
+    before, lines = _data_code(problem)
+    names = source.table.names if isinstance(source, TableSource) else source.names
+    whole = "table" if isinstance(source, TableSource) else "R"
+    every = problem.names == names
+    own = {name: value for name, value in settings.own if name in problem.names}
+    own = {} if settings.mode == "budget" else own
+    if isinstance(source, TableSource) or own or not every:
+        lines.append(f"columns = {f'list({whole})' if every else _literal(list(problem.names))}")
+    chosen = {name: _literal(value) for name, value in arguments(problem, settings).items()}
+    if own:
+        lines.append(f"floors = dict.fromkeys(columns, {settings.floor!r}) | {_literal(own)}")
+        chosen["rho_min"] = "floors"
+    if settings.mode == "support":
+        lines.append(f"support = {_support_literal(problem, mask(problem, settings))}")
+        chosen["support"] = "support"
+    if isinstance(source, MatrixSource):
+        question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
+        given = "R" if every else "R.loc[columns, columns]"
+        lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
+        return "\n".join([f"from skcoral import {question}", *before, "", *lines])
     if settings.shrinkage != "none":
-        chosen["shrinkage"] = "auto" if settings.shrinkage == "auto" else float(settings.shrinkage)
+        chosen["shrinkage"] = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
     if scale != "unit":
-        chosen["output_scale"] = scale
-    lines.append(f"model = CORAL({_call(chosen)})")
+        chosen["output_scale"] = repr(scale)
+    needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
     weight = f", sample_weight=rows[{settings.weights!r}]" if settings.weights else ""
     lines += [
+        f"rows = table.dropna(subset={needed})",
+        f"model = CORAL({_call(chosen)})",
         f"model.fit(rows[columns]{weight})",
         "outputs = model.transform(rows[columns])",
         "print(model.result_)",
     ]
-    return "\n".join(lines)
+    return "\n".join(["from skcoral import CORAL", *before, "", *lines])
 
 
-def _matrix_snippet(
-    problem: Problem, settings: Settings, chosen: dict[str, Any], lines: list[str]
-) -> str:
-    question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
+def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
+    """Imports and lines that bring the data back: as ``table`` or as ``R``."""
     source = problem.source
-    whole = len(source.names) if isinstance(source, MatrixSource) else len(problem.names)
+    if isinstance(source, TableSource):
+        if source.public:
+            return ["from skcoral.datasets import load_wine"], ["table = load_wine().to_frame()"]
+        how = "".join(f", {name}={value!r}" for name, value in source.dialect.items())
+        opened = f"table = open_table({source.label!r}{how}).to_frame()"
+        return ["from skcoral.io.tables import open_table"], [opened]
     if source.key == "wdi":
-        given = [
-            "from skcoral.datasets import wdi_correlation",
-            "",
-            "R = wdi_correlation().to_frame()",
-        ]
-    elif source.public:
-        names = f"[f'x{{j}}' for j in range(1, {whole + 1})]"
-        given = [
-            "import pandas as pd",
-            "from skcoral.datasets import make_system",
-            "",
-            f"names = {names}",
-            f"R = pd.DataFrame(make_system({whole}), index=names, columns=names)",
-        ]
-    else:
-        rows = ",\n    ".join(repr(row) for row in problem.R.tolist())
-        names = _listed(problem.names)
-        given = [
-            "import pandas as pd",
-            "",
-            f"names = {names}",
-            f"R = pd.DataFrame([\n    {rows},\n], index=names, columns=names)",
-        ]
-    if source.public and len(problem.names) < whole:
-        given += [f"columns = {_listed(problem.names)}", "R = R.loc[columns, columns]"]
-    call = f"result = {question}(R, {_call(chosen)})"
-    return "\n".join([f"from skcoral import {question}", *given, *lines, call, "print(result)"])
+        return (
+            ["from skcoral.datasets import wdi_correlation"],
+            ["R = wdi_correlation().to_frame()"],
+        )
+    p = len(source.names)
+    if source.public:
+        return (
+            ["import pandas as pd", "from skcoral.datasets import make_system"],
+            [
+                f"names = [f'x{{j}}' for j in range(1, {p + 1})]",
+                f"R = pd.DataFrame(make_system({p}), index=names, columns=names)",
+            ],
+        )
+    rows = "".join(f"\n    {row!r}," for row in source.R.tolist())
+    return (
+        ["import pandas as pd"],
+        [
+            f"names = {_literal(list(source.names))}",
+            f"R = pd.DataFrame([{rows}\n], index=names, columns=names)",
+        ],
+    )
 
 
 def command(
@@ -171,9 +177,8 @@ def command(
         words += ["--support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"]
     if settings.weights:
         words += ["--weights", settings.weights]
-    aside = [name for name in source.numeric if name not in problem.names]
-    broken = [name for name, why in source.left_out if why != "text"]
-    for name in [name for name in aside if name != settings.weights] + broken:
+    aside = [name for name in source.names if name not in problem.names]
+    for name in (*(name for name in aside if name != settings.weights), *source.unusable):
         words += ["--exclude", name]
     if settings.shrinkage != "none":
         words += ["--shrinkage", settings.shrinkage]
@@ -185,30 +190,24 @@ def command(
     return before + shlex.join(words)
 
 
-class _Name(str):
-    """A word of code that is not quoted."""
-
-    def __repr__(self) -> str:
-        return str(self)
+def _call(chosen: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())
 
 
-def _call(chosen: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in chosen.items())
+def _literal(value: Any) -> str:
+    """A value as Python writes it, in lines that a page can hold."""
+    return pprint.pformat(value, width=88, compact=True, sort_dicts=False)
 
 
-def _listed(names: Any) -> str:
-    return repr([str(name) for name in names])
-
-
-def _support_literal(problem: Problem, mask: Any) -> str:
+def _support_literal(problem: Problem, support: Any) -> str:
     """The support as a mapping from each output to its sources."""
     entries = []
     for j, name in enumerate(problem.names):
-        sources = [problem.names[i] for i in np.flatnonzero(mask[:, j]) if i != j]
+        sources = [problem.names[i] for i in np.flatnonzero(support[:, j]) if i != j]
         entries.append(f"    {name!r}: {sources!r},")
     return "{\n" + "\n".join(entries) + "\n}"
 
 
-def mask_file(problem: Problem, mask: Any) -> bytes:
+def mask_file(problem: Problem, support: Any) -> bytes:
     """The mask as the file that ``coral fit --support`` reads."""
-    return matrix_table(problem.names, problem.names, np.asarray(mask, dtype=np.float64))
+    return matrix_table(problem.names, problem.names, np.asarray(support, dtype=np.float64))

@@ -12,7 +12,19 @@ from skcoral.app.errors import in_words
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.app.text import clipped, plain
-from skcoral.exceptions import NotCertifiedWarning, SingularCorrelationError
+from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationError
+
+_STYLE = """<style>
+.stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
+[data-testid="stMetricValue"] {font-size: 1.75rem}
+</style>"""
+_WELCOME = {
+    "upload": "Upload a table in the side panel (» opens it): a row for each observation, "
+    "a column for each variable, names in the first line. Columns of text may stay in it. "
+    "Or look at one of the examples there.",
+    "paste": "Paste a correlation matrix in the side panel (» opens it): a row per line, "
+    "with names in the first line if you like. Or look at one of the examples there.",
+}
 
 
 def main() -> None:
@@ -23,25 +35,38 @@ def main() -> None:
     _one_thread_each()
     # The page itself says whether a result is certified; the server's log need not.
     warnings.filterwarnings("ignore", category=NotCertifiedWarning)
-    st.html("<style>.stMainBlockContainer {padding-top: 3.5rem}</style>")
+    st.html(_STYLE)
     st.header("Move the floor and watch", anchor=False)
     st.caption(
         "CORAL, Constrained Oblique Rotation with Anchored Loadings: every output stays close to "
         "its own variable, and the outputs have the least correlation that this allows."
     )
     state.current()
-    for note in state.notes():
-        st.warning(plain(clipped(note)))
+    above = st.container()
     with in_words():
+        source = _choose()
+        for note in state.notes():
+            above.warning(plain(clipped(note)))
+        if source is not None:
+            _show(source)
+    state.write_link()
+
+
+def _choose() -> MatrixSource | TableSource | None:
+    try:
         with st.sidebar:
             source = sidebar.choose_source()
             if source is not None:
+                state.fit_to(source.key, source.names, rows=isinstance(source, TableSource))
                 sidebar.choose_columns(source)
-        if source is None:
-            st.info("Bring a table or a matrix on the left, or choose one of the examples there.")
-        else:
-            _show(source)
-    state.write_link()
+    except InvalidTableError as error:
+        if not error.reading:
+            raise
+        sidebar.offer_reading(error)
+        return None
+    if source is None:
+        st.info(_WELCOME[state.current().source])
+    return source
 
 
 @st.cache_resource(show_spinner=False)
@@ -57,23 +82,21 @@ def _show(source: MatrixSource | TableSource) -> None:
     except SingularCorrelationError as error:
         _offer_removal(source, error)
         return
-    _say_rows(problem)
+    _say_data(problem)
     view.explore(problem)
 
 
-def _say_rows(problem: Problem) -> None:
-    if problem.rows is None:
-        return
-    said = f"{len(problem.rows):,} complete rows, {len(problem.names)} variables"
+def _say_data(problem: Problem) -> None:
+    said = f"{len(problem.names)} variables, their correlation matrix"
+    if problem.rows is not None:
+        said = f"{len(problem.rows):,} complete rows, {len(problem.names)} variables"
     if problem.n_incomplete:
-        many = (
-            "rows with missing values are"
-            if problem.n_incomplete > 1
-            else ("row with missing values is")
-        )
+        many = "rows with missing values are" if problem.n_incomplete > 1 else "incomplete row is"
         said += f"; {problem.n_incomplete:,} {many} left out"
     if problem.estimate is not None and problem.estimate.shrinkage:
         said += f". {problem.estimate.guarantee}"
+    if problem.source.public:
+        said += ". An example: your own data come in through the side panel (» opens it)."
     st.caption(plain(f"{problem.source.label}: {said}"))
 
 
@@ -96,7 +119,7 @@ def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelatio
             key="leave_out",
         )
     if isinstance(source, TableSource):
-        st.markdown("Or choose a shrinkage on the left; the guarantee is then about that matrix.")
+        st.markdown("Or choose a shrinkage in the side panel: the guarantee is then about that.")
 
 
 if __name__ == "__main__":

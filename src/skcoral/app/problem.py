@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral import api
-from skcoral.app.settings import Settings, mask_from_text
+from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 MOST_VARIABLES = 100
 #: Modes that would keep other visitors waiting with more variables than these.
-LIMITS = {"support": 30, "worst": 60}
+LIMITS = {"support": 30, "worst": 40}
+#: A worst-pair solution takes as long as dozens of the others: its curve has fewer points, and
+#: for many variables none.
+_WORST_POINTS = ((16, 11), (32, 7))
 #: Rows per variable below which parts of a table say little about the rest of it.
 HOLDOUT_ROWS_PER_VARIABLE = 4
 
@@ -97,24 +100,23 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
 
 def variables(source: MatrixSource | TableSource, settings: Settings) -> tuple[str, ...]:
     """The columns that are chosen."""
-    names = source.names if isinstance(source, MatrixSource) else source.numeric
     aside = {*settings.without, settings.weights}
-    return tuple(name for name in names if name not in aside)
+    return tuple(name for name in source.names if name not in aside)
 
 
 def _from_rows(
     source: TableSource, kept: tuple[str, ...], settings: Settings, key: tuple[Any, ...]
 ) -> Problem:
-    values = source.values[:, [source.numeric.index(name) for name in kept]]
+    values = source.values[:, [source.names.index(name) for name in kept]]
     complete = ~np.isnan(values).any(axis=1)
     weights = None
     if settings.weights:
-        if settings.weights not in source.numeric:
+        if settings.weights not in source.names:
             raise InvalidTableError(
                 f"{source.label}: there is no column of numbers {settings.weights!r} to take "
                 "weights from.\nChoose another one."
             )
-        column = source.values[:, source.numeric.index(settings.weights)]
+        column = source.values[:, source.names.index(settings.weights)]
         complete &= ~np.isnan(column)
         weights = column[complete]
         if (weights < 0).any():
@@ -127,6 +129,11 @@ def _from_rows(
         raise InvalidTableError(
             f"{source.label}: no row has a value in all of the {len(kept)} columns.\n"
             "Leave out the columns with many missing values."
+        )
+    if len(rows) <= len(kept) and settings.shrinkage == "none":
+        raise InvalidTableError(
+            f"{source.label}: {len(rows)} rows cannot determine the correlations of {len(kept)} "
+            "columns.\nChoose fewer columns, or a shrinkage: both are in the side panel."
         )
     moments = Moments(kept).update(rows, sample_weight=weights)
     estimate = estimate_from_rows(
@@ -168,15 +175,26 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
     return np.asarray(support_from_threshold(problem.R, settings.link), dtype=bool)
 
 
-def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
-    """The settings as the arguments of :class:`skcoral.CORAL`."""
-    limit = LIMITS.get(settings.mode, MOST_VARIABLES)
+def refuse_many(problem: Problem, mode: str) -> None:
+    """Refuse what would take too long in this mode."""
+    limit = LIMITS.get(mode, MOST_VARIABLES)
     if len(problem.names) > limit:
         raise InvalidArgumentError(
-            f"This mode answers here for up to {limit} variables, and there are "
-            f"{len(problem.names)}.\nChoose fewer, or use the command or the library, which have "
-            "no such limit."
+            f"“{MODES[mode]}” answers here for up to {limit} variables, and there are "
+            f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
+            "library, which have no such limit."
         )
+
+
+def curve_points(problem: Problem, criterion: str) -> int:
+    """How many points of the frontier can be computed while a visitor waits."""
+    if criterion != "worst":
+        return 25
+    return next((n for limit, n in _WORST_POINTS if len(problem.names) <= limit), 0)
+
+
+def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
+    """The settings as the arguments of :class:`skcoral.CORAL`."""
     if settings.mode == "budget":
         return {"budget": settings.budget}
     chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}

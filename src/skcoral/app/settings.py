@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 SOURCES = {
     "wine": "Example: Wine",
-    "wdi": "Example: development indicators",
-    "simulated": "Example: simulated system",
-    "upload": "A file of yours",
+    "wdi": "Example: World Bank",
+    "simulated": "Example: simulated",
+    "upload": "A file of your own",
     "paste": "A correlation matrix",
 }
 MODES = {
@@ -71,6 +71,37 @@ class Settings:
     def about_another_table(self, source: str) -> Settings:
         """The same without what was said about the columns of one table."""
         return replace(self, source=source, own=(), mask="", without=(), weights="")
+
+    def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
+        """The same without what is said about columns that are not there, and what that was.
+
+        ``rows`` tells whether there are rows to be weighted, or a matrix only.
+        """
+        notes = []
+        weights, shrinkage, mask = self.weights, self.shrinkage, self.mask
+        if not rows and (weights or shrinkage != "none"):
+            notes.append("Weights and shrinkage need rows, and here is only a matrix.")
+            weights, shrinkage = "", "none"
+        mentioned = (*self.without, *(name for name, _ in self.own), weights)
+        unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
+        if unknown:
+            notes.append(
+                f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
+                "asked about it is left aside."
+            )
+        kept = [name for name in names if name not in (*self.without, weights)]
+        if mask and mask_from_text(mask, len(kept)) is None:
+            notes.append(f"The support in the link is not one of {len(kept)} variables.")
+            mask = ""
+        settings = replace(
+            self,
+            own=tuple((name, value) for name, value in dict(self.own).items() if name in names),
+            mask=mask,
+            without=tuple(name for name in names if name in self.without),
+            weights=weights if weights in names else "",
+            shrinkage=shrinkage,
+        )
+        return settings, notes
 
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
@@ -184,4 +215,5 @@ def _number(text: str, low: float, high: float) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if low <= value <= high else None
+    # A negative zero would read as -0 in the next link.
+    return value + 0.0 if low <= value <= high else None

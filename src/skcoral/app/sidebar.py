@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -18,13 +19,15 @@ from skcoral.app.sources import (
     example,
     pasted,
     read_table,
+    sheets,
 )
-from skcoral.app.text import plain
+from skcoral.app.text import clipped, plain
+from skcoral.exceptions import InvalidTableError
 
 _SHRINKAGE = {
-    "none": "None: the correlations as they are",
-    "auto": "Ledoit–Wolf",
-    "number": "By a number",
+    "none": "none",
+    "auto": "as Ledoit and Wolf advise",
+    "number": "by a number",
 }
 _DIALECT = {
     "separator": {"": "comma (tab in .tsv)", ";": "semicolon", "\t": "tab", "|": "vertical bar"},
@@ -41,7 +44,7 @@ def choose_source() -> MatrixSource | TableSource | None:
         "Source",
         list(SOURCES),
         format_func=SOURCES.__getitem__,
-        key=state.widget("source", settings.source),
+        key=state.widget("source", settings.source, lasting=True),
     )
     if chosen != settings.source:
         state.start_anew(chosen)
@@ -52,7 +55,10 @@ def choose_source() -> MatrixSource | TableSource | None:
         return _paste()
     if chosen == "simulated":
         size = st.number_input(
-            "Variables", 3, LARGEST_SIMULATION, key=state.widget("size", settings.size)
+            "Number of variables",
+            3,
+            LARGEST_SIMULATION,
+            key=state.widget("size", settings.size, lasting=True),
         )
         if size != settings.size:
             state.start_anew("simulated")
@@ -64,26 +70,54 @@ def choose_source() -> MatrixSource | TableSource | None:
 
 def _upload() -> TableSource | None:
     file: Any = st.file_uploader(
-        f"CSV, Excel or Parquet, up to {UPLOAD_MB} MB",
+        "CSV, Excel or Parquet",
         type=list(ENDINGS),
         max_upload_size=UPLOAD_MB,
         key="file",
+        on_change=_read_as,
         help="The file stays in memory for this visit and is never written to disk.",
     )
-    dialect = _dialect()
     if file is None:
         return None
-    key = (file.file_id, *dialect.items())
-    if st.session_state.get("read") != key:
-        # Another file: floors and columns of the last one mean nothing here.
-        if st.session_state.get("read") is not None:
-            state.start_anew("upload")
-        st.session_state["read"] = key
     data = file.getvalue()
+    names = remember(("sheets", file.file_id), lambda: sheets(data, file.name), public=False)
+    dialect = _sheet(names, file.file_id) if names else _dialect()
+    key = (file.file_id, *dialect.items())
     found: TableSource = remember_table(
         key, lambda: read_table(data, file.name, key=str(key), dialect=dialect)
     )
+    if st.session_state.get("read", key) != key:
+        # Another file: floors and columns of the last one mean nothing here.
+        state.start_anew("upload")
+    st.session_state["read"] = key
     return found
+
+
+def _read_as(dialect: Mapping[str, str] | None = None) -> None:
+    """Read a file in a certain way; a new file in the usual one."""
+    for name in _DIALECT:
+        st.session_state[f"dialect_{name}"] = (dialect or {}).get(name, "")
+
+
+def offer_reading(error: InvalidTableError) -> None:
+    """Say why a text file was not read, with a button that reads it as it seems to be meant."""
+    st.error(plain(clipped(str(error).split("\n")[0], 1200)))
+    how = (f"{name} {_DIALECT[name][value]}" for name, value in error.reading.items())
+    st.button(
+        f"Read it with {' and '.join(how)}",
+        on_click=_read_as,
+        args=(error.reading,),
+        type="primary",
+        key="read_as",
+    )
+    st.caption("Or say how the file is written in the side panel, under “Text files”.")
+
+
+def _sheet(names: tuple[str, ...], file: str) -> dict[str, str]:
+    """Which sheet of a workbook to read, where there are several."""
+    if len(names) == 1:
+        return {}
+    return {"sheet": st.selectbox("Sheet", names, key=f"sheet_{file}")}
 
 
 def _dialect() -> dict[str, str]:
@@ -118,8 +152,7 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
     if source.note:
         st.caption(source.note)
     settings = state.current()
-    is_table = isinstance(source, TableSource)
-    names = list(source.numeric if isinstance(source, TableSource) else source.names)
+    names = list(source.names)
     offered = [name for name in names if name != settings.weights]
     kept = [name for name in offered if name not in settings.without]
     if not settings.without and len(kept) > MOST_VARIABLES:
@@ -133,14 +166,15 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
     without = tuple(name for name in offered if name not in set(chosen))
     if without != settings.without:
         state.change(without=without)
-    if isinstance(source, TableSource) and source.left_out:
+    if not isinstance(source, TableSource):
+        return
+    if source.left_out:
         some = "1 column" if len(source.left_out) == 1 else f"{len(source.left_out)} columns"
         with st.expander(f"Left out: {some}"):
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
-    if is_table:
-        _weights(names)
-        _shrinkage()
+    _weights(names)
+    _shrinkage()
 
 
 def _weights(names: list[str]) -> None:
@@ -160,7 +194,7 @@ def _shrinkage() -> None:
     settings = state.current()
     kind = settings.shrinkage if settings.shrinkage in _SHRINKAGE else "number"
     chosen = st.selectbox(
-        "Shrink the correlations towards zero",
+        "Shrink correlations towards zero",
         list(_SHRINKAGE),
         format_func=_SHRINKAGE.__getitem__,
         key=state.widget("shrinkage", kind),

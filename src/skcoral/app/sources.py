@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,11 +20,13 @@ from skcoral.io.tables import (
     TableProfile,
     open_table,
     profile,
+    sheet_names,
 )
 from skcoral.results import Array, read_only
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
+_TEXT = "no numbers"
 _CELLS = 5_000_000
 _UNPACKED = 300 * 1024 * 1024
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -53,14 +56,14 @@ class TableSource:
         To be read again when the outputs are written.
     n_rows : int
         Rows in the file.
-    numeric : tuple of str
+    names : tuple of str
         Columns that can be variables.
-    values : ndarray of shape (n_rows, len(numeric))
+    values : ndarray of shape (n_rows, len(names))
         Their numbers; NaN where missing.
     left_out : tuple of (str, str)
         Every other column, with the reason.
     dialect : dict of str to str
-        How a text file was read where that is not the default.
+        How the file was read where that is not the default.
     public : bool
         Whether everybody may share what is computed from it: true for examples only.
     """
@@ -68,7 +71,7 @@ class TableSource:
     key: str
     table: Table
     n_rows: int
-    numeric: tuple[str, ...]
+    names: tuple[str, ...]
     values: Array
     left_out: tuple[tuple[str, str], ...]
     dialect: dict[str, str] = field(default_factory=dict)
@@ -79,6 +82,11 @@ class TableSource:
     def label(self) -> str:
         """The file's name."""
         return self.table.label
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What was left out and is not text: a command has to be told so."""
+        return tuple(name for name, why in self.left_out if not why.startswith(_TEXT))
 
 
 def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
@@ -91,17 +99,24 @@ def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
     if name == "wdi":
         wdi = datasets.wdi_correlation()
         note = f"{wdi.n_rows} countries. {wdi.source} ({wdi.licence})"
-        return MatrixSource("wdi", "development indicators", wdi.correlation, wdi.names, note)
+        note = re.sub(r"https?://([^)\s/]+)[^)\s]*", r"[\1](\g<0>)", note)
+        return MatrixSource("wdi", "World Bank", wdi.correlation, wdi.names, note)
     names = tuple(f"x{j}" for j in range(1, size + 1))
     note = f"A random correlation matrix of {size} variables, always the same one."
     R = datasets.make_system(size)
-    return MatrixSource(f"simulated-{size}", f"simulated, {size} variables", R, names, note)
+    return MatrixSource(f"simulated-{size}", "simulated", R, names, note)
 
 
 def pasted(text: str) -> MatrixSource:
     """Read a pasted correlation matrix."""
     R, names = parse_matrix(text)
     return MatrixSource(text, "pasted matrix", R, names, public=False)
+
+
+def sheets(data: bytes, name: str) -> tuple[str, ...]:
+    """The sheets of an uploaded workbook; none for any other file."""
+    _refuse_inflated(data, name)
+    return sheet_names(data, name=name)
 
 
 def read_table(
@@ -116,6 +131,7 @@ def read_table(
         separator=dialect.get("separator"),
         decimal=dialect.get("decimal", "."),
         encoding=dialect.get("encoding", "utf-8"),
+        sheet=dialect.get("sheet"),
     )
     _refuse_huge_parquet(data, table)
     content = profile(table)
@@ -132,7 +148,10 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
     wanted = [
         j
         for j, column in enumerate(content.columns)
-        if column.kind == "number" and column.first_infinite is None and column.name
+        if column.kind == "number"
+        and column.first_infinite is None
+        and column.always is None
+        and column.name
     ]
     parts = [
         np.column_stack([to_numbers(batch.columns[j], table.decimal)[0] for j in wanted])
@@ -140,18 +159,10 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
         if wanted
     ]
     values = np.concatenate(parts) if parts else np.empty((content.n_rows, 0))
-    low, high = (
-        (np.nanmin(values, axis=0), np.nanmax(values, axis=0))
-        if values.size
-        else (np.empty(0), np.empty(0))
-    )
-    varies = low < high
-    reasons = {
-        content.columns[j].name: f"always {low[k]:g}" for k, j in enumerate(wanted) if not varies[k]
-    }
-    kept = [content.columns[j].name for k, j in enumerate(wanted) if varies[k]]
+    several = np.count_nonzero(~np.isnan(values), axis=0) > 1
+    kept = [content.columns[j].name for k, j in enumerate(wanted) if several[k]]
     left_out = [
-        (column.name, reasons.get(column.name) or _why_not(table, column))
+        (column.name, _why_not(table, column))
         for column in content.columns
         if column.name not in kept
     ]
@@ -163,21 +174,27 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
             f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
         )
     return TableSource(
-        key, table, content.n_rows, tuple(kept), read_only(values[:, varies]), tuple(left_out)
+        key, table, content.n_rows, tuple(kept), read_only(values[:, several]), tuple(left_out)
     )
 
 
 def _why_not(table: Table, column: ColumnProfile) -> str:
+    excel = table.format == "excel"
     if column.kind == "empty":
-        return "no values"
+        return "no values" + (" (formulas that were never computed?)" if excel else "")
     if not column.name:
         return "no name"
     if column.first_infinite is not None:
         return f"infinite in {table.unit} {column.first_infinite}"
-    if column.kind == "mixed" and column.first_bad is not None:
-        row, cell = column.first_bad
-        return f"{table.unit} {row} holds {cell!r} ({column.n_bad} cells are not numbers)"
-    return "text"
+    if column.always is not None:
+        return f"always {column.always:g}"
+    if column.first_bad is None:
+        return "only one value"
+    row, cell = column.first_bad
+    if column.kind == "mixed":
+        more = f", and {column.n_bad - 1:,} more cells are no numbers" if column.n_bad > 1 else ""
+        return f"{table.unit} {row} holds {cell!r}{more}"
+    return f"{_TEXT}, such as {cell!r}"
 
 
 def _refuse_inflated(data: bytes, name: str) -> None:

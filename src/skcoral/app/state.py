@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import streamlit as st
 
 from skcoral.app.settings import Settings, from_query, to_query
 
-_SETTINGS, _NOTES, _GENERATION = "settings", "link_notes", "generation"
+_SETTINGS, _NOTES, _GENERATION, _TABLE = "settings", "link_notes", "generation", "table"
 
 
 def current() -> Settings:
@@ -22,9 +23,21 @@ def current() -> Settings:
 
 
 def notes() -> list[str]:
-    """What could not be understood in the link."""
+    """What could not be done of what was asked for, in a link or about another table."""
     found: list[str] = st.session_state.get(_NOTES, [])
     return found
+
+
+def fit_to(key: str, names: Sequence[str], *, rows: bool) -> None:
+    """Where other columns come into view, drop what was said about columns that are not there."""
+    before = st.session_state.get(_TABLE)
+    if before == key:
+        return
+    st.session_state[_TABLE] = key
+    st.session_state[_SETTINGS], left_aside = current().about_columns(names, rows=rows)
+    st.session_state[_NOTES] = ([] if before else notes()) + left_aside
+    if before:
+        refresh_widgets()
 
 
 def change(**values: Any) -> Settings:
@@ -51,9 +64,12 @@ def generation() -> int:
     return found
 
 
-def widget(name: str, value: Any) -> str:
-    """Key of a widget whose value begins at ``value`` and is kept while it is out of sight."""
-    key = f"{name}_{generation()}"
+def widget(name: str, value: Any, *, lasting: bool = False) -> str:
+    """Key of a widget whose value begins at ``value`` and is kept while it is out of sight.
+
+    A lasting widget is not refreshed, so that whoever uses it by keyboard stays in it.
+    """
+    key = name if lasting else f"{name}_{generation()}"
     if key not in st.session_state:
         st.session_state[key] = value
     return key

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from skcoral import api
-from skcoral.app import controls, details, figures, state
+from skcoral.app import controls, details, state
 from skcoral.app.errors import in_words
 from skcoral.app.memory import about
-from skcoral.app.problem import Problem, arguments, solve
+from skcoral.app.pictures import picture
+from skcoral.app.problem import Problem, arguments, curve_points, refuse_many, solve
 from skcoral.app.settings import MODES, Settings
+from skcoral.plotting import interactive
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
 from skcoral.report import words
@@ -20,9 +22,7 @@ from skcoral.results import Decorrelation, Threshold
 if TYPE_CHECKING:
     from skcoral.results import Frontier
 
-#: A worst-pair solution takes as long as dozens of the others: its curve has fewer points, and
-#: for many variables none.
-_WORST_POINTS = ((16, 11), (32, 7))
+_MOST_BARS = 22
 
 
 def threshold_of(problem: Problem) -> Threshold:
@@ -40,45 +40,49 @@ def explore(problem: Problem) -> None:
 
 def _explore(problem: Problem) -> None:
     threshold = threshold_of(problem)
+    mode = st.radio(
+        "What to hold fixed",
+        list(MODES),
+        format_func=MODES.__getitem__,
+        horizontal=True,
+        key=state.widget("mode", state.current().mode),
+    )
+    if mode != state.current().mode:
+        state.change(mode=mode)
+    refuse_many(problem, mode)
+    if mode == "support":
+        controls.choose_support(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
-        mode = st.radio(
-            "What to hold fixed",
-            list(MODES),
-            format_func=MODES.__getitem__,
-            horizontal=True,
-            key=state.widget("mode", state.current().mode),
-        )
-        if mode != state.current().mode:
-            state.change(mode=mode)
         controls.choose(problem, threshold)
         settings = state.current()
         chosen = arguments(problem, settings)
         asked = _asked(settings, chosen)
         result = _solution(problem, asked, chosen)
-        st.plotly_chart(
-            figures.frontier(
-                _curve(problem, result.criterion),
-                about(
-                    problem,
-                    ("points", result.criterion),
-                    lambda: landmark_points(problem.R, result.criterion),
-                ),
-                result,
-                threshold=threshold.value,
-            ),
-            key="frontier",
-            config={"displayModeBar": False},
-        )
+        _frontier(problem, chosen, result, threshold)
     with right:
         _say(result, threshold)
         others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
-        st.plotly_chart(
-            figures.fidelity(result, others),
-            key="fidelity",
-            config={"displayModeBar": False},
-        )
+        # Many bars scroll on their own, and the rest of the page stays in reach.
+        many = len(problem.names) > _MOST_BARS
+        with st.container(height=500 if many else "content", border=False):
+            picture(interactive.fidelity(result, others), "fidelity")
     details.show(details.Answer(problem, settings, chosen, asked, result))
+
+
+def _frontier(
+    problem: Problem, chosen: dict[str, Any], result: Decorrelation, threshold: Threshold
+) -> None:
+    criterion = result.criterion
+    points = about(problem, ("points", criterion), lambda: landmark_points(problem.R, criterion))
+    curve = _curve(problem, criterion)
+    drawn = interactive.frontier(curve, points, result, threshold=threshold.value)
+    drawn["layout"]["height"] = 500
+    picture(drawn, "frontier")
+    if curve is None:
+        st.caption("Without its curve, which takes too long for so many variables.")
+    elif "support" in chosen or isinstance(chosen.get("rho_min"), dict):
+        st.caption("The curve is that of one floor for all, with every source allowed everywhere.")
 
 
 def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
@@ -95,10 +99,7 @@ def _solution(problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]) 
 
 
 def _curve(problem: Problem, criterion: str) -> Frontier | None:
-    n_points = 25
-    if criterion == "worst":
-        p = len(problem.names)
-        n_points = next((n for limit, n in _WORST_POINTS if p <= limit), 0)
+    n_points = curve_points(problem, criterion)
     if not n_points:
         return None
     with st.spinner("Drawing the curve …"):
@@ -112,12 +113,15 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
 def _say(result: Decorrelation, threshold: Threshold) -> None:
     said = words.guarantee(result)
     (st.success if words.is_certified(result) else st.warning)(said)
-    residual = "0" if result.status == "exact" else f"{result.objective:.4g}"
+    residual = "0" if result.status == "exact" else f"{result.objective:#.4g}"
     with st.container(horizontal=True):
         for label, value in (
-            ("Weakest fidelity", f"{result.min_fidelity:.4f}"),
+            ("Weakest fidelity", f"{words.rounded_down(result.min_fidelity):.4f}"),
             ("Mean fidelity", f"{result.mean_fidelity:.4f}"),
             ("Residual", residual),
         ):
             st.metric(label, value, width="content")
-    st.caption(f"{words.threshold(threshold)} {words.certificate(result).capitalize()}.")
+    said = words.threshold(threshold)
+    if result.status != "exact":
+        said += f" Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}."
+    st.caption(said)

@@ -62,6 +62,11 @@ def threshold(th: Threshold) -> str:
     )
 
 
+def rounded_down(fidelity: float) -> float:
+    """A fidelity to four digits: a promise must not say more than what holds."""
+    return float(np.floor(fidelity * 1e4 + 1e-6) / 1e4)
+
+
 def is_certified(result: Decorrelation) -> bool:
     """Whether the result is proved to be the best possible."""
     return result.status in ("exact", "optimal")
@@ -71,8 +76,7 @@ def _keeps(result: Decorrelation) -> str:
     floors = np.asarray(result.rho_min)
     weakest = result.min_fidelity
     if np.ptp(floors) < 1e-12:
-        # Rounded down: a promise must not say more than what holds.
-        promised = np.floor(max(weakest, float(floors[0])) * 1e4 + 1e-6) / 1e4
+        promised = rounded_down(max(weakest, float(floors[0])))
         return f"Every output keeps a correlation of at least {promised:.4f} with its own source"
     return (
         "Every output keeps at least the correlation with its own source that was asked for "
