@@ -1,12 +1,15 @@
 """The paper's protocol: right derivatives, known optima, and the failures it is known for."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.datasets import load_wine, make_system
+from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import CoralError
-from skcoral.paper import reproduce
+from skcoral.measures import fidelity
+from skcoral.paper import protocol, reproduce
 from skcoral.paper._trust_region import Manifold, minimise
 from skcoral.paper.protocol import (
     VIOLATION,
@@ -92,6 +95,23 @@ def test_two_variables_have_a_closed_form():
     run = protocol_primal(R, rho, n_starts=3)
     relaxed = np.cos(np.arccos(r) + 2 * np.arccos(rho - VIOLATION))
     assert relaxed**2 <= run.best <= residual**2 + 1e-9
+
+
+@pytest.mark.slow
+def test_only_the_penalty_used_gives_the_printed_violations(monkeypatch):
+    systems = {"9.51e-05": make_system(6), "1.62e-05": wdi_correlation().correlation}
+    starts = {printed: decorrelate(R, 0.99).T for printed, R in systems.items()}
+    found = []
+    for pair in itertools.product((1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), (1.5, 2, 3, 4, 5, 10)):
+        monkeypatch.setattr(protocol, "_PENALTY", pair[0])
+        monkeypatch.setattr(protocol, "_GROWTH", pair[1])
+        ends = {
+            printed: fidelity(R, protocol_from(R, 0.99, starts[printed])).min()
+            for printed, R in systems.items()
+        }
+        if all(f"{0.99 - least:.2e}" == printed for printed, least in ends.items()):
+            found.append(pair)
+    assert found == [(10.0, 2)]
 
 
 def test_floors_are_met_within_the_papers_tolerance():
