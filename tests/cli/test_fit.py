@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 from dataclasses import replace
 
@@ -237,6 +238,27 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
     names = list(whole["fidelity"])
     assert np.allclose(numbers(a, names), numbers(b, names), atol=1e-9)
     assert "no hold-out" in (tmp_path / "r.html").read_text()
+
+
+def test_cells_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
+    from skcoral import CORAL
+    from skcoral.io.tables import BATCH_ROWS, Batch
+
+    rng = np.random.default_rng(0)
+    path = tmp_path / "t.csv"
+    rows = rng.integers(0, 9, size=(2 * BATCH_ROWS + 5, 2))
+    np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b", comments="")
+    alive = []
+    fit = CORAL.fit
+
+    def count(self, *args, **kwargs):
+        gc.collect()
+        alive.append(sum(isinstance(thing, Batch) for thing in gc.get_objects()))
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(CORAL, "fit", count)
+    assert main("fit", path)[0] == 0
+    assert alive[0] <= 1
 
 
 def test_an_open_gap_is_exit_status_4(main, wine_csv, tmp_path):

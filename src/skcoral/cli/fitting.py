@@ -29,6 +29,7 @@ from skcoral.io.tables import Table, choose_columns, profile
 from skcoral.io.transforming import write_transformed
 from skcoral.io.writing import Outputs, output_format
 from skcoral.report import words
+from skcoral.results import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,19 +172,20 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     needs_rows = shrinkage == "auto" or options.correlation != "pearson"
     dropped: list[int] = []
     if needs_rows or loaded.content.n_rows * len(loaded.names) <= IN_MEMORY:
-        parts = []
+        values: list[Array] = []
+        weights: list[Array] = []
         with console.progress(f"Reading {loaded.table.label}") as tell:
             for part in loaded.rows(lambda batch: tell(batch.fraction)):
-                parts.append(part)
+                # The numbers only: the cells that they were made of take ten times the room.
+                values.append(part.values)
+                if part.weights is not None:
+                    weights.append(part.weights)
                 dropped.extend(part.dropped)
-        values = np.concatenate([part.values for part in parts])
-        require_rows(loaded, len(values))
-        weights = None
-        if loaded.weights is not None:
-            weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-        X = _frame(values, loaded.names)
+        X = _frame(np.concatenate(values), loaded.names)
+        del values
+        require_rows(loaded, len(X))
         with console.progress("Solving"), naming(loaded.table):
-            estimator.fit(X, sample_weight=weights)
+            estimator.fit(X, sample_weight=np.concatenate(weights) if weights else None)
         return estimator, X, dropped
     n_rows = 0
     with console.progress(f"Reading {loaded.table.label}") as tell:
