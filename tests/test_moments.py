@@ -246,10 +246,16 @@ def test_the_columns_of_a_frame_are_known_by_name():
 
 
 def test_cells_without_a_number_are_refused():
-    with pytest.raises(InvalidTableError, match="numbers"):
-        Moments(["a"]).update([["text"]])
-    with pytest.raises(InvalidTableError, match="Masked"):
-        Moments.from_rows(np.ma.masked_greater(correlated_table(20, 3), 0.5))
+    for text in ("text", "1.5"):
+        with pytest.raises(InvalidTableError, match=f"numbers.*{text}"):
+            Moments(["a"]).update([[text]])
+    masked = np.ma.masked_greater(correlated_table(20, 3), 0.5)
+    with pytest.raises(InvalidTableError, match=r"No moments of `x0`, .*missing"):
+        Moments.from_rows(masked)
+    with pytest.raises(InvalidTableError, match=r"No moments of `x0`, .*missing"):
+        Moments(["x0", "x1", "x2"]).update(masked)
+    with pytest.raises(InvalidTableError, match="sample_weight must be real"):
+        Moments.from_rows(np.ones((2, 1)), sample_weight=[1.0, 1j])
     with pytest.raises(InvalidArgumentError, match="`a` occur more than once"):
         Moments(["a", "b", "a"])
 

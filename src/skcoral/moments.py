@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._requirements import listing
+from ._requirements import float_array, listing
 from ._validation import check_names
 from .exceptions import InvalidTableError
 from .results import Array, read_only
@@ -75,13 +75,12 @@ class Moments:
 
         The columns are called by ``names``, or as in the DataFrame, or else x0, x1, …
         """
-        rows = np.asarray(X)
+        rows, _ = float_array(X, "A table", InvalidTableError)
         if rows.ndim != 2:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
             names = column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
-        table = X if np.ma.isMaskedArray(X) else rows
-        return cls(names).update(table, sample_weight=sample_weight)
+        return cls(names).update(rows, sample_weight=sample_weight)
 
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Add the rows of ``X``, with non-negative weights if given; return this object.
@@ -231,12 +230,7 @@ class Moments:
         self.weight = total
 
     def _checked_rows(self, X: ArrayLike) -> Array:
-        if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-            raise InvalidTableError("Masked cells have no moments: remove or fill their rows.")
-        try:
-            rows = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as reason:
-            raise InvalidTableError(f"Moments are those of numbers: {reason}.") from None
+        rows, _ = float_array(X, "A table", InvalidTableError)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InvalidTableError(
                 f"Expected rows of {self.n_features} columns ({listing(self.names)}); got an "
@@ -321,7 +315,7 @@ def _weighted_sum(rows: Array, weights: Array | None) -> Array:
 def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
     if sample_weight is None:
         return None
-    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
+    weights, _ = float_array(sample_weight, "sample_weight", InvalidTableError)
     if weights.shape != (n,):
         raise InvalidTableError(
             f"sample_weight must hold one number per row, shape ({n},); got shape {weights.shape}."

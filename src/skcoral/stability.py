@@ -22,7 +22,7 @@ from ._requirements import real_number
 from ._validation import check_count
 from .correlation import estimate, sample_correlation
 from .estimator import CORAL
-from .estimator.rows import as_weights, column_names, read_rows
+from .estimator.rows import column_names, read_rows
 from .exceptions import (
     InfeasibleError,
     InvalidArgumentError,
@@ -359,9 +359,8 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     reader = CORAL()
     rows = read_rows(reader, X, reset=True)
     n = len(rows)
-    given = as_weights(sample_weight)
-    weights = np.ones(n) if given is None else given
-    table = estimate(Moments(column_names(reader)).update(rows, sample_weight=weights))
+    table = estimate(Moments(column_names(reader)).update(rows, sample_weight=sample_weight))
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     whole = api.threshold(table)
     Z = (rows - table.mean) / table.scale
     pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights

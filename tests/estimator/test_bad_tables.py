@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 
@@ -61,6 +62,31 @@ def test_text_is_located(wine, container):
     name = "x3" if container == "array" else "grape"
     with pytest.raises(InvalidTableError, match=f"`{name}` hold text"):
         CORAL().fit(table)
+
+
+def test_text_that_reads_like_numbers_is_text(wine):
+    table = wine.iloc[:, :3].assign(count=[str(i * i % 17) for i in range(178)])
+    for X in (table, pl.from_pandas(table), table.to_numpy(object), table.astype(str).to_numpy()):
+        with pytest.raises(InvalidTableError, match=r"hold text.*numbers first"):
+            CORAL().fit(X)
+    with pytest.raises(InvalidTableError, match="`count` hold text"):
+        CORAL().fit(table)
+    assert CORAL().fit(table.astype({"count": int})).n_features_in_ == 4
+    with pytest.raises(InvalidTableError, match="`x0`, `x1` hold text"):
+        CORAL().fit([["1", "2"], ["3", "5"], ["4", "1"]])
+
+
+def test_numbers_in_any_container(wine):
+    few = wine.iloc[:, :4]
+    expected = CORAL().fit(few).T_
+    columns = {"alcohol": "Float64", "ash": "float64[pyarrow]", "malic_acid": object}
+    for X in (few.astype(columns), pa.table(few), few.to_numpy(object), few.to_numpy().tolist()):
+        np.testing.assert_allclose(CORAL().fit(X).T_, expected, atol=1e-12)
+    twins = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]})
+    with pytest.raises(SingularCorrelationError, match="`b` duplicates `a`"):
+        CORAL().fit(twins)
+    flags = few.assign(high=few["ash"] > 2.3, level=pd.Categorical(np.arange(178) % 3))
+    assert CORAL().fit(flags).transform(flags).dtype == np.float64
 
 
 def test_one_row_and_no_rows(wine):
@@ -134,6 +160,8 @@ def test_tables_that_are_none_yet(wine):
     for X in (halves, tuple(halves), [part.to_numpy() for part in halves]):
         with pytest.raises(InvalidTableError, match=r"of tables is not a table.*iter"):
             CORAL().fit(X)
+    with pytest.raises(InvalidTableError, match="reads it once"):
+        CORAL().fit_transform(iter(halves))
     with pytest.raises(InvalidTableError, match=r"collect\(\)"):
         CORAL().fit(pl.from_pandas(wine).lazy())
 

@@ -171,5 +171,5 @@ def test_metadata_routing(wine):
 
 
 def test_weights_that_are_no_numbers(wine):
-    with pytest.raises(InvalidTableError, match="sample_weight must hold one number per row"):
+    with pytest.raises(InvalidTableError, match="sample_weight must contain only numbers"):
         CORAL().fit(wine, sample_weight="many")

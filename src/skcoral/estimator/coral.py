@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from skcoral import measures
 from skcoral.correlation import check_shrinkage, estimate, estimate_from_rows, sample_correlation
 from skcoral.estimator.rows import (
-    as_weights,
     batches,
     column_names,
     comes_in_batches,
@@ -58,7 +57,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     correlation : {"pearson", "spearman"}, default="pearson"
         How ``R`` is estimated; Spearman uses the ranks of the values.
     output_scale : {"unit", "original"}, default="unit"
-        Standardised outputs, or each output in the mean and standard deviation of its source.
+        Standardised outputs, or each output in the mean and standard deviation of its source
+        (as ``correlation_`` has them: with shrinkage or ranks, the rows' own are a little off).
     tol : float, default=1e-9
         Largest gap between residual and bound, relative to the residual where it exceeds one.
     max_iter : int, default=200
@@ -174,12 +174,12 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if comes_in_batches(X):
                 self._fit_batches(X, sample_weight)
             else:
-                rows, weights = read_rows(self, X, reset=True), as_weights(sample_weight)
-                self.moments_ = Moments(column_names(self)).update(rows, sample_weight=weights)
+                rows, moments = read_rows(self, X, reset=True), Moments(column_names(self))
+                self.moments_ = moments.update(rows, sample_weight=sample_weight)
                 table = estimate_from_rows(
                     rows,
-                    self.moments_,
-                    sample_weight=weights,
+                    moments,
+                    sample_weight=sample_weight,
                     method=self.correlation,
                     shrinkage=self.shrinkage,
                 )
@@ -213,7 +213,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
         moments = Moments(column_names(self)) if first else self.moments_
-        self.moments_ = moments.update(rows, sample_weight=as_weights(sample_weight))
+        self.moments_ = moments.update(rows, sample_weight=sample_weight)
         for name in SOLVED:
             self.__dict__.pop(name, None)
         return self
@@ -317,9 +317,9 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
-        moments = Moments(self.result_.names)
-        moments.update(self._centred_outputs(rows), sample_weight=as_weights(sample_weight))
-        G = sample_correlation(moments)
+        outputs = Moments(self.result_.names)
+        outputs.update(self._centred_outputs(rows), sample_weight=sample_weight)
+        G = sample_correlation(outputs)
         return -measures.residual_by(
             self.result_.criterion, G, np.eye(len(G)), pair_weights=self.result_.pair_weights
         )

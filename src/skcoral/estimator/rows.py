@@ -26,6 +26,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     reset : bool
         Whether to set the names or to compare with them.
     """
+    if hasattr(X, "column_names"):  # a table of Arrow's, where columns are not their names
+        X = X.to_pandas()
     _refuse_unreadable(X)
     if np.ma.isMaskedArray(X) and X.dtype.kind in "biuf":
         X = np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
@@ -34,13 +36,10 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
             estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        named = isinstance(error, ValueError) or hasattr(X, "columns")
-        text = _text_columns(X) if named else []
-        if not text:
-            raise
-        raise InvalidTableError(
-            f"{listing(text)} hold text where numbers are needed: drop or encode them. ({error})"
-        ) from None
+        if isinstance(error, ValueError) or hasattr(X, "columns"):
+            _refuse_text(X)
+        raise
+    _refuse_text(X)  # text that reads like numbers passes scikit-learn
     refuse_missing(rows, column_names(estimator))
     return rows
 
@@ -94,22 +93,17 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def as_weights(sample_weight: Any) -> NDArray[np.float64] | None:
-    """Return sample weights as an array, whatever container they came in."""
-    if sample_weight is None:
-        return None
-    try:
-        return np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
-        raise InvalidTableError(f"sample_weight must hold one number per row: {reason}.") from None
-
-
 def _refuse_unreadable(X: Any) -> None:
     """Judge what scikit-learn refuses without naming the column or the remedy."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise InvalidTableError(
             f"A {type(X).__name__} of tables is not a table: concatenate them, or give an iterator "
             "of batches, as in fit(iter(tables))."
+        )
+    if comes_in_batches(X):
+        raise InvalidTableError(
+            "An iterator of batches goes to fit, which reads it once; give a table, or one batch "
+            "at a time."
         )
     if hasattr(X, "collect"):
         raise InvalidTableError("A lazy table has no rows yet: collect() it first.")
@@ -148,19 +142,29 @@ def _kinds(X: Any) -> list[str]:
     return ["M" if getattr(kind, *temporal)() else getattr(kind, "kind", " ") for kind in types]
 
 
-def _text_columns(X: Any) -> list[str]:
-    """Names of the columns that do not read as numbers."""
+def _refuse_text(X: Any) -> None:
+    """Name the columns that hold text, or anything else that does not read as a number."""
     if hasattr(X, "columns"):
-        columns = {str(name): np.asarray(X[name]) for name in X.columns}
+        kinds = zip(X.columns, _kinds(X), strict=True)
+        columns = {str(name): np.asarray(X[name]) for name, kind in kinds if kind not in "biuf"}
     else:
-        table = np.asarray(X, dtype=object)
-        if table.ndim != 2:
-            return []
+        table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        if table.ndim != 2 or table.dtype.kind in "biuf":
+            return
         columns = {f"x{j}": column for j, column in enumerate(table.T)}
-    text = []
-    for name, column in columns.items():
-        try:
-            column.astype(np.float64)
-        except (ValueError, TypeError):
-            text.append(name)
-    return text
+    text = [name for name, column in columns.items() if not _holds_numbers(column)]
+    if text:
+        raise InvalidTableError(
+            f"{listing(text)} hold text where numbers are needed: drop or encode them, or turn "
+            "text that reads like numbers into numbers first."
+        )
+
+
+def _holds_numbers(column: NDArray[Any]) -> bool:
+    if column.dtype.kind in "SU" or any(isinstance(cell, str | bytes) for cell in column.flat):
+        return False
+    try:
+        column.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
