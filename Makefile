@@ -67,9 +67,10 @@ lock: $(READY)
 clean:
 	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 
+# Half an environment (no ensurepip, no space) would pass for a whole one the next time.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(f"Python 3.11 or newer is needed, {sys.executable} is {v}; name another one: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # The package with its three dependencies and nothing else, at the locked versions.
 $(CORE): $(LOCK) pyproject.toml | $(BIN)/python
@@ -83,7 +84,7 @@ $(READY): $(LOCK) pyproject.toml | $(BIN)/python
 	touch $(CORE) $@
 
 $(LOWEST)/.ready: requirements/lowest.txt pyproject.toml
-	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST) || { rm -rf $(LOWEST); exit 1; }
 	$(LOWEST)/bin/python $(PIP_INSTALL) --requirement requirements/lowest.txt
 	$(LOWEST)/bin/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@

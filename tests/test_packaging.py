@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -104,3 +105,24 @@ def test_the_core_works_without_any_extra(project):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_half_an_environment_is_not_left_behind(tmp_path):
+    """Without ensurepip, as on a bare Debian, `python -m venv` fails after making bin/python."""
+    python = tmp_path / "python"
+    python.write_text(
+        f'''#!/bin/sh
+        if [ "$2" = venv ]; then mkdir -p "$3/bin"; touch "$3/bin/python"; exit 1; fi
+        exec "{sys.executable}" "$@"
+        '''
+    )
+    python.chmod(0o755)
+    venv = tmp_path / "venv"
+    done = subprocess.run(
+        ["make", "--directory", ROOT, f"VENV={venv}", f"PYTHON={python}", f"{venv}/bin/python"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert not venv.exists()
