@@ -17,9 +17,9 @@ from skcoral.datasets import load_wine
 ROOT = Path(__file__).parents[1]
 
 
-def run_demo(folder):
+def run_example(name, folder):
     return subprocess.run(
-        [sys.executable, ROOT / "examples" / "demo.py"],
+        [sys.executable, ROOT / "examples" / name],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -29,7 +29,7 @@ def run_demo(folder):
 
 
 def test_demo_proves_the_threshold_and_writes_a_decorrelated_table(tmp_path):
-    done = run_demo(tmp_path)
+    done = run_example("demo.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0.82623" in done.stdout
     assert "passed" in done.stdout
@@ -48,7 +48,7 @@ def test_demo_proves_the_threshold_and_writes_a_decorrelated_table(tmp_path):
 
 def test_demo_leaves_an_earlier_table_alone_when_it_cannot_finish(tmp_path):
     (tmp_path / "demo").write_text("in the way")
-    done = run_demo(tmp_path)
+    done = run_example("demo.py", tmp_path)
     assert done.returncode != 0
     assert (tmp_path / "demo").read_text() == "in the way"
 
@@ -120,14 +120,18 @@ def test_the_reference_has_the_first_line_of_every_public_name():
         assert set(names) <= set(listed), name
 
 
-def test_sites_fit_one_model_together():
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "federated_moments.py"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+def test_shares_add_up(tmp_path):
+    done = run_example("shares.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (whole,) = re.findall(r"R2 = (\S+);", done.stdout)
+    (sums,) = re.findall(r"^sum +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
+    alone, added, share = map(float, sums)
+    assert share == float(whole)
+    assert 3 * added < share < alone / 2.5
+
+
+def test_sites_fit_one_model_together(tmp_path):
+    done = run_example("federated_moments.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "fitted together: 178 rows" in done.stdout
     (difference,) = re.findall(r"pooled rows: (\S+)", done.stdout)
