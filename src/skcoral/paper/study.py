@@ -14,8 +14,7 @@ from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import Baseline, normal_rows, pca, sparse_pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exact.bounds import SubsetBound, subset_bound
-from skcoral.paper.protocol import ProtocolRun, protocol_from
-from skcoral.paper.protocol_support import protocol_support
+from skcoral.paper.protocol import protocol_from
 from skcoral.results import Decorrelation, Threshold
 
 Array = NDArray[np.float64]
@@ -118,19 +117,6 @@ class Study:
                 criterion=criterion,
                 support=self.support(name),
                 n_starts=self._n_starts,
-                random_state=self._random_state,
-            ),
-        )
-
-    def supported_by_protocol(self, name: str, rho_min: float) -> ProtocolRun:
-        """Return where a few starts of the paper's own protocol end under the restriction."""
-        return self._once(
-            ("protocol", name, rho_min),
-            lambda: protocol_support(
-                self.matrix(name),
-                self.support(name),
-                rho_min,
-                n_starts=min(10, self._n_starts),
                 random_state=self._random_state,
             ),
         )
