@@ -235,7 +235,7 @@ def _frame(panel: Any, surface: Array, symbol: str) -> None:
     """Same scale on all axes, three arrows instead of boxes and ticks."""
     reach = 1.02 * float(np.abs(surface).max())
     panel.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
-    panel.set_box_aspect((1, 1, 1))
+    panel.set_box_aspect((1, 1, 1), zoom=1.3)  # without axes their margin is empty
     panel.set_axis_off()
     for j, end in enumerate(1.15 * reach * np.eye(3)):
         panel.plot(*zip(np.zeros(3), end, strict=True), color=_ink.GREY, linewidth=0.8)
