@@ -1,7 +1,5 @@
 """The lower bound holds for any multipliers, and the derivatives are derivatives."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +8,9 @@ from hypothesis import strategies as st
 from skcoral.exceptions import CertificateError
 from skcoral.tradeoff import criteria, dual_bound
 from skcoral.tradeoff.caps import on_caps
-from skcoral.tradeoff.interior import solve_interior
+from skcoral.tradeoff.levels import solve_levels
 from skcoral.tradeoff.newton import SmoothDual
-from skcoral.tradeoff.pairs import Box, Quadratic, Simplex
+from skcoral.tradeoff.pairs import Bounded, Box, Quadratic
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -136,17 +134,20 @@ def test_fidelities_meet_the_floors_wherever_the_dual_is_evaluated(random_correl
 
 def pair_models(rng, count):
     omega = rng.uniform(0.2, 1.0, count)
-    omega[0] = 0.0
-    live = omega > 0
-    positive = [np.where(live, rng.uniform(0.1, 0.3, count), 0.0) for _ in range(4)]
+    positive = [rng.uniform(0.1, 0.3, count) for _ in range(4)]
     h = rng.uniform(-0.05, 0.05, count)
-    yield Quadratic(omega + 0.1, rng.normal(size=count)), h
-    box = Box.start(omega, h, 0.1)
-    yield replace(box, plus=positive[0], minus=positive[1]), h
+    stiffness = np.where(np.arange(count) == 0, 0.0, 1 / omega)
+    yield Quadratic(stiffness, rng.normal(size=count)), h
+    yield Box(positive[0], positive[1], 0.5 * omega - h, 0.5 * omega + h), h
     s = rng.uniform(-0.1, 0.1, count)
-    level = np.where(live, 0.4 / np.where(live, omega, 1.0), 1.0)
-    used = np.where(live, s, 0.0)
-    yield Simplex(omega, positive[2], positive[3], s, level - used, level + used, 0.1), h
+    a, b = positive[2:]
+    yield Bounded(1 / omega, a, b, s, 0.4 / omega - s, 0.4 / omega + s, 0.0), h
+    # Squares within bounds, one of them infinite.
+    free = np.arange(count) == 0
+    level = np.where(free, 1.0, 0.4 / omega)
+    a, b = (np.where(free, 0.0, x) for x in (a, b))
+    u, v = (np.where(free, 1.0, level + sign * s) for sign in (-1, 1))
+    yield Bounded(np.where(free, np.inf, level), a, b, s, u, v, 1.0), h
 
 
 def test_pair_models_linearise_their_own_equations():
@@ -175,10 +176,8 @@ def test_pair_models_linearise_their_own_equations():
 def test_interior_method_agrees_with_the_smooth_one_on_squares(systems):
     R = systems["wine"]
     floors = np.full(13, 0.95)
-    point = solve_interior(
-        R, floors, np.ones((13, 13)), "squared", kappa=0.0, goal=1e-11, max_iter=100
-    ).point
-    value, _ = SmoothDual.build(R, floors, np.ones((13, 13))).evaluate(point.H, point.lam, 0.0)
+    answer = solve_levels(R, floors, np.ones((13, 13)), "squared", goal=1e-13, max_iter=100)
+    value, _ = SmoothDual.build(R, floors, np.ones((13, 13))).evaluate(answer.H, answer.lam, 0.0)
     assert value == pytest.approx(1.66517846, abs=1e-7)
 
 

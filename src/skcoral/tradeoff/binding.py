@@ -54,12 +54,17 @@ def settle(
     full, feasible = complete(R, floors, members, T)
     all_lam = np.zeros(p)
     all_lam[members] = lam
-    # The bound wants H ≻ 0; an output that drops out costs as much as its diagonal entry.
-    all_H = np.diag(np.full(p, 1e-13 * min(float(np.max(np.diag(H), initial=0.0)), 1.0)))
+    all_H = negligible(H, p)
     all_H[np.ix_(members, members)] = H
     bind = np.zeros(p, dtype=bool)
     bind[members] = True
     return Candidate(all_lam, all_H, full, bind, n_iter, feasible)
+
+
+def negligible(H: Array, p: int) -> Array:
+    """A diagonal next to nothing: the bound wants H ≻ 0, and an output left out costs that much."""
+    size = min(float(np.max(np.diag(H), initial=0.0)), 1.0) or 1e-3
+    return np.diag(np.full(p, 1e-13 * size))
 
 
 def complete(R: Array, floors: Array, members: Index, T_members: Array) -> tuple[Array, bool]:
@@ -83,6 +88,9 @@ def complete(R: Array, floors: Array, members: Index, T_members: Array) -> tuple
     p = len(R)
     if len(members) == p:
         return T_members, True
+    if not len(members):
+        answer = best_exact(R, floors)
+        return answer.T, answer.feasible
     T = np.zeros((p, p))
     T[np.ix_(members, members)] = T_members
     rest = np.setdiff1d(np.arange(p), members)

@@ -31,7 +31,10 @@ def on_caps(R: Array, T: Array, floors: Array, pinned: NDArray[np.bool_]) -> Arr
     target = np.where(floors < 1.0, floors + np.minimum(room, 0.1 * (1.0 - floors)), 1.0)
     turn = np.flatnonzero(pinned | (f < target))
     away = T[:, turn]
-    away[turn, np.arange(len(turn))] -= f[turn]
+    column = np.arange(len(turn))
+    away[turn, column] -= f[turn]
+    # Close to the source little is left, and its rounding must not grow with it.
+    away[turn, column] -= np.einsum("ij,ij->j", R[:, turn], away)
     length = np.sqrt(np.maximum(np.einsum("ij,ij->j", away, R @ away), 0.0))
     # A column that is its source already, or has to be, stays there.
     reach = np.sqrt(np.maximum(1.0 - target[turn] ** 2, 0.0))

@@ -4,8 +4,6 @@ At the optimum ``off(G)`` is a subgradient of the conjugate at ``off(H)``. For t
 not smooth this is a set of complementarity conditions, relaxed here by a parameter τ. Each model
 keeps its own variables, one per pair ``i < j``, and answers the questions of the interior-point
 method: what is the residual correlation S now, how does it move with H, how far can we go.
-
-A tie-break ``κ Σ_{i<j} G_ij²`` is added where the criterion itself does not settle a pair.
 """
 
 from __future__ import annotations
@@ -41,11 +39,11 @@ class PairModel(Protocol):
     def residual_correlation(self) -> Array:
         """The current S, one value per pair."""
 
-    def products(self, h: Array) -> Array:
-        """All complementarity products at ``h = H[pairs]``."""
+    def products(self) -> Array:
+        """All complementarity products."""
 
     def equations(self, h: Array, tau: float) -> Array:
-        """All equations of the model, relaxed by τ, as one vector of residuals."""
+        """All equations of the model at ``h = H[pairs]``, relaxed by τ, as one vector."""
 
     def respond(self, h: Array, tau: float) -> Response:
         """Linearise S in H."""
@@ -55,6 +53,9 @@ class PairModel(Protocol):
 
     def moved(self, direction: PairModel, length: float) -> PairModel:
         """Return the model after a step."""
+
+    def restricted(self, keep: NDArray[np.bool_]) -> PairModel:
+        """Return the model of some of the pairs."""
 
 
 def longest_step(x: Array, dx: Array) -> float:
@@ -67,9 +68,9 @@ def longest_step(x: Array, dx: Array) -> float:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Squared criterion: ``H = ω S``. No variables of its own."""
+    """Squares: ``S = stiffness · H``. Stiffness zero: uncorrelated, at whatever cost."""
 
-    omega: Array
+    stiffness: Array
     s: Array
 
     @property
@@ -77,25 +78,29 @@ class Quadratic:
         """The current S."""
         return self.s
 
-    def products(self, h: Array) -> Array:
+    def products(self) -> Array:
         """There are none."""
         return np.zeros(0)
 
     def equations(self, h: Array, tau: float) -> Array:
-        """``H - ω S``."""
-        return h - self.omega * self.s
+        """``S - stiffness · H``, in units of H where that is the smaller."""
+        return (self.s - self.stiffness * h) / np.maximum(self.stiffness, 1.0)
 
     def respond(self, h: Array, tau: float) -> Response:
-        """``S = H / ω``."""
-        return Response(1.0 / self.omega, h / self.omega - self.s)
+        """``S = stiffness · H``."""
+        return Response(self.stiffness, self.stiffness * h - self.s)
 
     def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Quadratic, float]:
         """Direction of S."""
-        return replace(self, s=(h + dh) / self.omega - self.s), 1.0
+        return replace(self, s=self.stiffness * (h + dh) - self.s), 1.0
 
     def moved(self, direction: PairModel, length: float) -> Quadratic:
         """Return the model after a step."""
         return replace(self, s=self.s + length * direction.residual_correlation)
+
+    def restricted(self, keep: NDArray[np.bool_]) -> Quadratic:
+        """Return the model of some of the pairs."""
+        return Quadratic(self.stiffness[keep], self.s[keep])
 
 
 @dataclass(frozen=True)
@@ -103,87 +108,78 @@ class Box:
     """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, ``S = s⁺ - s⁻``.
 
     With slacks ``u = ω/2 - H`` and ``v = ω/2 + H``, kept as variables for the sake of their digits,
-    ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``; pairs of weight zero have ``H = κ S``.
+    ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``.
     """
 
-    live: NDArray[np.bool_]
     plus: Array
     minus: Array
     u: Array
     v: Array
-    kappa: float
 
     @classmethod
-    def start(cls, omega: Array, h: Array, kappa: float) -> Box:
-        """Start from S = 0 at ``h = H[pairs]``, which must lie inside the box."""
-        live = omega > 0
-        tenth = np.where(live, 0.1, 0.0)
-        u, v = np.where(live, 0.5 * omega - h, 1.0), np.where(live, 0.5 * omega + h, 1.0)
-        return cls(live, tenth, tenth.copy(), u, v, kappa)
+    def start(cls, omega: Array) -> Box:
+        """Start from S = 0 at H = 0."""
+        tenth = np.full(len(omega), 0.1)
+        return cls(tenth, tenth.copy(), 0.5 * omega, 0.5 * omega)
 
     @property
     def residual_correlation(self) -> Array:
         """The current S."""
         return self.plus - self.minus
 
-    def products(self, h: Array) -> Array:
+    def products(self) -> Array:
         """All complementarity products."""
-        m = self.live
-        return np.concatenate([(self.plus * self.u)[m], (self.minus * self.v)[m]])
+        return np.concatenate([self.plus * self.u, self.minus * self.v])
 
     def equations(self, h: Array, tau: float) -> Array:
-        """Complementarity, and ``H - κ S`` for pairs that do not count."""
-        m = ~self.live
-        return np.concatenate(
-            [self.products(h) - 0.5 * tau, h[m] - self.kappa * self.residual_correlation[m]]
-        )
+        """Complementarity."""
+        return self.products() - 0.5 * tau
 
     def respond(self, h: Array, tau: float) -> Response:
         """Linearise S in H."""
-        m, u, v = self.live, self.u, self.v
-        soft = 1.0 / max(self.kappa, 1e-300)
-        stiffness = np.where(m, self.plus / u + self.minus / v, soft)
-        target = np.where(m, 0.5 * tau / u - 0.5 * tau / v, h * soft)
-        return Response(stiffness, target - self.residual_correlation)
+        u, v = self.u, self.v
+        target = 0.5 * tau / u - 0.5 * tau / v
+        return Response(self.plus / u + self.minus / v, target - self.residual_correlation)
 
     def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Box, float]:
         """Direction of s⁺, s⁻ and their slacks."""
-        m, u, v = self.live, self.u, self.v
-        plus = np.where(m, (0.5 * tau + self.plus * dh) / u - self.plus, 0.0)
-        minus = np.where(m, (0.5 * tau - self.minus * dh) / v - self.minus, 0.0)
-        du, dv = np.where(m, -dh, 0.0), np.where(m, dh, 0.0)
-        length = min(
-            longest_step(self.plus[m], plus[m]),
-            longest_step(self.minus[m], minus[m]),
-            longest_step(u, du),
-            longest_step(v, dv),
+        plus = (0.5 * tau + self.plus * dh) / self.u - self.plus
+        minus = (0.5 * tau - self.minus * dh) / self.v - self.minus
+        direction = Box(plus, minus, -dh, dh)
+        return direction, min(
+            longest_step(self.plus, plus),
+            longest_step(self.minus, minus),
+            longest_step(self.u, -dh),
+            longest_step(self.v, dh),
         )
-        plus = np.where(m, plus, (h + dh) / max(self.kappa, 1e-300) - self.plus)
-        return replace(self, plus=plus, minus=minus, u=du, v=dv), length
 
     def moved(self, direction: PairModel, length: float) -> Box:
         """Return the model after a step."""
         if not isinstance(direction, Box):
             raise TypeError("the direction belongs to another criterion")
-        return replace(
-            self,
+        return Box(
             plus=self.plus + length * direction.plus,
             minus=self.minus + length * direction.minus,
             u=self.u + length * direction.u,
             v=self.v + length * direction.v,
         )
 
+    def restricted(self, keep: NDArray[np.bool_]) -> Box:
+        """Return the model of some of the pairs."""
+        return Box(self.plus[keep], self.minus[keep], self.u[keep], self.v[keep])
+
 
 @dataclass(frozen=True)
-class Simplex:
-    """Worst pair: ``H = a - b + κ S`` with ``a, b ≥ 0`` and ``Σ_{i<j} 2 (a + b)/ω = 1``.
+class Bounded:
+    """``|S_ij| ≤ δ c_ij``: worst pair with δ free, or squares within given bounds with δ = 1.
 
-    ``|S_ij| ≤ δ/ω_ij`` with slacks ``u = δ/ω - S`` and ``v = δ/ω + S``, which are kept as variables
-    because they become far smaller than what they are the difference of; ``a u = τ/2``,
-    ``b v = τ/2``. Pairs of weight zero have ``H = κ S``.
+    ``H = a - b + κ S`` with ``a, b ≥ 0``, slacks ``u = δ c - S`` and ``v = δ c + S``, which are
+    kept as variables because they become far smaller than what they are the difference of, and
+    ``a u = τ/2``, ``b v = τ/2``. The worst pair has ``κ = 0`` and ``Σ_{i<j} 2 c (a + b) = 1``.
+    Where ``c`` is infinite, there is no bound.
     """
 
-    omega: Array
+    c: Array
     a: Array
     b: Array
     s: Array
@@ -192,12 +188,19 @@ class Simplex:
     kappa: float
 
     @classmethod
-    def start(cls, omega: Array, kappa: float) -> Simplex:
-        """Start from S = 0, δ = 1 and even weights."""
-        live = omega > 0
-        even = np.where(live, 0.25 * omega / max(int(live.sum()), 1), 0.0)
-        level = np.where(live, 1.0 / np.where(live, omega, 1.0), 1.0)
-        return cls(omega, even, even.copy(), np.zeros(len(omega)), level, level.copy(), kappa)
+    def worst(cls, omega: Array) -> Bounded:
+        """Worst pair: start from S = 0, δ = 1 and even weights."""
+        even = 0.25 * omega / max(len(omega), 1)
+        level = 1.0 / omega
+        return cls(level, even, even.copy(), np.zeros(len(omega)), level, level.copy(), 0.0)
+
+    @classmethod
+    def squares(cls, bounds: Array) -> Bounded:
+        """Squares within bounds: start from S = 0."""
+        live = np.isfinite(bounds)
+        even = np.where(live, 0.1, 0.0)
+        level = np.where(live, bounds, 1.0)
+        return cls(bounds, even, even.copy(), np.zeros(len(bounds)), level, level.copy(), 1.0)
 
     @property
     def residual_correlation(self) -> Array:
@@ -206,60 +209,65 @@ class Simplex:
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """The pairs that count."""
-        return self.omega > 0
+        """The pairs with a bound."""
+        return np.isfinite(self.c)
 
     @property
-    def _inverse(self) -> Array:
-        return np.where(self.live, 1.0 / np.where(self.live, self.omega, 1.0), 0.0)
+    def free(self) -> bool:
+        """Whether the level δ is a variable."""
+        return self.kappa == 0.0
 
-    def products(self, h: Array) -> Array:
+    def products(self) -> Array:
         """All complementarity products."""
         m = self.live
         return np.concatenate([(self.a * self.u)[m], (self.b * self.v)[m]])
 
     def equations(self, h: Array, tau: float) -> Array:
         """Complementarity, the split of H, and the sum."""
-        total = 2.0 * float(np.sum((self.a + self.b) * self._inverse)) - 1.0
         split = h - (self.a - self.b) - self.kappa * self.s
-        return np.concatenate([self.products(h) - 0.5 * tau, split, [total]])
+        total = [2.0 * float(np.sum((self.a + self.b) * self.c)) - 1.0] if self.free else []
+        return np.concatenate([self.products() - 0.5 * tau, split, total])
 
     def respond(self, h: Array, tau: float) -> Response:
         """Linearise S and δ in H."""
-        u, v, m, inverse = self.u, self.v, self.live, self._inverse
-        pull = np.where(m, self.a / u + self.b / v, 0.0)
-        twist = np.where(m, self.a / u - self.b / v, 0.0)
+        u, v, m = self.u, self.v, self.live
+        pull = self.a / u + self.b / v
         new_a, new_b = np.where(m, 0.5 * tau / u, 0.0), np.where(m, 0.5 * tau / v, 0.0)
         stiffness = 1.0 / (pull + self.kappa)
         shift = stiffness * (h - (new_a - new_b) - self.kappa * self.s)
-        lever = stiffness * twist * inverse
-        # Σ 2 (a + da + b + db)/ω = 1 with da + db = ... - pull dδ/ω + twist dS
-        constant = 2.0 * float(np.sum((new_a + new_b + twist * shift) * inverse)) - 1.0
-        bend = 2.0 * float(np.sum((twist * lever - pull * inverse) * inverse))
+        if not self.free:
+            return Response(stiffness, shift)
+        twist = self.a / u - self.b / v
+        lever = stiffness * twist * self.c
+        # Σ 2 c (a + da + b + db) = 1 with da + db = ... - pull c dδ + twist dS
+        constant = 2.0 * float(np.sum((new_a + new_b + twist * shift) * self.c)) - 1.0
+        bend = 2.0 * float(np.sum((twist * lever - pull * self.c) * self.c))
         return Response(stiffness, shift, lever, constant, bend)
 
-    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Simplex, float]:
+    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Bounded, float]:
         """Direction of a, b, S and δ."""
         response = self.respond(h, tau)
-        if response.lever is None:
-            raise TypeError("the worst pair has a scalar")
-        ds = response.stiffness * dh + response.shift + response.lever * scalar
-        u, v, m = self.u, self.v, self.live
-        du = np.where(m, scalar * self._inverse - ds, 0.0)
-        dv = np.where(m, scalar * self._inverse + ds, 0.0)
-        da = np.where(m, (0.5 * tau - self.a * du) / u - self.a, 0.0)
-        db = np.where(m, (0.5 * tau - self.b * dv) / v - self.b, 0.0)
+        ds = response.stiffness * dh + response.shift
+        m = self.live
+        level = np.zeros(len(h))
+        if response.lever is not None:
+            ds = ds + response.lever * scalar
+            level = scalar * self.c
+        du = np.where(m, level - ds, 0.0)
+        dv = np.where(m, level + ds, 0.0)
+        da = np.where(m, (0.5 * tau - self.a * du) / self.u - self.a, 0.0)
+        db = np.where(m, (0.5 * tau - self.b * dv) / self.v - self.b, 0.0)
         length = min(
-            longest_step(self.a[m], da[m]),
-            longest_step(self.b[m], db[m]),
-            longest_step(u[m], du[m]),
-            longest_step(v[m], dv[m]),
+            longest_step(self.a, da),
+            longest_step(self.b, db),
+            longest_step(self.u, du),
+            longest_step(self.v, dv),
         )
         return replace(self, a=da, b=db, s=ds, u=du, v=dv), length
 
-    def moved(self, direction: PairModel, length: float) -> Simplex:
+    def moved(self, direction: PairModel, length: float) -> Bounded:
         """Return the model after a step."""
-        if not isinstance(direction, Simplex):
+        if not isinstance(direction, Bounded):
             raise TypeError("the direction belongs to another criterion")
         return replace(
             self,
@@ -269,3 +277,8 @@ class Simplex:
             u=self.u + length * direction.u,
             v=self.v + length * direction.v,
         )
+
+    def restricted(self, keep: NDArray[np.bool_]) -> Bounded:
+        """Return the model of some of the pairs."""
+        c, a, b, s, u, v = (x[keep] for x in (self.c, self.a, self.b, self.s, self.u, self.v))
+        return Bounded(c, a, b, s, u, v, self.kappa)

@@ -16,7 +16,7 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import Candidate, settle
 from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import DualPoint, dual_bound
-from skcoral.tradeoff.interior import solve_interior
+from skcoral.tradeoff.levels import solve_levels
 from skcoral.tradeoff.outcome import Solved, as_result
 from skcoral.tradeoff.smooth import best_start, solve_squared
 
@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 
-_LIFT = 1e9  # how far the multipliers of such floors are taken towards infinity
-_TIE_BREAK = 2e-8  # about the most that the tie-break may add to the gap
+_LIFT = 1e9  # how far the multipliers of floors of one are taken towards infinity
+_CLOSE = 1.0 - 1e-7  # least floor that is too close to one for the smooth method
 _MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
 
 
@@ -149,7 +149,7 @@ def solve_floors(
 
     if np.all(floors[active] >= 1.0):
         return finish(_at_sources(R, floors, criterion, omega))
-    smooth = criterion == "squared" and is_mild(omega[block]) and bool(np.all(floors < 1.0))
+    smooth = criterion == "squared" and is_mild(omega[block]) and bool(floors.max() < _CLOSE)
     best: Solved | None = None
     used = 0
     # Other scales of the start, for the rare cases where the first leaves a gap.
@@ -157,8 +157,16 @@ def solve_floors(
         if scale == 0.0:
             candidate = _smooth(there, floors, omega, tol, max_iter, warm, report)
         else:
-            steps = max_iter - used
-            candidate = _interior(R, floors, omega, criterion, tol, steps, scale, report)
+            candidate = solve_levels(
+                R,
+                floors,
+                omega,
+                criterion,
+                goal=min(0.1 * tol / len(R) ** 2, 1e-12),
+                max_iter=max_iter - used,
+                scale=scale,
+                report=report,
+            )
         used += candidate.n_iter
         solved = finish(candidate)
         best = solved if best is None or solved.gap < best.gap else best
@@ -216,48 +224,6 @@ def _smooth(
     return cold
 
 
-def _interior(
-    R: Array,
-    floors: Array,
-    omega: Array,
-    criterion: Criterion,
-    tol: float,
-    max_iter: int,
-    scale: float,
-    report: Callable[[DualPoint], object] | None,
-) -> Candidate:
-    active = np.flatnonzero(floors > 0)
-    block = np.ix_(active, active)
-    upper = np.triu_indices(len(active), 1)
-    pairs = omega[block][upper]
-    live = pairs > 0
-    # The tie-break moves H by κ G, and the bound by as much as that takes from its constraint.
-    burden = float(np.sum(np.abs(R[block][upper][live]) / pairs[live]))
-    kappa = max(_TIE_BREAK / max(1.0, burden, criteria.value("squared", R)), 1e-11)
-    tied = criterion == "worst" or bool(np.any(pairs < _MILD))
-    # The tie-break is only as sharp as complementarity is small against it.
-    goal = min(tol / len(active) ** 2, 1e-10 * kappa if tied else 1e-11)
-    solution = solve_interior(
-        R[block],
-        floors[active],
-        omega[block],
-        criterion,
-        kappa=kappa,
-        goal=goal,
-        max_iter=max_iter,
-        scale=scale,
-        report=report,
-    )
-    point = solution.point
-    free = floors[active] < 1.0
-    spread = float(np.abs(criteria.off(point.H)).max(initial=0.0))
-    typical = kappa if tied else max(float(point.lam[free].max()), spread)
-    inner = np.flatnonzero(~free | (point.lam > solution.z * typical))
-    inside = np.ix_(inner, inner)
-    T = point.lam[inner][:, None] * np.linalg.inv(point.H[inside])
-    return settle(R, floors, active[inner], point.lam[inner], point.H[inside], T, solution.n_iter)
-
-
 def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solved:
     """All pair weights are zero: the objective is zero, and ties go to the least sum of squares."""
     p = len(R)
@@ -275,10 +241,7 @@ def _finish(
     T = on_caps(R, candidate.T, floors, candidate.binding)
     G = correlation_of(R, T)
     H = criteria.admissible(criterion, candidate.H, omega)
-    lam = candidate.lam
-    ones = floors >= 1.0
-    lam = np.where(ones, lam + _LIFT, lam)
-    H = H + np.diag(np.where(ones, _LIFT, 0.0))
+    lam, H = _lifted(candidate.lam, H, floors)
     bound = dual_bound(R, floors, lam, H, criterion, omega, near=T, near_correlation=G)
     return Solved(
         T=T,
@@ -291,6 +254,12 @@ def _finish(
         binding=candidate.binding,
         n_iter=candidate.n_iter,
     )
+
+
+def _lifted(lam: Array, H: Array, floors: Array) -> tuple[Array, Array]:
+    """Take the multipliers of floors of one towards infinity, and H with them."""
+    lift = np.where(floors >= 1.0, _LIFT, 0.0)
+    return lam + lift, H + np.diag(lift)
 
 
 def _at_sources(R: Array, floors: Array, criterion: Criterion, omega: Array) -> Candidate:
@@ -357,8 +326,8 @@ def _reporter(
         calls += 1
         T = on_caps(R, point.T, floors, np.zeros(len(R), dtype=bool))
         objective = criteria.value(criterion, correlation_of(R, T), omega)
-        lam = np.maximum(point.lam, 0.0)
         H = criteria.admissible(criterion, point.H, omega)
+        lam, H = _lifted(np.maximum(point.lam, 0.0), H, floors)
         callback(calls, top * objective, top * dual_bound(R, floors, lam, H, criterion, omega))
 
     return report
