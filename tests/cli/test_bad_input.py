@@ -55,7 +55,10 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
     assert len(done.stderr.splitlines()) == 2
     for name in ("total", "a", "b"):
         assert name in done.stderr
-    assert "--exclude" in done.stderr
+    told, todo = done.stderr.splitlines()
+    assert "--exclude total" in todo
+    assert "--shrinkage auto" in todo
+    assert "Drop" not in told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -117,10 +120,10 @@ def test_inspect_explains_a_dependent_table(main, answer, dependent_csv):
     status, out, _ = main("inspect", dependent_csv)
     assert status == 0
     assert "same" in out
-    assert "total" in out
-    assert "--exclude" in out
+    assert "--exclude total" in out
     status, told = answer("inspect", dependent_csv)
     assert told["constant"] == ["same"]
+    assert told["redundant"] == ["total"]
     assert told["threshold"] is None
     assert any("total" in relation for relation in told["dependent"])
 
@@ -148,6 +151,9 @@ WRONG_USE = {
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
     "interactive without a report": (["fit", "{wine}", "--interactive"], "--report"),
+    "too much shrinkage": (["fit", "{wine}", "--shrinkage", "2"], "'2'"),
+    "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
+    "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
     "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
     "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),

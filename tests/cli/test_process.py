@@ -40,6 +40,18 @@ def test_a_reader_that_leaves_early(long_csv):
     assert (long_csv.parent / "err").read_text() == ""
 
 
+@pytest.mark.parametrize("arguments", [["inspect", "{}"], ["inspect", "{}", "--json"]])
+def test_a_reader_that_was_never_there(wine_csv, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [CORAL, *(argument.format(wine_csv) for argument in arguments)],
+        stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_work_leaves_no_file(long_csv, tmp_path, number, status):
     process = subprocess.Popen(

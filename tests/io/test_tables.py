@@ -347,6 +347,7 @@ def test_a_workbook_of_charts_only():
         (b"a;b\n1;2\n", {"separator": ";"}),
         (b"a;b\n1,5;2,5\n", {"separator": ";", "decimal": ","}),
         (b"a|b\n1|2\n", {"separator": "|"}),
+        (b"a b\n1 2\n4 5\n", {"separator": " "}),
         ("a,b\n1,2\n".encode("utf-16"), {"encoding": "utf-16"}),
         ("größe,b\n1,2\n".encode("cp1252"), {"encoding": "cp1252"}),
     ],

@@ -207,3 +207,32 @@ def test_text_that_a_sheet_would_lose_is_refused(text, told):
 def test_unknown_endings_are_refused(name):
     with pytest.raises(InvalidArgumentError, match=r"\.csv, \.tsv, \.parquet or \.xlsx"):
         output_format(name)
+
+
+def test_a_link_stays_a_link(tmp_path):
+    real, link = tmp_path / "folder" / "real.csv", tmp_path / "link.csv"
+    real.parent.mkdir()
+    real.write_text("old")
+    link.symlink_to(real)
+    with Outputs(force=True) as outputs:
+        outputs.write_text(link, "new")
+        outputs.commit()
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["link.csv", "real.csv"]
+
+
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with Outputs(force=True) as outputs, pytest.raises(OSError, match="not a regular file"):
+        outputs.reserve(pipe)
+    assert pipe.is_fifo()
+
+
+def test_long_names_in_other_scripts(tmp_path):
+    target = tmp_path / ("漢" * 80 + ".csv")
+    with Outputs() as outputs:
+        outputs.write_text(target, "whole")
+        outputs.commit()
+    assert target.read_text() == "whole"

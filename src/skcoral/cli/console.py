@@ -24,9 +24,15 @@ _ROUNDING = 1e-14
 _LONGEST_NAME = 40
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the reader's going be told by the exit status, as for any other output."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that is plain when piped and obeys NO_COLOR."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def say(*parts: str | Text, stderr: bool = False) -> None:

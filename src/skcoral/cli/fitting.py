@@ -24,6 +24,7 @@ from skcoral.cli.loading import (
     require_rows,
 )
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
+from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.tables import Table, choose_columns, profile
 from skcoral.io.transforming import write_transformed
@@ -154,10 +155,10 @@ def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     shrinkage: str | float | None = options.shrinkage
     if shrinkage is not None and shrinkage != "auto":
         try:
-            shrinkage = float(shrinkage)
+            shrinkage = check_shrinkage(float(shrinkage))
         except ValueError:
             raise UsageError(
-                f"--shrinkage must be 'auto' or a number in (0, 1], not {shrinkage!r}.\n"
+                f"--shrinkage must be 'auto' or a number in (0, 1], not {options.shrinkage!r}.\n"
                 "Example: --shrinkage auto"
             ) from None
     estimator = CORAL(

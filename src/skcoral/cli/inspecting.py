@@ -9,7 +9,7 @@ import numpy as np
 from skcoral import api, baselines, measures
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load, naming
-from skcoral.cli.running import NOT_CERTIFIED, OK
+from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.moments import Moments
@@ -32,11 +32,13 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     except (SingularCorrelationError, InvalidTableError) as error:
         told = str(error).replace("shrinkage='auto'", "--shrinkage auto")
         answer["dependent"] = list(getattr(error, "relations", [])) or [told]
+        answer["redundant"] = list(getattr(error, "redundant", []))
         answer["threshold"] = None
     else:
         R = solved.R
         th = api.threshold(solved)
         answer["dependent"] = []
+        answer["redundant"] = []
         answer["condition_number"] = measures.condition_number(R)
         answer["vif"] = dict(zip(names, measures.vif(R).tolist(), strict=True))
         answer["threshold"] = describe_threshold(th, names)
@@ -153,10 +155,7 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
             console.bold("No exact decorrelation: ", "red"), "; ".join(answer["dependent"][:3])
         )
         if answer["complete_rows"] > used:
-            console.say(
-                "Leave out one column of each relation (--exclude NAME), or fit with "
-                "--shrinkage auto."
-            )
+            console.say(f"{without(answer['redundant'])}, or fit with --shrinkage auto.")
         return
     console.say(f"Condition number {console.short(answer['condition_number'])}.")
     _say_threshold(answer["threshold"])

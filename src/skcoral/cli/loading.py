@@ -80,13 +80,18 @@ def open_file(options: TableOptions) -> Table:
             )
     if options.decimal not in (".", ","):
         raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
-    return open_table(
+    table = open_table(
         options.file,
         separator=separator,
         decimal=options.decimal,
         encoding=options.encoding,
         sheet=options.sheet,
     )
+    if options.sheet is not None and table.format != "excel":
+        raise UsageError(
+            f"{table.label}: --sheet is for Excel files, and this is none.\nLeave it out."
+        )
+    return table
 
 
 def load(options: TableOptions) -> Loaded:
@@ -100,6 +105,8 @@ def load(options: TableOptions) -> Loaded:
         table.index(weights)
         exclude = (*exclude, weights)
     columns = split_names(options.columns, table) or None
+    if options.columns and columns is None:
+        raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
     names = choose_columns(table, content, columns, exclude=exclude)
     constant = tuple(name for name in names if content.column(name).always is not None)
     if constant and columns is not None:

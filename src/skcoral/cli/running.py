@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import warnings
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -25,16 +27,18 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 
+_MANY = 8
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
-_WRONG_USE = (
-    InvalidFloorError,
-    InvalidBudgetError,
-    InvalidSupportError,
-    InvalidAnchorError,
-    InvalidArgumentError,
-    InfeasibleError,
-)
+#: What was asked makes no sense, and what to do about it.
+_WRONG_USE: dict[type[CoralError], str] = {
+    InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
+    InvalidBudgetError: "Give --budget a number from 0 upwards.",
+    InfeasibleError: "Ask for less (--rho-min), or allow more (--support).",
+    InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
+    InvalidAnchorError: "See 'coral --help' and the help of the command.",
+    InvalidArgumentError: "See 'coral --help' and the help of the command.",
+}
 #: Base class of the errors that the argument parser raises, whichever one is installed.
 _ParseError: type[Any] = next(
     c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException"
@@ -80,7 +84,7 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted.\nNo output file was written or changed.", INTERRUPTED, as_json)
     except CoralError as error:
-        status = USAGE if isinstance(error, _WRONG_USE) else DATA
+        status = USAGE if isinstance(error, tuple(_WRONG_USE)) else DATA
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
         return _fail(_two_lines(error), status, as_json)
     except BrokenPipeError:
@@ -113,6 +117,14 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def without(redundant: Sequence[str]) -> str:
+    """How to leave out the columns that the others determine."""
+    if not redundant or len(redundant) > _MANY:
+        return "Leave out one column of each relation (--exclude NAME)"
+    options = " ".join(f"--exclude {shlex.quote(name)}" for name in redundant)
+    return f"Leave out what the other columns determine ({options})"
+
+
 def _fail(message: str, status: int, as_json: bool) -> int:
     lines = [clean(line) for line in message.splitlines() if line.strip()]
     sys.stdout.flush()
@@ -130,14 +142,14 @@ def _two_lines(error: CoralError) -> str:
         first, _, rest = message.partition("\n")
         return f"{first}\n{' '.join(rest.split())}"
     if isinstance(error, SingularCorrelationError):
-        return (
-            f"{message}\nLeave out one column of each relation (--exclude NAME), "
-            "or ask for shrinkage (--shrinkage auto)."
-        )
+        # What to do stands in the second line, in the words of the command.
+        told = message.partition(" Drop one column of each relation")[0]
+        return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
     if isinstance(error, ModelFileError):
         return f"{message}\nOr make the model again with: coral fit --model FILE"
-    if isinstance(error, _WRONG_USE):
-        return f"{message}\nSee 'coral --help' and the help of the command."
+    for kind, remedy in _WRONG_USE.items():
+        if isinstance(error, kind):
+            return f"{message}\n{remedy}"
     return f"{message}\nCorrect the table or choose other columns (--columns, --exclude)."
 
 

@@ -148,10 +148,10 @@ class _Reader:
             if len(cells) < len(self.names)
             else f"after column {self.names[-1]!r} comes {cells[len(self.names)][:40]!r}"
         )
+        found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
         raise InvalidTableError(
-            f"{self.label}: line {line} has {len(cells)} cells and the header has "
-            f"{len(self.names)}; {at}.\nGive every line one cell per column "
-            "(quote cells that contain the separator)."
+            f"{self.label}: line {line} has {found} and the header has {len(self.names)}; {at}.\n"
+            "Give every line one cell per column (quote cells that contain the separator)."
         )
 
     def _undecodable(self, error: UnicodeError) -> NoReturn:
@@ -240,6 +240,13 @@ def _separator(label: str, lines: list[str]) -> str:
             f"{label}: line 1: the cells seem to be separated by '|', not by commas.\n"
             "Say so: add --separator '|'.",
             reading={"separator": "|"},
+        )
+    blanks = header.strip().count(" ")
+    if blanks and body and all(line.strip().count(" ") == blanks for line in body):
+        raise InvalidTableError(
+            f"{label}: line 1: the cells seem to be separated by blanks, not by commas.\n"
+            "Say so: add --separator ' '.",
+            reading={"separator": " "},
         )
     return ","
 

@@ -76,9 +76,13 @@ class Outputs:
             )
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if target.exists() and not target.is_file():
+            # A device or a pipe would be replaced by a file, for all programs.
+            raise OSError(errno.EINVAL, "not a regular file", str(target))
         if target.exists() and not self.force:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
+        # Beside what a link points to: the link stays one.
+        temporary = target.resolve().with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
         # Known before it exists: an interruption at any moment must not leave it behind.
         self._staged[target] = temporary
         try:
@@ -119,7 +123,7 @@ class Outputs:
         for target, temporary in list(self._staged.items()):
             mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask
             temporary.chmod(mode)
-            temporary.replace(target)
+            temporary.replace(target.resolve())
             del self._staged[target]
 
 
