@@ -137,7 +137,7 @@ def inverse(H: Any) -> tuple[Any, Any] | None:
 
     Cholesky keeps the small entries of a graded ``H`` accurate, as an eigendecomposition does not.
     """
-    if not len(H):  # which LAPACK takes for a mistake
+    if not H.shape[0]:  # which LAPACK takes for a mistake
         return H, H
     if not np.isfinite(norm(H)):
         return None
