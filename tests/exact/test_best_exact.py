@@ -10,7 +10,7 @@ import pytest
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
-from skcoral.exact import best_exact
+from skcoral.exact import best_exact, exact_threshold
 from skcoral.exact.maxmean import mean_excess
 from skcoral.exceptions import NotCertifiedWarning
 
@@ -225,3 +225,18 @@ def test_the_excess_of_the_mean_keeps_its_digits(margin: float) -> None:
     finally:
         flint.ctx.prec = before
     assert mean_excess(R, floors, best.weights, S, best.T) == pytest.approx(wanted, abs=1e-10)
+
+
+@pytest.mark.parametrize("pinned", [0, 3, 6])
+def test_a_floor_of_one_and_the_others_at_their_edge(pinned: int) -> None:
+    """Neighbours in time are what the pinned one leaves of them: floors within floors."""
+    R = 0.9999 ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+    rest = np.delete(np.arange(8), pinned)
+    left = R[np.ix_(rest, rest)] - np.outer(R[rest, pinned], R[pinned, rest])
+    floors = np.ones(8)
+    floors[rest] = exact_threshold(left).lower
+    answer = decorrelate(R, floors)
+    assert answer.status == "exact"
+    assert np.all(answer.fidelity >= floors - 1e-9)
+    assert np.abs(answer.correlation - np.eye(8)).max() < 1e-10
+    assert check(answer, R).passed

@@ -29,7 +29,7 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
-from skcoral.exact.weighted import WeightedRoot, trace_bound_at
+from skcoral.exact.weighted import WeightedRoot
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -218,7 +218,7 @@ def _best_beside_pinned(
     if defect >= 1e-6 or np.any(fidelity < floors - tol):
         return None
     # A pinned variable proves its case in the limit of infinite weight. Large weights come near it
-    # until rounding of the trace takes over; where that happens is a matter of trying.
+    # until rounding takes over; where that happens is a matter of trying.
     factor = cholesky(C)
     weights = np.ones(C.shape[0])
     weights[rest] = inner.weights
@@ -227,9 +227,14 @@ def _best_beside_pinned(
         trial = weights.copy()
         trial[kept] = large * inner.weights.max()
         root = WeightedRoot(C, trial, factor)
-        bound = trace_bound_at(C, trial, root.root()) - float((trial - 1) @ floors)
-        if abs(bound - float(fidelity.sum())) < gap:
-            gap, best = abs(bound - float(fidelity.sum())), root
+        try:
+            trial_gap = abs(mean_excess(C, floors, trial, root.root(), T))
+        except np.linalg.LinAlgError:
+            break
+        if trial_gap < gap:
+            gap, best = trial_gap, root
+        if gap < 1e-10:
+            break
     return BestExact(
         T=to_host(T),
         fidelity=fidelity,

@@ -94,6 +94,7 @@ def solve_exact(
             return _result(R, floors, best, names, criterion, pair_weights, settled=True)
         if not best.feasible and best.trace_margin < -1e-6:
             return None  # proved to be out of reach by a clear margin
+        tol = min(tol, FLOOR_TOL)  # what does not bind may be short by a part of it
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
     if floors is None or best is None:
