@@ -199,7 +199,7 @@ def _smooth(
             warm.lam[active],
             guesses=[np.flatnonzero(warm.binding)],
             follow=False,
-            goal=min(tol, 1e-9),
+            goal=min(0.1 * tol, 1e-10),
             max_iter=max_iter,
         )
         if answer is not None:

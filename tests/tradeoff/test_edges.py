@@ -1,0 +1,102 @@
+"""Floors next to one and next to the threshold, and pairs that do not count."""
+
+import time
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check
+from skcoral.datasets import make_system
+
+CRITERIA = ("squared", "worst", "absolute")
+
+
+def sparse_weights(p, rng):
+    omega = np.triu(rng.uniform(0.05, 2, (p, p)), 1) * (rng.uniform(size=(p, p)) < 0.5)
+    return omega + omega.T
+
+
+def edges(seed, system):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 9))
+    R = system(seed % 5, p, rng)
+    rho_star, omega = threshold(R).upper, sparse_weights(p, rng)
+    close = 1 - 10 ** rng.uniform(-12, -6)
+    yield R, np.full(p, close), None
+    yield R, np.where(rng.uniform(size=p) < 0.5, close, rng.uniform(0.3, 0.99, p)), None
+    yield R, np.full(p, rho_star + 10 ** rng.uniform(-12, -6)), None
+    yield R, np.full(p, rho_star + 10 ** rng.uniform(-9, -3)), omega
+    yield R, np.full(p, rng.uniform(0.8, 0.999)), omega
+    yield R, rng.choice([0, 0.5, 0.9, 0.999, 1.0], p), omega
+    yield R, rng.choice([0, 0.999, 1.0], p), None
+
+
+def examine(seed, criterion, system):
+    for R, floors, omega in edges(seed, system):
+        result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
+        assert result.status in {"optimal", "exact"}
+        found = check(result, R)
+        assert found.passed, found.problems
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_edges_are_certified(criterion, system_of_kind):
+    for seed in range(5):
+        examine(seed, criterion, system_of_kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_many_more_edges(criterion, system_of_kind):
+    for seed in range(5, 25):
+        examine(seed, criterion, system_of_kind)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_pairs_without_weight_are_decided_by_squares(random_correlation, naive, criterion):
+    """Among all optima the least sum of squares over all pairs, by an independent solver."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(4)
+    p = 6
+    R = random_correlation(p, 4)
+    omega = np.ones((p, p))
+    omega[0, 1] = omega[1, 0] = omega[2, 3] = omega[3, 2] = omega[0, 4] = omega[4, 0] = 0
+    floors = np.array([0.995, 0.99, 0.97, 0.9, 0.95, 0.9]) - 0.01 * rng.uniform(size=p)
+    result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
+    C, G = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True)
+    E = G - np.eye(p)
+    loss = {
+        "squared": 0.5 * cp.sum(cp.multiply(omega, cp.square(E))),
+        "worst": cp.max(cp.multiply(omega, cp.abs(E))),
+        "absolute": 0.5 * cp.sum(cp.multiply(omega, cp.abs(E))),
+    }[criterion]
+    feasible = [cp.bmat([[R, C], [C.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(C) >= floors]
+    within = [loss <= result.objective + 1e-6]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(E)), feasible + within)
+    problem.solve(solver=cp.CLARABEL)
+    assert naive.objective(R, result.T, "squared") == pytest.approx(problem.value, rel=5e-3)
+
+
+def test_outputs_without_a_price_take_no_part_in_the_proof():
+    """The worst pair of this system has five of them; their floors bind in the tie-break only."""
+    R = make_system(30)
+    result = decorrelate(R, 0.99, criterion="worst")
+    assert check(result, R).passed
+    free = result.prices == 0
+    assert 0 < free.sum() < 10
+    np.testing.assert_allclose(result.fidelity[free], 0.99, atol=1e-9)
+    H = result.certificate.arrays["H"]
+    assert np.abs(H[free][:, ~free]).max() == 0
+    # Without them, the least worst pair is the same.
+    some = decorrelate(R[np.ix_(~free, ~free)], 0.99, criterion="worst")
+    assert some.objective == pytest.approx(result.objective, abs=1e-8)
+
+
+def test_the_worst_pair_of_a_hundred_variables():
+    R = make_system(100)
+    start = time.process_time()
+    result = decorrelate(R, 0.99, criterion="worst")
+    assert time.process_time() - start < 10  # about 0.3 s on a quiet core
+    assert result.status == "optimal"
+    assert result.gap < 1e-8
