@@ -92,7 +92,7 @@ def fits(page):
 
 def test_upload_move_and_download(visit, table, server, artifacts):
     page = visit("?source=upload&floor=0.961")
-    expect(page.get_by_text("Bring a table or a matrix")).to_be_visible()
+    expect(page.get_by_text("Upload a table in the side panel")).to_be_visible()
     frame = pd.DataFrame(table, columns=NAMES)
     frame.insert(1, "who", [f"p{i}" for i in range(120)])
     page.locator("input[type=file]").set_input_files(

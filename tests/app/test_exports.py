@@ -108,6 +108,13 @@ def test_transformation_file(source):
     assert list(found.index) == list(found.columns) == list(result.names)
 
 
+def test_transformation_of_a_variable_called_source():
+    problem = pose(sources.pasted("source b\n1 .5\n.5 1"), Settings(floor=0.99))
+    result = solve(problem, {"rho_min": 0.99})
+    found = pd.read_parquet(io.BytesIO(exports.transformation(result, ending="parquet")))
+    assert np.array_equal(found[["source", "b"]].to_numpy(), result.T)
+
+
 def run_code(code):
     """Run a snippet and return what it left behind."""
     left = {}

@@ -253,6 +253,12 @@ def test_hostile_names_stay_names(bring, table):
         assert "<script" not in text.value
 
 
+def test_names_that_tables_keep_for_themselves(bring, table):
+    at = bring("odd.csv", csv(table, ["_index", "source", "0", "1"]), mode="support", floor="0.9")
+    assert not at.exception
+    assert at.metric
+
+
 def test_hostile_file_name_in_an_error(bring):
     at = bring("![f](http://e.vil/p.png).csv", b"")
     assert "](http" not in at.error[0].value

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from skcoral.results import Threshold
 
 
-def choose(problem: Problem, threshold: Threshold) -> None:
+def choose_level(problem: Problem, threshold: Threshold) -> None:
     """Show the slider of the current mode and take over what it says."""
     if state.current().mode == "budget":
         _budget(problem)
-        return
-    _floor(threshold)
-    _own_floors(problem)
+    else:
+        _floor(threshold)
 
 
 def _floor(threshold: Threshold) -> None:
@@ -80,7 +79,8 @@ def _budget(problem: Problem) -> None:
         state.change(budget=budget)
 
 
-def _own_floors(problem: Problem) -> None:
+def choose_own_floors(problem: Problem) -> None:
+    """Show the floors of single variables, and take over what is said."""
     import pandas as pd
 
     settings = state.current()
@@ -143,11 +143,13 @@ def choose_support(problem: Problem) -> None:
 def _grid(problem: Problem, first: np.ndarray, key: str) -> pd.DataFrame:
     import pandas as pd
 
-    names = list(problem.names)
+    # Columns go by their places: the editor keeps some names for itself.
+    names = {str(j): name for j, name in enumerate(problem.names)}
     return st.data_editor(
-        pd.DataFrame(first, index=pd.Index(names, name="source"), columns=names),
+        pd.DataFrame(first, index=pd.Index(problem.names, name="source"), columns=list(names)),
         key=key,
         column_config={
-            name: st.column_config.CheckboxColumn(width="small", default=False) for name in names
+            place: st.column_config.CheckboxColumn(label=name, width="small", default=False)
+            for place, name in names.items()
         },
     )

@@ -40,7 +40,10 @@ def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, sc
 def matrix_table(names: Any, columns: Any, values: Any, *, ending: str = "csv") -> bytes:
     """A matrix with names on both sides."""
     stream = io.BytesIO()
-    writer = table_writer(stream, ["source", *columns], path=f"out.{ending}")
+    corner = "source"
+    while corner in columns:
+        corner += "_"
+    writer = table_writer(stream, [corner, *columns], path=f"out.{ending}")
     writer.write([list(names), *np.asarray(values, dtype=np.float64).T])
     writer.close()
     return stream.getvalue()

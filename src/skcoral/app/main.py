@@ -16,6 +16,7 @@ from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularC
 
 _STYLE = """<style>
 .stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
+.stMainBlockContainer h2 {font-size: 1.75rem; padding: 0 0 0.25rem}
 [data-testid="stMetricValue"] {font-size: 1.75rem}
 </style>"""
 _WELCOME = {
@@ -36,10 +37,10 @@ def main() -> None:
     # The page itself says whether a result is certified; the server's log need not.
     warnings.filterwarnings("ignore", category=NotCertifiedWarning)
     st.html(_STYLE)
-    st.header("Move the floor and watch", anchor=False)
+    st.header("CORAL: move the floor and watch", anchor=False)
     st.caption(
-        "CORAL, Constrained Oblique Rotation with Anchored Loadings: every output stays close to "
-        "its own variable, and the outputs have the least correlation that this allows."
+        "Constrained Oblique Rotation with Anchored Loadings: outputs stay close to their own "
+        "variables, with the least correlation left."
     )
     state.current()
     above = st.container()

@@ -45,6 +45,7 @@ def _explore(problem: Problem) -> None:
         list(MODES),
         format_func=MODES.__getitem__,
         horizontal=True,
+        label_visibility="collapsed",
         key=state.widget("mode", state.current().mode),
     )
     if mode != state.current().mode:
@@ -54,14 +55,18 @@ def _explore(problem: Problem) -> None:
         controls.choose_support(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
-        controls.choose(problem, threshold)
-        settings = state.current()
-        chosen = arguments(problem, settings)
-        asked = _asked(settings, chosen)
+        controls.choose_level(problem, threshold)
+        plot = st.container()
+        if mode != "budget":
+            controls.choose_own_floors(problem)
+    settings = state.current()
+    chosen = arguments(problem, settings)
+    asked = _asked(settings, chosen)
+    with plot:
         result = _solution(problem, asked, chosen)
         _frontier(problem, chosen, result, threshold)
     with right:
-        _say(result, threshold)
+        _say(result)
         others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
@@ -76,13 +81,15 @@ def _frontier(
     criterion = result.criterion
     points = about(problem, ("points", criterion), lambda: landmark_points(problem.R, criterion))
     curve = _curve(problem, criterion)
-    drawn = interactive.frontier(curve, points, result, threshold=threshold.value)
-    drawn["layout"]["height"] = 500
-    picture(drawn, "frontier")
+    picture(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
+    said = [words.threshold(threshold)]
+    if result.status != "exact":
+        said.append(f"Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}.")
     if curve is None:
-        st.caption("Without its curve, which takes too long for so many variables.")
+        said.append("The curve takes too long for so many variables and is left out.")
     elif "support" in chosen or isinstance(chosen.get("rho_min"), dict):
-        st.caption("The curve is that of one floor for all, with every source allowed everywhere.")
+        said.append("The curve is that of one floor for all, with every source allowed everywhere.")
+    st.caption(" ".join(said))
 
 
 def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
@@ -110,7 +117,7 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
         )
 
 
-def _say(result: Decorrelation, threshold: Threshold) -> None:
+def _say(result: Decorrelation) -> None:
     said = words.guarantee(result)
     (st.success if words.is_certified(result) else st.warning)(said)
     residual = "0" if result.status == "exact" else f"{result.objective:#.4g}"
@@ -121,7 +128,3 @@ def _say(result: Decorrelation, threshold: Threshold) -> None:
             ("Residual", residual),
         ):
             st.metric(label, value, width="content")
-    said = words.threshold(threshold)
-    if result.status != "exact":
-        said += f" Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}."
-    st.caption(said)
