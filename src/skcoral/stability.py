@@ -23,12 +23,7 @@ from ._validation import check_count
 from .correlation import estimate, sample_correlation
 from .estimator import CORAL
 from .estimator.rows import column_names, read_rows
-from .exceptions import (
-    InfeasibleError,
-    InvalidArgumentError,
-    InvalidTableError,
-    SingularCorrelationError,
-)
+from .exceptions import CoralError, InvalidArgumentError, InvalidTableError
 from .moments import Moments
 from .results import Array, read_only
 
@@ -373,7 +368,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
         kept = np.where(np.arange(n) == row, 0.0, weights)
         rest = Moments(table.names).update(rows, sample_weight=kept)
         # a row that the whole model hangs on may be the answer that was looked for
-        with suppress(InvalidTableError, SingularCorrelationError):
+        with suppress(CoralError):
             without[k] = api.threshold(estimate(rest)).value
     change = np.where(np.isnan(without), np.inf, np.abs(without - whole.value))
     order = np.argsort(-change, kind="stable")
@@ -401,6 +396,6 @@ def _replicate(model: CORAL, X: Any, n: int, seed: Any) -> tuple[float, Array] |
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n))
     try:
         again = clone(model).fit(X, sample_weight=counts)
-    except (InvalidTableError, SingularCorrelationError, InfeasibleError):
+    except CoralError:
         return None
     return again.threshold_.value, again.fidelity_

@@ -290,7 +290,7 @@ def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
     save_moments(moments, path)
     whole = path.read_bytes()
     refused = 0
-    for position in range(len(whole)):
+    for position in range(0, len(whole), 3):
         spoilt = bytearray(whole)
         spoilt[position] ^= 0x01 << position % 8
         path.write_bytes(spoilt)
@@ -300,7 +300,7 @@ def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
             refused += 1
         else:  # a date of the archive, say
             assert repr(again.state()) == repr(moments.state())
-    assert refused > len(whole) / 2
+    assert refused > len(whole) / 6
 
 
 # --- ONNX ------------------------------------------------------------------------------------

@@ -13,13 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcoral import measures
 from skcoral.correlation import check_shrinkage, estimate, estimate_from_rows, sample_correlation
-from skcoral.estimator.rows import (
-    batches,
-    column_names,
-    comes_in_batches,
-    read_outputs,
-    read_rows,
-)
+from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_outputs, read_rows
 from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
 from skcoral.estimator.solution import SOLVED, attributes, solve
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
