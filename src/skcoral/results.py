@@ -166,10 +166,12 @@ class Decorrelation:
         regime.
     weights : ndarray of shape (k,)
         In the exact regime, the weights 1 + μ of the weighted ZCA (above 1 where a floor binds);
-        above the threshold, the dual multipliers λ.
+        with floors at the edge of what is possible, the threshold's λ; above it, the dual
+        multipliers λ.
     status : {"exact", "optimal", "best_found", "not_converged"}
-        "exact": no residual correlation. "optimal": the bound proves that there is no better one.
-        "best_found": feasible with an open gap. "not_converged": the solver stopped early.
+        "exact": no residual correlation, and the largest mean fidelity that the floors allow.
+        "optimal": the bound proves that there is no better one. "best_found": feasible with an open
+        gap. "not_converged": the solver stopped early.
     names : tuple of str
         The outputs' names: one-to-one with their sources.
     certificate : Certificate

@@ -35,6 +35,7 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
     For a threshold: ``lower`` is a proved lower and ``upper`` a proved upper bound on ρ★. For a
     dense decorrelation: ``T`` with its columns scaled to unit variance exactly leaves a residual of
     at most ``upper``, and no transformation that meets the floors leaves less than ``lower``.
+    What is called exact must also be proved uncorrelated and of the largest mean fidelity to 1e-8.
 
     Parameters
     ----------
