@@ -198,7 +198,7 @@ def test_geometry_of_three_among_many(fitted, wine):
 @pytest.mark.parametrize("p", [2, 5, 60])
 def test_labels_do_not_run_into_each_other(p):
     R = make_system(p)
-    names = [f"variable {j}" for j in range(p)]
+    names = [f"variable number {j:06d}" for j in range(p)]  # as long as a label may be
     result = api.decorrelate(pd.DataFrame(R, columns=names, index=names))
     displays = {
         "fidelity": FidelityDisplay.from_result(result, R),
@@ -214,6 +214,9 @@ def test_labels_do_not_run_into_each_other(p):
         for one, other in itertools.pairwise(boxes):
             upper, lower = max(one.y0, other.y0), min(one.y1, other.y1)
             assert lower - upper <= 0.35 * one.height
+        ink = figure.get_tightbbox()
+        assert min(ink.x0, ink.y0) >= -0.01
+        assert np.all(figure.get_size_inches() - [ink.x1, ink.y1] >= -0.01)
         assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
 
 

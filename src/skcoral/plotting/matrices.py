@@ -85,7 +85,8 @@ class CorrelationDisplay:
         draw_matrix(left, self.before, self.names, self.names, 1.0, "before")
         image = draw_matrix(right, self.after, self.output_names, self.output_names, 1.0, "after")
         right.tick_params(labelleft=left.get_subplotspec() is None)
-        right.figure.colorbar(image, ax=[left, right], label="correlation", shrink=0.8, pad=0.02)
+        # Beside the right one: a bar that two squares share leaves no room under them.
+        right.figure.colorbar(image, ax=right, label="correlation", shrink=0.8, pad=0.02)
         self.axes_, self.figure_ = (left, right), left.figure
         return self
 
@@ -158,7 +159,7 @@ def draw_matrix(
         ax.set_title(title, fontsize=10)
     if max(M.shape) <= _NUMBERS_UP_TO:
         for i, j in np.ndindex(*M.shape):
-            dark = abs(M[i, j]) > 0.65 * top
+            dark = abs(M[i, j]) > 0.55 * top
             text = f"{M[i, j]:.2f}".replace("-0.00", "0.00")
             ax.text(
                 j,
