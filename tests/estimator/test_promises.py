@@ -108,3 +108,15 @@ def test_float32_statistics_are_double():
     assert coral.transform(X).dtype == np.float32
     assert coral.T_.dtype == np.float64
     np.testing.assert_allclose(coral.correlation_, np.corrcoef(X, rowvar=False), atol=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-4, 1e-5])
+def test_what_the_guide_says_about_columns_that_nearly_coincide(apart):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(240, 4)) @ rng.normal(size=(4, 4))
+    X = np.column_stack([X, X[:, 0] + apart * X[:, 0].std() * rng.normal(size=240)])
+    coral = CORAL().fit(X)
+    smallest = np.linalg.eigvalsh(coral.correlation_)[0]
+    left = np.abs(np.corrcoef(coral.transform(X), rowvar=False) - np.eye(5)).max()
+    assert left < 5e-15 / smallest
+    np.testing.assert_allclose(coral.inverse_transform(coral.transform(X)), X, atol=1e-8)
