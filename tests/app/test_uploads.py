@@ -107,8 +107,8 @@ def test_dependent_columns_are_left_out_with_one_click(bring, metric, table):
     at = bring("mine.csv", csv(whole, [*"abcd", "total", "triple"]), floor="0.95")
     assert "determined by others" in said(at)
     relations = " ".join(m.value for m in at.markdown).replace("\\", "")
-    assert "`total` = `a` + `b`" in relations
-    assert "`triple` = 3 `c`" in relations
+    assert "“total” = “a” + “b”" in relations
+    assert "“triple” = 3 “c”" in relations
     at.button(key="leave_out").click().run()
     assert not at.error
     assert not at.exception

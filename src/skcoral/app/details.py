@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from skcoral.stability import Holdout, holdout
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST_LABELS = 45
 _TABS = ("Correlations", "Outputs", "New rows", "Take away")
 
 
@@ -46,12 +48,18 @@ def show(answer: Answer) -> None:
                 panel(answer)
 
 
-def _theme() -> str:
-    return "dark" if st.context.theme.type == "dark" else "light"
+def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    drawn = interactive.heat_map(M, names, top=top, theme=theme, word=word)
+    if len(names) > _MOST_LABELS:
+        # Too small to be read: the pointer tells the names.
+        drawn["layout"]["height"] = 420
+        for axis in ("xaxis", "yaxis"):
+            drawn["layout"][axis] |= {"showticklabels": False, "ticks": ""}
+    picture(drawn, key)
 
 
 def _correlations(answer: Answer) -> None:
-    theme = _theme()
     names = answer.problem.names
     for column, M, title in zip(
         st.columns(2),
@@ -61,10 +69,7 @@ def _correlations(answer: Answer) -> None:
     ):
         with column:
             st.markdown(f"**{title}**: largest |correlation| {_largest(M):.4f}")
-            picture(
-                interactive.heat_map(M, names, top=1.0, theme=theme, word="correlation"),
-                f"heat_{title}",
-            )
+            _heat_map(M, names, top=1.0, word="correlation", key=f"heat_{title}")
 
 
 def _outputs(answer: Answer) -> None:
@@ -87,10 +92,7 @@ def _outputs(answer: Answer) -> None:
         "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
     )
     top = float(np.abs(result.T).max()) or 1.0
-    picture(
-        interactive.heat_map(result.T, result.names, top=top, theme=_theme(), word="coefficient"),
-        "heat_T",
-    )
+    _heat_map(result.T, result.names, top=top, word="coefficient", key="heat_T")
     st.caption("The transformation: each column is an output, each row a source.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import streamlit as st
@@ -104,7 +105,8 @@ def _say_data(problem: Problem) -> None:
 def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelationError) -> None:
     st.error("Some columns are determined by others, so they cannot be decorrelated.")
     for relation in error.relations[:10]:
-        st.markdown(f"- {plain(relation)}")
+        quoted = re.sub("`([^`]*)`", r"“\1”", relation)
+        st.markdown(f"- {plain(quoted)}")
     redundant = [name for name in error.redundant if name in variables(source, state.current())]
 
     def leave_out(names: list[str]) -> None:
