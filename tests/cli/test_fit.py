@@ -292,3 +292,10 @@ def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
         f"coral fit {wine_csv} --rho-min alcohol=0.9 --report r.html"
         in (tmp_path / "r.html").read_text()
     )
+
+
+def test_figures_answer_to_the_mouse_when_asked(main, iris_csv, tmp_path):
+    for option, scripts in (((), 0), (("--interactive",), 2)):
+        page = tmp_path / f"{scripts}.html"
+        assert main("fit", iris_csv, "--report", page, *option)[0] == 0
+        assert page.read_text(encoding="utf-8").count("<script>") == scripts

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fitted transformation: no network, no script.
+"""One self-contained HTML page about a fitted transformation: no network, no script unless asked.
 
 :func:`gather` collects the numbers, :func:`render` turns them into a page, and :mod:`.words` says
 in sentences what they mean.

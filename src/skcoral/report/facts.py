@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral import api, baselines, certificates, measures
+from skcoral import api, certificates, measures
+from skcoral.plotting.fidelity import baseline_fidelities
+from skcoral.plotting.matrices import source_names
 from skcoral.report import words
 from skcoral.results import Array, Decorrelation, Threshold
 
@@ -123,12 +125,8 @@ def gather(
     """
     result: Decorrelation = estimator.result_
     R: Array = estimator.correlation_
-    names = _source_names(estimator)
     check = certificates.check(result, R)
     verdict = "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
-    others = {}
-    if result.anchors is None:
-        others = {"ZCA-cor": baselines.zca_cor(R).fidelity, "PCA": baselines.pca(R).fidelity}
     curve = None
     if n_points:
         curve = api.frontier(
@@ -143,12 +141,12 @@ def gather(
         result=result,
         threshold=estimator.threshold_,
         R=R,
-        names=names,
+        names=source_names(estimator),
         asked=_asked(estimator, result),
         checks=[("independent check", verdict)],
         vif_before=measures.vif(R),
         vif_after=_vif(result.correlation),
-        baselines=others,
+        baselines=baseline_fidelities(R) if result.anchors is None else {},
         frontier=curve,
         holdout=None if X is None else _holdout(estimator, X, folds),
         warnings=_warnings(estimator, result, notes),
@@ -162,13 +160,6 @@ def top_sources(T: Array, j: int, limit: int = 4) -> list[tuple[int, float]]:
     column = T[:, j]
     order = np.argsort(-np.abs(column), kind="stable")[:limit]
     return [(int(i), float(column[i])) for i in order if column[i] != 0.0]
-
-
-def _source_names(estimator: Any) -> tuple[str, ...]:
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return tuple(f"x{j}" for j in range(estimator.n_features_in_))
-    return tuple(str(name) for name in names)
 
 
 def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
