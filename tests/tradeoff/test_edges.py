@@ -47,10 +47,19 @@ def test_edges_are_certified(criterion, system_of_kind):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_many_more_edges(criterion, system_of_kind):
-    for seed in range(5, 25):
-        examine(seed, criterion, system_of_kind)
+    """What is left open is one in a hundred, and never claimed to be optimal."""
+    count = left_open = 0
+    for seed in range(5, 45):
+        for R, floors, omega in edges(seed, system_of_kind):
+            result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
+            found = check(result, R)
+            assert found.passed, found.problems
+            count += 1
+            left_open += result.status not in {"optimal", "exact"}
+    assert left_open <= 0.01 * count
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)

@@ -165,7 +165,11 @@ def advance(
         previous = before if mu <= goal else np.inf
         # With the old τ in the derivative of τ H⁻¹, a step takes the vanishing part of H all the
         # way down; Newton's own takes it less far, but is sure to descend.
-        moved = _step(problem, state, tau, mu, before) or _step(problem, state, tau, tau, before)
+        moved = _step(problem, state, tau, mu, before)
+        if moved is None and tau < 0.5 * mu:
+            moved = _step(problem, state, 0.5 * mu, mu, problem.size(state, 0.5 * mu))
+        if moved is None:
+            moved = _step(problem, state, tau, tau, before)
         if moved is None:
             break
         state, length = moved

@@ -117,7 +117,7 @@ def solve_tradeoff(
 def is_mild(omega: Array) -> bool:
     """Whether the pair weights are close enough to each other for the smooth method."""
     least = (omega + np.diag(np.full(len(omega), np.inf))).min(initial=np.inf)
-    return bool(least >= _MILD * omega.max(initial=0.0))
+    return bool(least > 0.0 and least >= _MILD * omega.max(initial=0.0))
 
 
 def solve_floors(
