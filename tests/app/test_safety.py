@@ -1,6 +1,7 @@
 """What one visitor brings stays with that visitor; failures are words; names are only names."""
 
 import re
+import socket
 
 import pytest
 
@@ -25,6 +26,19 @@ def test_uploads_are_limited_where_they_come_in(open_app):
     assert "--server.maxUploadSize=25" in SERVER_OPTIONS
     assert "--browser.gatherUsageStats=false" in SERVER_OPTIONS
     assert "--client.showErrorDetails=none" in SERVER_OPTIONS
+
+
+def test_an_address_that_is_taken_is_told(capsys):
+    from skcoral import cli
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert cli.main(["app", "--no-browser", "--port", str(port)]) == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
+    assert cli.main(["app", "--no-browser", "--host", "256.0.0.1"]) == 2
+    assert "--host" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

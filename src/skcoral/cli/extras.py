@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
             f"coral inspect {files['wine.csv']}\n"
             f"coral fit {files['wine.csv']} --rho-min {_DEMO_FLOOR} -o out.csv --report report.html"
         )
-        facts = report.gather(estimator, X=X, title="Wine", command=commands)
+        with console.progress("Making the report"):
+            facts = report.gather(estimator, X=X, title="Wine", command=commands)
         outputs.write_text(files["report.html"], report.render(facts))
         outputs.commit()
     R = estimator.correlation_
@@ -143,6 +145,7 @@ def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
             "the web app needs the package 'streamlit', which is not installed.\n"
             'Install it with: pip install "scikit-coral[app]"'
         )
+    _refuse_taken(host, port)
     command = app_command(host=host, port=port, browser=browser)
     address = f"http://{host}:{port}"
     if as_json:
@@ -151,6 +154,20 @@ def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
         console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()
     os.execv(command[0], command)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on, before the server says so in its own way."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError as error:
+        raise UsageError(
+            f"the app cannot listen on {host}, port {port} ({error.strerror or error}).\n"
+            "Name another one: --port takes a number, --host an address of this machine."
+        ) from error
 
 
 def app_command(*, host: str, port: int, browser: bool) -> list[str]:
