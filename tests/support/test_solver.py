@@ -235,6 +235,16 @@ def test_sharp_criteria_on_the_papers_system(paper_system, names, criterion, flo
     assert high.objective == pytest.approx(certified, abs=1e-6)
 
 
+@pytest.mark.parametrize(("criterion", "wanted"), [("squared", 0.249966), ("worst", 0.0702)])
+def test_the_floor_does_not_hang_on_the_seed(paper_system, names, criterion, wanted):
+    R, mask = paper_system
+    for seed in (1, 2, 3):
+        found = solve_support(
+            R, np.zeros(18), mask, names=names(18), criterion=criterion, random_state=seed
+        )
+        assert found.objective <= wanted
+
+
 # Properties
 
 

@@ -22,8 +22,8 @@ from skcoral.support.frame import DENSE_LIMIT, Norm, frame_bound
 from skcoral.support.geometry import Caps
 from skcoral.support.kkt import multipliers
 from skcoral.support.pattern import Mask, degrees_of_freedom
-from skcoral.support.search import Found, search_from, sharpen
-from skcoral.support.starts import random_starts, structured_starts
+from skcoral.support.search import Found, explore, search_from, sharpen
+from skcoral.support.starts import structured_starts
 
 Callback = Callable[[int, float, float], Any]
 
@@ -55,9 +55,9 @@ def solve_unbounded(
     found = sharpen(space, found, criterion, only_best=n_random > 0)
     judge.consider(found)
     if n_random > 0 and not judge.certifies(found):
-        drawn = random_starts(space, n_random, np.random.default_rng(random_state))
-        more = search_from(space, drawn, 0, criterion, max_iter, progress)
-        found = sharpen(space, found.merge(more), criterion)
+        rng = np.random.default_rng(random_state)
+        found = explore(space, found, n_random, rng, criterion, max_iter, progress)
+        found = sharpen(space, found, criterion)
         judge.consider(found)
     return _result(space, mask, floors, names, criterion, found, judge, random_state)
 

@@ -23,22 +23,27 @@ from skcoral.support.objectives import (
     squared_loss,
 )
 from skcoral.support.sharp import Polished, refine
+from skcoral.support.starts import hops, random_starts
 
-# Loss, how many points go on per start, and how many go on at least.
-_STAGES: dict[str, list[tuple[Loss, float, int]]] = {
+# Quasi-Newton steps on D2 at most, then for each further loss: how many points go on per start, how
+# many at least, and its steps at most. Sharp criteria need D2 only as a way in.
+_STEPS: dict[str, float] = {"squared": np.inf, "worst": 120, "absolute": 120}
+_STAGES: dict[str, list[tuple[Loss, float, int, int]]] = {
     "squared": [],
-    "worst": [(power_loss(6.0), 2.0, 8), (power_loss(16.0), 0.5, 8), (power_loss(50.0), 0.2, 8)],
-    "absolute": [
-        (absolute_loss(0.05), 2.0, 8),
-        (absolute_loss(0.01), 0.5, 8),
-        (absolute_loss(0.002), 0.2, 8),
-    ],
+    "worst": [(power_loss(6.0), 2.0, 8, 120), (power_loss(16.0), 0.5, 8, 80)],
+    "absolute": [(absolute_loss(0.05), 2.0, 8, 120), (absolute_loss(0.01), 0.5, 8, 80)],
 }
-# Candidates that are polished; sharp criteria are first told apart by a rough refinement.
-_REFINED = {"squared": 3, "worst": 16, "absolute": 16}
-_FINISHED = 2
+# Sharp criteria: the share of the starts whose ends are refined roughly, to tell them apart.
+_REFINED_SHARE = 0.25
+_LEAST_REFINED = 2
+# Candidates that are polished in the end.
+_FINISHED = {"squared": 3, "worst": 2, "absolute": 2}
 # Values this close, relatively, count as the same: sharp criteria are refined roughly at first.
 _SAME = {"squared": 1e-6, "worst": 1e-3, "absolute": 1e-3}
+# Half of the random starts are hops from the best few so far, in this many rounds.
+_ROUNDS = 2
+_PARENTS = 5
+_APART = 1e-3
 _DISTINCT = 1e-6
 _NEWTON_SIZE = 700
 _NOTHING_LEFT = 1e-13
@@ -109,6 +114,28 @@ class Found:
         )
 
 
+def explore(
+    space: Caps,
+    found: Found,
+    n: int,
+    rng: np.random.Generator,
+    criterion: Criterion,
+    max_iter: int,
+    progress: _Reports,
+) -> Found:
+    """Search from ``n`` more starts: random ones, then hops from the best candidates so far."""
+    rounds = np.array_split(np.arange(n // 2), _ROUNDS)
+    drawn = random_starts(space, n - n // 2, rng)
+    found = found.merge(search_from(space, drawn, 0, criterion, max_iter, progress))
+    for size in map(len, rounds):
+        if size:
+            parents = found.points[_distinct(found.values, _PARENTS, _APART)]
+            starts = hops(space, parents, size, rng)
+            more = search_from(space, starts, size, criterion, max_iter, progress, detours=False)
+            found = found.merge(more)
+    return found
+
+
 def search_from(
     space: Caps,
     starts: Array,
@@ -116,7 +143,9 @@ def search_from(
     criterion: Criterion,
     max_iter: int,
     progress: _Reports,
+    *,
     keep: int = 0,
+    detours: bool = True,
 ) -> Found:
     """Descend from every start; the first ``keep`` of them also stay candidates as they are."""
 
@@ -124,24 +153,33 @@ def search_from(
         # The descent measures D2, which is no value of the other criteria.
         progress.step(value if criterion == "squared" else None)
 
-    points, owner = _all_routes(space, starts, n_structured, max_iter, report)
+    steps = int(min(max_iter, _STEPS[criterion]))
+    points, owner = _all_routes(space, starts, n_structured, steps, report, detours)
     values = criterion_values(criterion, residuals(space, points))
     reached = np.full(len(starts), np.inf)
     np.minimum.at(reached, owner, values)
-    for loss, share, least in _STAGES[criterion]:
+    for loss, share, least, limit in _STAGES[criterion]:
         chosen = np.argsort(values, kind="stable")[: max(least, int(share * len(starts)))]
         owner = owner[chosen]
         ended = descend(
             on_spheres(space, loss),
             unfold(space, points[chosen]).reshape(len(chosen), -1),
             tol=1e-6,
-            max_iter=max_iter,
+            max_iter=min(max_iter, limit),
         )
         moved = _points(space, ended.Z)
         moved_values = criterion_values(criterion, residuals(space, moved))
         better = moved_values < values[chosen]
         points = np.where(better[:, None, None], moved, points[chosen])
         values = np.where(better, moved_values, values[chosen])
+        np.minimum.at(reached, owner, values)
+        progress.step(float(values.min()))
+    if criterion != "squared":
+        order = np.argsort(values, kind="stable")
+        count = max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts)))
+        for k in order[_distinct(values[order], count)]:
+            rough = refine(space, points[k], criterion, rough=True)
+            points[k], values[k] = rough.U, rough.value
         np.minimum.at(reached, owner, values)
         progress.step(float(values.min()))
     if keep:
@@ -165,7 +203,12 @@ def search_from(
 
 
 def _all_routes(
-    space: Caps, starts: Array, n_structured: int, max_iter: int, report: Report
+    space: Caps,
+    starts: Array,
+    n_structured: int,
+    max_iter: int,
+    report: Report,
+    with_detours: bool,
 ) -> tuple[Array, NDArray[np.intp]]:
     """Descend on D2 directly, by way of no floors, and by way of higher floors.
 
@@ -174,7 +217,7 @@ def _all_routes(
     function = on_spheres(space, squared_loss)
     free = (space.floors > 0) & (space.floors < 1)
     detours: list[Array | None] = [None]
-    if free.any():
+    if with_detours and free.any():
         detours += [
             np.where(free, 0.0, space.floors),
             np.where(free, 0.5 + 0.5 * space.floors, space.floors),
@@ -213,9 +256,12 @@ def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool 
     """Polish the best few distinct candidates; the answer is never worse than the best of them."""
     if found.worst <= _NOTHING_LEFT:
         return replace(found, converged=True)
-    chosen = _distinct(found.values, 1 if only_best else _REFINED[criterion])
-    polish = _polish_squared if criterion == "squared" else _polish_sharp
-    options = polish(space, found.points[chosen], criterion)
+    chosen = _distinct(found.values, 1 if only_best else _FINISHED[criterion])
+    candidates = found.points[chosen]
+    if criterion == "squared":
+        options = _polish_squared(space, candidates)
+    else:
+        options = [refine(space, U, criterion) for U in candidates]
     best = min(options, key=lambda option: option.value)
     reached = found.reached.copy()
     # A refined start has reached what its refinement reached.
@@ -233,32 +279,18 @@ def sharpen(space: Caps, found: Found, criterion: Criterion, *, only_best: bool 
     )
 
 
-def _smallest(values: Array, count: int) -> NDArray[np.intp]:
-    """Positions of the smallest values, smallest first."""
-    return np.argsort(values, kind="stable")[:count]
-
-
-def _distinct(values: Array, count: int) -> NDArray[np.intp]:
+def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np.intp]:
     """Positions of the few best values that differ from one another."""
     chosen: list[int] = []
     for k, value in enumerate(values):
-        if all(abs(value - values[c]) > _DISTINCT * max(value, 1e-3) for c in chosen):
+        if all(abs(value - values[c]) > apart * max(value, 1e-3) for c in chosen):
             chosen.append(k)
         if len(chosen) == count:
             break
     return np.asarray(chosen, dtype=np.intp)
 
 
-def _polish_sharp(space: Caps, points: Array, criterion: Criterion) -> list[Polished]:
-    refined = [refine(space, U, criterion, rough=len(points) > _FINISHED) for U in points]
-    if len(points) > _FINISHED:
-        values = np.array([r.value for r in refined])
-        for k in _smallest(values, _FINISHED):
-            refined[k] = refine(space, refined[k].U, criterion)
-    return refined
-
-
-def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[Polished]:
+def _polish_squared(space: Caps, points: Array) -> list[Polished]:
     ended = descend(
         on_spheres(space, squared_loss),
         unfold(space, points, 0.0).reshape(len(points), -1),
@@ -268,11 +300,11 @@ def _polish_squared(space: Caps, points: Array, criterion: Criterion) -> list[Po
     out = []
     for before, after, slope in zip(points, _points(space, ended.Z), ended.slope, strict=True):
         pair = np.stack((before, after))
-        U = pair[int(np.argmin(criterion_values(criterion, residuals(space, pair))))]
+        U = pair[int(np.argmin(squared_loss(residuals(space, pair))[0]))]
         if space.valid.sum() <= _NEWTON_SIZE:
             U = newton_squared(space, U)
         E = residuals(space, U[None])
-        value = float(criterion_values(criterion, E)[0])
+        value = float(squared_loss(E)[0][0])
         stationary = min(slope, multipliers(space, U, E[0], 1e-7).stationarity) <= 1e-6
         out.append(Polished(U, value, E[0], bool(stationary)))
     return out

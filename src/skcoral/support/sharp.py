@@ -1,12 +1,13 @@
-"""Sharp optima of the worst-pair and absolute criteria, by a barrier that is followed to zero.
+"""Sharp optima of the worst-pair and absolute criteria, by an interior point method on the caps.
 
-Neither criterion is smooth at its optimum. With a logarithmic barrier both are, and the barrier's
-slopes tend to the multipliers of the optimum:
+Neither criterion is smooth at its optimum, but both are linear in levels above the correlations,
 
-    worst     φ_μ(G) = min_s  s − μ Σ log(s² − G²)
-    absolute  φ_μ(G) = Σ min_e e − μ log(e² − G²)
+    worst     min s        with  −s ≤ G_ij ≤ s        (one level)
+    absolute  min Σ e_ij   with  −e_ij ≤ G_ij ≤ e_ij  (a level per pair)
 
-Dense Newton steps on the caps follow μ down; :func:`newton_on_face` finishes to full accuracy.
+so a logarithmic barrier μ on these bounds and on the floors makes them smooth. Primal-dual Newton
+steps on the tangents of the caps follow μ down, their multipliers tend to those of the optimum, and
+:func:`newton_on_face` finishes to full accuracy.
 """
 
 from __future__ import annotations
@@ -14,16 +15,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as sla
+import scipy.optimize as so
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skcoral.results import Array, Criterion
 from skcoral.support.geometry import Caps
-from skcoral.support.kkt import linearise, newton_on_face, quadratic_form, symmetric
+from skcoral.support.kkt import newton_on_face, symmetric
 from skcoral.support.objectives import criterion_values, residuals
 
 _SHRINK = 0.2
+_CENTERED = 0.1
+_FIRST_BARRIER = 1e-3
+_ROUGH_BARRIER = 1e-5
 _LAST_BARRIER = 1e-11
-_ROUGH_BARRIER = 1e-7
+# How far a step may go towards a bound, and how far a multiplier may be from μ / slack.
+_TO_BOUNDARY = 0.99
+_DUAL_SPREAD = 1e6
 
 
 @dataclass(frozen=True)
@@ -36,181 +44,285 @@ class Polished:
     converged: bool
 
 
-@dataclass(frozen=True)
-class _Smoothed:
-    value: float
-    slope: Array
-    curvature: Array
-    coupling: Array | None
-
-
 def refine(
     caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
 ) -> Polished:
     """Refine one point (p, m) for "worst" or "absolute"; never makes it worse.
 
-    A rough refinement stops early: it tells candidates apart at a third of the cost.
+    A rough refinement stops early: it tells candidates apart at half the cost.
     """
-    last = _ROUGH_BARRIER if rough else _LAST_BARRIER
     start, start_value = U, _criterion(caps, U, criterion)
-    U = _inside(caps, U)
-    barrier = 1e-3 * max(start_value, 1e-6)
-    n_iter, settled = 0, False
-    slope, lam = np.zeros(caps.p * (caps.p - 1) // 2), np.zeros(caps.p)
-    while n_iter < max_iter:
-        n_iter += 1
-        moved, U, slope, lam, decrement = _newton(caps, U, criterion, barrier)
-        if not moved or decrement < (0.1 if rough or barrier > last else 1e-6) * barrier:
-            if barrier <= last:
-                settled = True
-                break
-            barrier = max(_SHRINK * barrier, last)
-    half = symmetric(caps.p, 0.5 * slope)
-    if rough:
-        value, best = min((start_value, start), (_criterion(caps, U, criterion), U), key=_first)
-        return Polished(best, value, half, False)
-    face = newton_on_face(caps, _onto_rims(caps, U, lam), half, criterion)
-    candidates = [(start_value, start), (_criterion(caps, U, criterion), U)]
-    if face.converged:
-        candidates.append((face.value, face.U))
-        half = face.half_slope
-    value, best = min(candidates, key=_first)
-    return Polished(best, value, half, settled or face.converged)
-
-
-def _first(item: tuple[float, Array]) -> float:
-    return item[0]
+    first = _FIRST_BARRIER * max(start_value, 1e-6)
+    last = max(_ROUGH_BARRIER * start_value, _LAST_BARRIER) if rough else _LAST_BARRIER
+    path = _Path(caps, criterion)
+    state, settled = path.follow(_inside(caps, U), first, last, max_iter)
+    half = symmetric(caps.p, 0.5 * (state.above - state.below))
+    candidates = [(start_value, start), (_criterion(caps, state.U, criterion), state.U)]
+    if not rough:
+        face = newton_on_face(caps, _onto_rims(caps, state.U, state.pulls), half, criterion)
+        if face.converged:
+            candidates.append((face.value, face.U))
+            half, settled = face.half_slope, True
+    value, best = min(candidates, key=lambda item: item[0])
+    return Polished(best, value, half, settled and not rough)
 
 
 def _criterion(caps: Caps, U: Array, criterion: Criterion) -> float:
     return float(criterion_values(criterion, residuals(caps, U[None]))[0])
 
 
+@dataclass(frozen=True)
+class _State:
+    """A point, its outputs and correlations, the level of "worst", and the multipliers.
+
+    ``above`` and ``below`` belong to ``G ≤ level`` and ``G ≥ −level``, ``pulls`` to the floors.
+    """
+
+    U: Array
+    W: Array
+    G: Array
+    level: float
+    above: Array
+    below: Array
+    pulls: Array
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A Newton direction: the point's, the level's, the correlations', and what it promises."""
+
+    U: Array
+    level: float
+    G: Array
+    above: Array
+    below: Array
+    pulls: Array
+    decrement: float
+    shift: float
+
+
+class _Path:
+    """The barrier problem of one criterion on the caps."""
+
+    def __init__(self, caps: Caps, criterion: Criterion) -> None:
+        self.caps, self.worst = caps, criterion == "worst"
+        self.i, self.j = np.triu_indices(caps.p, 1)
+        self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
+        self.owner = self.slots // max(caps.m - 1, 1)
+        self.same = self.owner[:, None] == self.owner
+        self.has_floor = (caps.floors > 0) & (caps.floors < 1)
+        self.floored = np.flatnonzero(self.has_floor)
+        self.floors = caps.floors[self.floored]
+
+    def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
+        """Follow the barrier down to ``last``; also whether the end is stationary."""
+        if not len(self.slots):
+            return self._begin(U, last), True
+        state = self._begin(U, barrier)
+        shift = 0.0
+        for _ in range(max_iter):
+            step = self._newton(state, barrier, shift)
+            shift = step.shift
+            moved = self._advance(state, step, barrier)
+            state = state if moved is None else moved
+            if moved is None or step.decrement < _CENTERED * barrier:
+                if barrier <= last:
+                    small = step.decrement <= 1e-8 * max(float(np.abs(state.G).max()), 1e-6)
+                    return state, moved is not None or small
+                barrier = max(_SHRINK * barrier, last)
+        return state, False
+
+    def _begin(self, U: Array, barrier: float) -> _State:
+        W, G = self._correlations(U)
+        level = 0.0
+        if self.worst:
+            squares = G * G
+            top = float(np.abs(G).max())
+            # The best level solves Σ 2μs/(s² − G²) = 1; the ends have both signs.
+            level = so.brentq(
+                lambda s: float(np.sum(2.0 * barrier * s / (s * s - squares))) - 1.0,
+                top + 0.99 * barrier,
+                top + 2.0 * barrier * len(G),
+                xtol=1e-3 * barrier,
+            )
+        up, down = self._slacks(G, level, barrier)
+        pulls = barrier / (U[self.floored, 0] - self.floors)
+        return _State(U, W, G, level, barrier / up, barrier / down, pulls)
+
+    def _correlations(self, U: Array) -> tuple[Array, Array]:
+        W = np.matmul(U[:, None], self.caps.frames)[:, 0]
+        return W, (W @ W.T)[self.i, self.j]
+
+    def _slacks(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
+        """``level − G`` and ``level + G``; the levels of "absolute" are the best for this G."""
+        if self.worst:
+            return level - G, level + G
+        size = np.abs(G)
+        root = np.sqrt(barrier * barrier + G * G)
+        near, far = barrier + barrier * barrier / (root + size), barrier + root + size
+        return np.where(G > 0, near, far), np.where(G > 0, far, near)
+
+    def _merit(self, U: Array, G: Array, level: float, barrier: float) -> float:
+        room = U[self.floored, 0] - self.floors
+        up, down = self._slacks(G, level, barrier)
+        if min(up.min(), down.min(), room.min(initial=1.0)) <= 0:
+            return np.inf
+        cost = level if self.worst else 0.5 * float(np.sum(up + down))
+        logs = np.log(up * down).sum() + np.log(room).sum()
+        return float(cost - barrier * logs)
+
+    def _newton(self, state: _State, barrier: float, shift: float) -> _Step:
+        """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
+        caps, p, owner = self.caps, self.caps.p, self.owner
+        U, W, G = state.U, state.W, state.G
+        up, down = self._slacks(G, state.level, barrier)
+        room = np.ones(p)
+        room[self.floored] = U[self.floored, 0] - self.floors
+        pulls = np.zeros(p)
+        pulls[self.floored] = state.pulls
+        # A reflection takes each point to an axis; its other rows span the tangent.
+        v = U.copy()
+        v[:, 0] += np.where(U[:, 0] < 0, -1.0, 1.0)
+        scaled = v / (1.0 + np.abs(U[:, :1]))
+        frames = caps.frames[:, 1:] - scaled[:, 1:, None] * np.matmul(v[:, None], caps.frames)
+        frames = frames.reshape(-1, p)[self.slots]
+        first = (-scaled[:, :1] * v[:, 1:]).ravel()[self.slots]
+        reach = frames @ W.T
+        push_up, push_down = barrier / up, barrier / down
+        stiff_up, stiff_down = state.above / up, state.below / down
+        total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
+        bend = symmetric(p, total if self.worst else 4.0 * stiff_up * stiff_down / total)
+        gradient = np.einsum("al,al->a", reach, symmetric(p, push_up - push_down)[owner])
+        gradient -= (barrier / room * self.has_floor)[owner] * first
+        curve = symmetric(p, state.above - state.below)
+        radial = np.einsum("kl,kl->k", curve, W @ W.T) - pulls * U[:, 0]
+        curve[np.arange(p), np.arange(p)] = -radial
+        # Row (k, l) of the Jacobian has two blocks, so its square is a product of entries.
+        cross = reach[:, owner]
+        hessian = curve[owner][:, owner] * (frames @ frames.T)
+        hessian += bend[owner][:, owner] * (cross * cross.T)
+        inner = (reach * bend[owner]) @ reach.T
+        weight = np.sqrt(pulls / room)[owner] * first
+        hessian += self.same * (inner + np.outer(weight, weight))
+        right, along, slack, size = gradient, np.zeros(len(owner)), 0.0, 1.0
+        if self.worst:
+            # The level is eliminated.
+            along = np.einsum("al,al->a", reach, symmetric(p, tilt)[owner])
+            size = float(total.sum())
+            slack = 1.0 - float(np.sum(push_up + push_down))
+            hessian -= np.outer(along, along / size)
+            right = gradient + slack / size * along
+        solution, shift = _positive_solve(hessian, -right, 0.25 * shift)
+        level = (float(along @ solution) - slack) / size if self.worst else 0.0
+        full = np.zeros((p, caps.m - 1))
+        full.flat[self.slots] = solution
+        direction = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
+        direction[:, 1:] += full
+        change = np.matmul(direction[:, None], caps.frames)[:, 0] @ W.T
+        dG = (change + change.T)[self.i, self.j]
+        rise = level if self.worst else tilt * dG / total
+        decrement = -float(gradient @ solution) - slack * level
+        fall = direction[self.floored, 0]
+        return _Step(
+            direction,
+            level,
+            dG,
+            push_up - state.above - stiff_up * (rise - dG),
+            push_down - state.below - stiff_down * (rise + dG),
+            barrier / room[self.floored] - state.pulls * (1.0 + fall / room[self.floored]),
+            decrement,
+            shift,
+        )
+
+    def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
+        """Backtrack until the barrier function falls; None if no length makes it fall."""
+        room = state.U[self.floored, 0] - self.floors
+        length = min(1.0, 0.5 / max(float(np.abs(step.U).max()), 1e-300))
+        length = min(length, _reach(room, step.U[self.floored, 0]))
+        if self.worst:
+            length = min(
+                length,
+                _reach(state.level - state.G, step.level - step.G),
+                _reach(state.level + state.G, step.level + step.G),
+            )
+        value = self._merit(state.U, state.G, state.level, barrier)
+        for _ in range(25):
+            U = state.U + length * step.U
+            U /= np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
+            W, G = self._correlations(U)
+            level = state.level + length * step.level
+            aim = value - 1e-4 * length * step.decrement + 1e-14 * abs(value)
+            if self._merit(U, G, level, barrier) <= aim:
+                break
+            length *= 0.4
+        else:
+            return None
+        up, down = self._slacks(G, level, barrier)
+        share = min(_reach(state.above, step.above), _reach(state.below, step.below))
+        return _State(
+            U,
+            W,
+            G,
+            level,
+            _near(state.above + share * step.above, barrier / up),
+            _near(state.below + share * step.below, barrier / down),
+            _near(
+                state.pulls + _reach(state.pulls, step.pulls) * step.pulls,
+                barrier / (U[self.floored, 0] - self.floors),
+            ),
+        )
+
+
+def _reach(positive: Array, change: Array) -> float:
+    """The largest step, at most one, that leaves every entry a hundredth of itself."""
+    worst = float((-change / positive).max(initial=0.0))
+    return 1.0 if worst <= _TO_BOUNDARY else _TO_BOUNDARY / worst
+
+
+def _near(multipliers: Array, central: Array) -> Array:
+    """Multipliers within a wide band around those of the barrier alone."""
+    return np.clip(multipliers, central / _DUAL_SPREAD, central * _DUAL_SPREAD)
+
+
 def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
     """Move points strictly inside their caps."""
     inner = caps.floors + share * (1.0 - caps.floors)
     low = (caps.floors > 0) & (caps.floors < 1) & (U[:, 0] < inner)
-    out = U.copy()
-    side = np.linalg.norm(U[:, 1:], axis=1)
-    room = np.sqrt(1.0 - inner**2)
-    out[low, 0] = inner[low]
-    out[low, 1:] *= (room[low] / np.maximum(side[low], 1e-300))[:, None]
-    return out
+    return _at_fidelity(U, inner, low)
 
 
-def _onto_rims(caps: Caps, U: Array, lam: Array) -> Array:
+def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
     """Put the columns whose floor carries a multiplier exactly on it."""
-    bound = (caps.floors > 0) & (caps.floors < 1) & (lam > U[:, 0] - caps.floors)
+    free = (caps.floors > 0) & (caps.floors < 1)
+    bound = free.copy()
+    bound[free] = pulls > U[free, 0] - caps.floors[free]
+    return _at_fidelity(U, caps.floors, bound)
+
+
+def _at_fidelity(U: Array, fidelities: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Give the chosen columns these fidelities, the other directions in proportion."""
     out = U.copy()
-    side = np.linalg.norm(U[:, 1:], axis=1)
-    room = np.sqrt(1.0 - caps.floors**2)
-    out[bound, 0] = caps.floors[bound]
-    out[bound, 1:] *= (room[bound] / np.maximum(side[bound], 1e-300))[:, None]
+    side = np.linalg.norm(U[chosen, 1:], axis=1)
+    room = np.sqrt(1.0 - fidelities[chosen] ** 2)
+    out[chosen, 0] = fidelities[chosen]
+    out[chosen, 1:] *= (room / np.maximum(side, 1e-300))[:, None]
     return out
 
 
-def _smoothed(G: Array, barrier: float, criterion: Criterion) -> _Smoothed:
-    if criterion == "absolute":
-        root = np.sqrt(barrier**2 + G * G)
-        e = barrier + root
-        value = float(np.sum(e - barrier * np.log(2.0 * barrier * e)))
-        return _Smoothed(value, G / e, (1.0 - G * G / (root * e)) / e, None)
-    squares = G * G
-    top = float(np.abs(G).max())
-    # The level solves Σ 2μs/(s² − G²) = 1; in t = s − top the equation is safe from cancellation.
-    low, high = 0.0, 2.0 * barrier * len(G) + top
-    t = barrier
-    room = top * top - squares
-    for _ in range(100):
-        s = top + t
-        slack = room + t * (2.0 * top + t)
-        excess = float(np.sum(2.0 * barrier * s / slack)) - 1.0
-        low, high = (t, high) if excess > 0 else (low, t)
-        new = t + excess / float(np.sum(2.0 * barrier * (s * s + squares) / slack**2))
-        new = new if low < new < high else 0.5 * (low + high)
-        if abs(new - t) <= 1e-15 * t:
-            break
-        t = new
-    s = top + t
-    slack = room + t * (2.0 * top + t)
-    curvature = 2.0 * barrier * (s * s + squares) / slack**2
-    coupling = -4.0 * barrier * s * G / slack**2 / np.sqrt(curvature.sum())
-    value = s - barrier * float(np.log(slack).sum())
-    return _Smoothed(value, 2.0 * barrier * G / slack, curvature, coupling)
+def _positive_solve(matrix: Array, right: Array, shift: float) -> tuple[Array, float]:
+    """Solve with a diagonal shift, on a geometric scale, that makes the matrix positive definite.
 
-
-def _merit(caps: Caps, U: Array, criterion: Criterion, barrier: float) -> float:
-    free = (caps.floors > 0) & (caps.floors < 1)
-    room = U[free, 0] - caps.floors[free]
-    if np.any(room <= 0):
-        return np.inf
-    i, j = np.triu_indices(caps.p, 1)
-    G = residuals(caps, U[None])[0][i, j]
-    return _smoothed(G, barrier, criterion).value - barrier * float(np.log(room).sum())
-
-
-def _newton(
-    caps: Caps, U: Array, criterion: Criterion, barrier: float
-) -> tuple[bool, Array, Array, Array, float]:
-    """One damped Newton step; also the slopes of the pairs and floors where it started."""
-    p, m = caps.p, caps.m
-    line = linearise(caps, U)
-    smooth = _smoothed(line.G, barrier, criterion)
-    free = (caps.floors > 0) & (caps.floors < 1)
-    room = np.where(free, U[:, 0] - caps.floors, 1.0)
-    lam = np.where(free, 0.5 * barrier / room, 0.0)
-    gradient = line.jacobian.T @ smooth.slope
-    owner = line.slots // m
-    point = U.ravel()[line.slots]
-    own = np.flatnonzero(line.slots % m == 0)
-    gradient[own] -= 2.0 * lam
-    radial = np.bincount(owner, weights=gradient * point, minlength=p)
-    H = symmetric(p, 0.5 * smooth.slope) - np.diag(0.5 * radial)
-    hessian = 2.0 * quadratic_form(caps, H)[0]
-    hessian += line.jacobian.T @ (smooth.curvature[:, None] * line.jacobian)
-    if smooth.coupling is not None:
-        along = line.jacobian.T @ smooth.coupling
-        hessian -= np.outer(along, along)
-    hessian[own, own] += np.where(free, barrier / room**2, 0.0)
-    radii = np.zeros((len(line.slots), p))
-    radii[np.arange(len(line.slots)), owner] = point
-    tangent = gradient - radii @ radial
-    direction = -_positive_solve(_on_tangents(hessian, radii), tangent)
-    decrement = -float(gradient @ direction)
-    value = _merit(caps, U, criterion, barrier)
-    flat = np.zeros(p * m)
-    flat[line.slots] = direction
-    step = flat.reshape(p, m)
-    length = min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
-    for _ in range(30):
-        trial = U + length * step
-        trial = trial / np.linalg.norm(trial, axis=1, keepdims=True)
-        if _merit(caps, trial, criterion, barrier) <= value - 1e-4 * length * decrement:
-            return True, trial, smooth.slope, lam, decrement
-        length *= 0.4
-    return False, U, smooth.slope, lam, decrement
-
-
-def _on_tangents(hessian: Array, radii: Array) -> Array:
-    """The Hessian on steps that keep every length to first order; positive along the radii."""
-    across = hessian @ radii
-    core = radii.T @ across
-    size = max(float(np.abs(np.diag(hessian)).max()), 1.0)
-    core = core + size * np.eye(len(core))
-    mixed = across @ radii.T
-    return np.asarray(hessian - mixed - mixed.T + radii @ core @ radii.T)
-
-
-def _positive_solve(matrix: Array, right: Array) -> Array:
-    """Solve with the least diagonal shift, on a geometric scale, that makes the matrix positive."""
-    size = float(np.abs(np.diag(matrix)).max()) if len(matrix) else 1.0
-    shift = 0.0
+    Starts from ``shift``; also returns the shift that was used.
+    """
+    size = max(float(np.abs(np.diag(matrix)).max()), 1e-300)
+    shift = shift if shift > 1e-6 else 0.0
+    diagonal = np.arange(len(matrix))
     for _ in range(60):
-        try:
-            factor = sla.cho_factor(matrix + shift * np.eye(len(matrix)), lower=True)
-        except np.linalg.LinAlgError:
-            shift = max(4.0 * shift, 1e-12 * size, 1e-3)
-            continue
-        out: Array = sla.cho_solve(factor, right)
-        return out
-    return right / size
+        shifted = matrix.copy()
+        shifted[diagonal, diagonal] += shift
+        factor, failed = dpotrf(shifted, lower=1)
+        if not failed:
+            solution: Array = dpotrs(factor, right, lower=1)[0]
+            return solution, shift
+        shift = max(4.0 * shift, 1e-12 * size, 1e-3)
+    return right / size, shift

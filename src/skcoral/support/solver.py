@@ -33,7 +33,7 @@ def solve_support(
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
     that is the answer. Otherwise random starts follow, each along up to three routes (directly, by
-    way of the problem without floors, by way of higher floors).
+    way of the problem without floors, by way of higher floors), and hops from the best of them.
 
     Parameters
     ----------

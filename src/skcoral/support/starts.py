@@ -34,9 +34,22 @@ def structured_starts(space: Caps, warm: Array) -> Array:
 
 
 def random_starts(space: Caps, n: int, rng: np.random.Generator) -> Array:
-    """Uniform points (n, p, m) on the spheres."""
-    draw = np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0)
-    return np.asarray(draw / np.linalg.norm(draw, axis=2, keepdims=True))
+    """Points (n, p, m) midway between the sources and uniform points on the spheres."""
+    sources = np.zeros((1, space.p, space.m))
+    sources[..., 0] = 1.0
+    return hops(space, sources, n, rng)
+
+
+def hops(space: Caps, points: Array, n: int, rng: np.random.Generator) -> Array:
+    """Points (n, p, m) midway between given ones, taken in turn, and uniform ones."""
+    uniform = _unit(np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0))
+    # The factor keeps a midpoint for opposite points, which a column without freedom has often.
+    middle = (1.0 + 1e-9) * points[np.arange(n) % len(points)] + uniform
+    return _unit(middle)
+
+
+def _unit(X: Array) -> Array:
+    return np.asarray(X / np.linalg.norm(X, axis=2, keepdims=True))
 
 
 def _dense_exact(R: Array, floors: Array) -> Array:
