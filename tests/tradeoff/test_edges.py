@@ -87,6 +87,21 @@ def test_pairs_without_weight_are_decided_by_squares(random_correlation, naive, 
     assert naive.objective(R, result.T, "squared") == pytest.approx(problem.value, rel=5e-3)
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_floors_whose_pairs_do_not_count_among_themselves(criterion):
+    R = np.full((4, 4), 0.7) + 0.3 * np.eye(4)
+    omega = np.ones((4, 4))
+    omega[:2, :2] = 0
+    # The other two have no floor, so they can be uncorrelated with everything.
+    floors = [0.999, 0.999, 0, 0]
+    result = decorrelate(R, floors, criterion=criterion, pair_weights=omega)
+    assert result.status in {"optimal", "exact"}
+    assert result.objective == pytest.approx(0, abs=1e-9)
+    # The tie-break turns the two away from each other as far as their floors allow.
+    angle = np.arccos(0.7) + 2 * np.arccos(0.999)
+    assert result.correlation[0, 1] == pytest.approx(np.cos(angle), abs=1e-6)
+
+
 def test_outputs_without_a_price_take_no_part_in_the_proof():
     """The worst pair of this system has five of them; their floors bind in the tie-break only."""
     R = make_system(30)
