@@ -19,6 +19,7 @@ from skcoral.cli.loading import (
     TableOptions,
     dropped_sentence,
     load,
+    look_at,
     naming,
     open_file,
     require_rows,
@@ -26,7 +27,7 @@ from skcoral.cli.loading import (
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.tables import Table, choose_columns, profile
+from skcoral.io.tables import Table, choose_columns
 from skcoral.io.transforming import write_transformed
 from skcoral.io.writing import Outputs, output_format
 from skcoral.report import words
@@ -81,7 +82,8 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         loaded = load(options.table)
         estimator, X, dropped = _fitted(loaded, options)
         result = estimator.result_
-        check = certificates.check(result, estimator.correlation_)
+        with console.progress("Checking"):
+            check = certificates.check(result, estimator.correlation_)
         if not check.passed:
             raise NotCertifiedError(
                 f"{loaded.table.label}: the answer failed its independent check "
@@ -209,7 +211,7 @@ def _frame(values: Any, names: Sequence[str]) -> pd.DataFrame:
 
 def _for_model(table: Table, estimator: Any) -> Loaded:
     """The columns of a table that a model was fitted on, by name."""
-    content = profile(table)
+    content = look_at(table)
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is None:
         names = choose_columns(table, content)

@@ -27,28 +27,37 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     names = loaded.names
     with naming(loaded.table):
         answer["strongest_pairs"] = _strongest(sample_correlation(moments), names)
-    try:
-        solved = estimate(moments)
-    except (SingularCorrelationError, InvalidTableError) as error:
-        told = str(error).replace("shrinkage='auto'", "--shrinkage auto")
-        answer["dependent"] = list(getattr(error, "relations", [])) or [told]
-        answer["redundant"] = list(getattr(error, "redundant", []))
-        answer["threshold"] = None
-    else:
-        R = solved.R
-        th = api.threshold(solved)
-        answer["dependent"] = []
-        answer["redundant"] = []
-        answer["condition_number"] = measures.condition_number(R)
-        answer["vif"] = dict(zip(names, measures.vif(R).tolist(), strict=True))
-        answer["threshold"] = describe_threshold(th, names)
-        answer["methods"] = _methods(R, th, moments.scale)
+    with console.progress("Solving"):
+        answer |= _possible(moments, names)
     if as_json:
         console.machine(answer)
     else:
         _show(answer, loaded, dropped)
     certified = answer["threshold"] is None or answer["threshold"]["certified"]
     return OK if certified else NOT_CERTIFIED
+
+
+def _possible(moments: Moments, names: tuple[str, ...]) -> dict[str, Any]:
+    """What decorrelation can do for the rows summarised, or why it can do nothing."""
+    try:
+        solved = estimate(moments)
+    except (SingularCorrelationError, InvalidTableError) as error:
+        told = str(error).replace("shrinkage='auto'", "--shrinkage auto")
+        return {
+            "dependent": list(getattr(error, "relations", [])) or [told],
+            "redundant": list(getattr(error, "redundant", [])),
+            "threshold": None,
+        }
+    R = solved.R
+    th = api.threshold(solved)
+    return {
+        "dependent": [],
+        "redundant": [],
+        "condition_number": measures.condition_number(R),
+        "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
+        "threshold": describe_threshold(th, names),
+        "methods": _methods(R, th, moments.scale),
+    }
 
 
 def threshold(options: TableOptions, *, as_json: bool) -> int:

@@ -94,11 +94,16 @@ def open_file(options: TableOptions) -> Table:
     return table
 
 
+def look_at(table: Table) -> TableProfile:
+    """See what each column holds."""
+    with console.progress(f"Looking at {table.label}") as tell:
+        return profile(table, on_batch=lambda batch: tell(batch.fraction))
+
+
 def load(options: TableOptions) -> Loaded:
     """Open a table, look at its columns and choose the variables."""
     table = open_file(options)
-    with console.progress(f"Looking at {table.label}") as tell:
-        content = profile(table, on_batch=lambda batch: tell(batch.fraction))
+    content = look_at(table)
     weights = options.weights
     exclude = split_names(options.exclude, table)
     if weights is not None:
