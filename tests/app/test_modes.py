@@ -155,6 +155,15 @@ def test_links_about_what_is_not_there_are_told(open_app, query, told):
     assert [m.value for m in again.metric] == [m.value for m in at.metric]
 
 
+def test_what_is_shown_is_what_the_link_says(open_app):
+    at = open_app(tab="Take away", floor="0.8512345678", own=["ash:-0"])
+    assert at.query_params["floor"] == "0.851235"
+    assert at.query_params["own"] == "ash:0"
+    python, command = (c.value for c in at.code)
+    assert "columns, 0.851235)" in python
+    assert "--rho-min 0.851235 " in command
+
+
 def test_simulated_system_of_any_size(open_app, metric):
     at = open_app(source="simulated", size="5", floor="0.99")
     assert metric(at, "Residual") == pytest.approx(

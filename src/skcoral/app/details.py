@@ -49,8 +49,7 @@ def show(answer: Answer) -> None:
 
 
 def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    drawn = interactive.heat_map(M, names, top=top, theme=theme, word=word)
+    drawn = interactive.heat_map(M, names, top=top, word=word)
     if len(names) > _MOST_LABELS:
         # Too small to be read: the pointer tells the names.
         drawn["layout"]["height"] = 420

@@ -215,5 +215,5 @@ def _number(text: str, low: float, high: float) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    # A negative zero would read as -0 in the next link.
-    return value + 0.0 if low <= value <= high else None
+    # As many digits as the next link will have, and no negative zero.
+    return float(f"{value:.6g}") + 0.0 if low <= value <= high else None

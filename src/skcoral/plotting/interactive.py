@@ -25,18 +25,13 @@ BLUE, ORANGE, GREY = "#2b8cc4", "#e07b39", "#8a94a0"
 PALE = "#d5dbe2"  # on a blue bar
 # Stands out from light and from dark: the page may change its theme after it was drawn.
 INK = "#7b8592"
-_HEAT = {
-    "light": ["#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b"],
-    "dark": ["#6db3f2", "#2f5f8a", "#1b1f27", "#8f4a35", "#f58a6b"],
-    # Shows the page through where the matrix is near zero.
-    "any": [
-        "rgba(26,104,178,1)",
-        "rgba(26,104,178,0.5)",
-        "rgba(128,128,128,0)",
-        "rgba(190,50,50,0.5)",
-        "rgba(190,50,50,1)",
-    ],
-}
+# Blue to red; the page shows through where a matrix is near zero, whatever its theme.
+_HEAT = [
+    [0.0, "rgba(26,104,178,1)"],
+    [0.5, "rgba(26,104,178,0)"],
+    [0.5, "rgba(200,50,50,0)"],
+    [1.0, "rgba(200,50,50,1)"],
+]
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle-up"}
 
 
@@ -159,16 +154,15 @@ def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def heat_map(M: Array, names: Sequence[str], *, top: float, theme: str, word: str) -> Figure:
-    """A matrix on a scale from ``-top`` to ``top``; ``theme`` is light, dark or any."""
-    colours = _HEAT[theme]
+def heat_map(M: Array, names: Sequence[str], *, top: float, word: str) -> Figure:
+    """A matrix on a scale from ``-top`` to ``top``."""
     data = [
         {
             "type": "heatmap",
             "z": M,
             "zmin": -top,
             "zmax": top,
-            "colorscale": [[k / 4, colour] for k, colour in enumerate(colours)],
+            "colorscale": _HEAT,
             "colorbar": {"thickness": 10},
             "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
         }

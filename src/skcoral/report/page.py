@@ -191,7 +191,7 @@ def _correlations(facts: ReportFacts, draw: live.Draw) -> str:
         style = f"min-width:{min(160 + 10 * len(M), 800)}px;max-width:{max(800, 15 * len(M))}px"
         shown = draw(
             picture,
-            lambda: plotly.heat_map(M, names, top=1.0, theme="any", word="correlation"),
+            lambda: plotly.heat_map(M, names, top=1.0, word="correlation"),
             style,
         )
         return f'<figure><figcaption>{title}</figcaption><div class="scroll">{shown}</div></figure>'
