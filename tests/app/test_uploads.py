@@ -186,6 +186,7 @@ def test_sheets(bring, metric, table):
     book.save(stream)
     at = bring("mine.xlsx", stream.getvalue(), floor="0.95")
     assert "no rows" in said(at)
+    assert "Choose another sheet" in said(at)
     next(s for s in at.selectbox if s.label == "Sheet").set_value("numbers").run()
     assert not at.error
     R = np.corrcoef(table, rowvar=False)

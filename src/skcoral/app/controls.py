@@ -85,8 +85,7 @@ def choose_own_floors(problem: Problem) -> None:
 
     settings = state.current()
     asked = dict(settings.own)
-    count = sum(name in asked for name in problem.names)
-    with st.expander("Floors of single variables" + (f" ({count})" if count else "")):
+    with st.expander("Floors of single variables"):
         key = f"own_{state.generation()}_{hash(problem.names)}"
         if key not in st.session_state:
             st.session_state[f"{key}_first"] = asked

@@ -137,7 +137,8 @@ def read_table(
     content = profile(table)
     if content.n_rows == 0:
         raise InvalidTableError(
-            f"{name}: there is a header but no rows under it.\nGive a table with data."
+            f"{name}: there is a header but no rows under it.\n"
+            f"{'Choose another sheet' if 'sheet' in dialect else 'Give a table with data'}."
         )
     if content.n_rows * len(table.names) > _CELLS:
         raise _too_large(name, content.n_rows, len(table.names))
