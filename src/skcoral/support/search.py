@@ -41,7 +41,7 @@ _FINISHED = {"squared": 3, "worst": 2, "absolute": 2}
 # Values this close, relatively, count as the same: sharp criteria are refined roughly at first.
 _SAME = {"squared": 1e-6, "worst": 1e-3, "absolute": 1e-3}
 # Half of the random starts are hops from the best few so far, in this many rounds.
-_ROUNDS = 2
+_ROUNDS = 4
 _PARENTS = 5
 _APART = 1e-3
 _DISTINCT = 1e-6
