@@ -245,6 +245,13 @@ def test_the_floor_does_not_hang_on_the_seed(paper_system, names, criterion, wan
         assert found.objective <= wanted
 
 
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_one_variable_has_no_pairs(criterion):
+    alone = decorrelate(np.eye(1), 0.5, support=np.ones((1, 1), dtype=bool), criterion=criterion)
+    assert alone.status == "exact"
+    np.testing.assert_array_equal(alone.T, np.eye(1))
+
+
 # Properties
 
 

@@ -174,7 +174,7 @@ def search_from(
         values = np.where(better, moved_values, values[chosen])
         np.minimum.at(reached, owner, values)
         progress.step(float(values.min()))
-    if criterion != "squared":
+    if criterion != "squared" and values.min() > _NOTHING_LEFT:
         order = np.argsort(values, kind="stable")
         count = max(_LEAST_REFINED, int(_REFINED_SHARE * len(starts)))
         for k in order[_distinct(values[order], count)]:
