@@ -32,6 +32,7 @@ Report = Callable[[DualPoint], object]
 _NOISE = 1e-12  # equations met this well are met
 _EXACT = 1e-14  # equations met this well cannot be met better
 _STALL = 1e-7  # shortest useful step
+_FAR = 0.1  # equations met no better than this, and hardly better than before, come first
 _SHORT = 0.03  # steps shorter than this lead nowhere ...
 _PATIENCE = 4  # ... if so many of them come in a row: there is no feasible point
 _SMALL = 24  # up to here it is quicker to form the Newton equations than to iterate on them
@@ -122,10 +123,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the method stopped, at which τ, and after how many steps; ``done``: at its goal."""
+    """Where the method stopped, and after how many steps; ``done``: at its goal."""
 
     state: State
-    tau: float
     n_iter: int
     done: bool
 
@@ -144,7 +144,7 @@ def advance(
     Unless ``rough``, the other equations are then solved as well as rounding allows.
     """
     if not len(problem.unknowns.rows) and not len(problem.unknowns.own):
-        return Progress(state, 0.0, 0, done=True)
+        return Progress(state, 0, done=True)
     centring = 0.3
     steps = 0
     mu = problem.mean_product(state)
@@ -152,8 +152,9 @@ def advance(
     short = 0
     last = np.inf
     while steps < max_iter and short < _PATIENCE and not (rough and mu <= goal):
+        # Complementarity must not run ahead of the other equations, which would not catch up.
         lag = problem.size(state, mu)
-        if lag > 0.1 and lag > 0.5 * last:
+        if lag > _FAR and lag > 0.5 * last:
             centring = 1.0
         last = lag
         tau = max(centring * mu, 0.3 * goal)
@@ -179,12 +180,13 @@ def advance(
         centring = 0.5 if length < 0.3 else 0.2 if length < 0.8 else 0.05
         if report is not None:
             report(state.point)
-    return Progress(state, mu, steps, mu <= max(goal, _NOISE))
+    return Progress(state, steps, mu <= max(goal, _NOISE))
 
 
 def _step(
     problem: Problem, state: State, tau: float, mu: float, before: float
 ) -> tuple[State, float] | None:
+    """Aim at τ, with μ in the derivative of the barrier on H; the new state, and how far it went."""
     point, z, unknowns = state.point, state.z, problem.unknowns
     lam, H, free = point.lam, point.H, problem.free
     h = H[unknowns.rows, unknowns.cols]

@@ -24,7 +24,7 @@ Index = NDArray[np.intp]
 
 _EARLY = 1e-5  # fall of complementarity after which the floors without a price are looked for
 _SLIGHT = 1e-2  # multipliers below this are small
-_CLEAR = 30.0  # ratio of multiplier and slack that leaves no doubt
+_CLEAR = 8.0  # ratio of multiplier and slack that leaves no doubt
 _LEAST = 1e-16  # complementarity of the tie-break, whose multipliers may be small as well
 _TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
 
@@ -73,7 +73,7 @@ def solve_levels(
     used = 0
     answer: Candidate | None = None
     report = report if len(active) == np.count_nonzero(counts) else None
-    for target in (max(early, goal), max(1e-3 * early, goal), goal):
+    for target in (*(max(early * 0.1**k, goal) for k in range(4)), goal):
         progress = advance(
             problem, state, goal=target, max_iter=max_iter - used, rough=True, report=report
         )
