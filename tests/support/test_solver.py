@@ -391,3 +391,15 @@ def test_floors_of_one_have_no_finite_price_and_leave_the_support_as_asked():
     assert np.array_equal(answer.details["support"], mask)
     assert np.all(np.isinf(answer.prices[mask.sum(axis=0) > 1]))
     assert np.all(answer.prices[mask.sum(axis=0) == 1] == 0)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_unit_variances_to_full_accuracy_when_nearly_singular(criterion):
+    Q = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
+    A = Q @ np.diag(np.logspace(-8, 0, 8)) @ Q.T
+    R = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    answer = decorrelate(R, 0.0, support=np.abs(R) > 0.2, criterion=criterion)
+    verdict = check(answer, R)
+    assert verdict.passed, verdict.problems

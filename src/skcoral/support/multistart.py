@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._linalg import gram_defect
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
 from skcoral.support.bounds import (
@@ -155,7 +156,7 @@ def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
     """Give every column its sign, unit variance, and its floor against rounding."""
     T = np.where(mask, T, 0.0)
     T = T * np.where(fidelity(R, T) < 0, -1.0, 1.0)
-    T = T / np.sqrt(np.einsum("ij,ij->j", T, R @ T))
+    T = T / np.sqrt(1.0 + np.diag(gram_defect(R, T)))
     nudge = 1e-16
     while nudge < 1e-6:
         low = np.flatnonzero(fidelity(R, T) < floors)
@@ -164,7 +165,7 @@ def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
         # A step towards the source itself raises its share; columns at a floor of one are sources.
         t = (1.0 - nudge) * T[:, low]
         t[low, np.arange(len(low))] += nudge
-        T[:, low] = t / np.sqrt(np.einsum("ij,ij->j", t, R @ t))
+        T[:, low] = t / np.sqrt(1.0 + np.diag(gram_defect(R, t)))
         nudge *= 4.0
     return T
 
@@ -181,8 +182,7 @@ def _result(
 ) -> Decorrelation:
     R = space.R
     T = exact_columns(R, space.transform(found.U[None])[0], floors, space.mask)
-    G = T.T @ R @ T
-    G = 0.5 * (G + G.T)
+    G = np.eye(space.p) + gram_defect(R, T)
     state = multipliers(space, found.U, found.half_slope, 1e-7)
     lam = np.where(space.floors >= 1.0, 0.0, state.floors)
     # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
