@@ -186,7 +186,7 @@ def advance(
 def _step(
     problem: Problem, state: State, tau: float, mu: float, before: float
 ) -> tuple[State, float] | None:
-    """Aim at τ, with μ in the derivative of the barrier on H; the new state, and how far it went."""
+    """Aim at τ, with μ in the derivative of the barrier on H; new state, and length of the step."""
     point, z, unknowns = state.point, state.z, problem.unknowns
     lam, H, free = point.lam, point.H, problem.free
     h = H[unknowns.rows, unknowns.cols]
