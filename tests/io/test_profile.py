@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skcoral.io.tables import open_table, profile
+from skcoral.io.columns import profile
+from skcoral.io.tables import open_table
 
 
 def test_columns_that_never_change_are_seen():

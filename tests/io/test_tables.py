@@ -17,13 +17,8 @@ import pytest
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import to_numbers
-from skcoral.io.tables import (
-    choose_columns,
-    complete_rows,
-    open_table,
-    profile,
-    sheet_names,
-)
+from skcoral.io.columns import choose_columns, profile
+from skcoral.io.tables import complete_rows, open_table, sheet_names
 
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
 NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
@@ -393,3 +388,11 @@ def test_weights_go_with_their_rows():
     assert part.dropped == [3, 4]
     with pytest.raises(InvalidTableError, match="line 2, column 'w': a weight is negative"):
         list(complete_rows(open_table(b"a,b,w\n1,2,-1\n"), ("a", "b"), weights="w"))
+
+
+def test_dates_that_python_does_not_know():
+    far = pa.array([2**61, 5], pa.timestamp("us"))
+    table = open_table(parquet(a=[1.0, 2.0], b=[2.0, 1.0], when=far))
+    content = profile(table)
+    assert choose_columns(table, content) == ("a", "b")
+    assert "out of range" in content.column("when").first_bad[1]

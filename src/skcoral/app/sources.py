@@ -13,15 +13,9 @@ import numpy as np
 from skcoral import datasets
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import to_numbers
+from skcoral.io.columns import ColumnProfile, TableProfile, profile
 from skcoral.io.matrices import parse_matrix
-from skcoral.io.tables import (
-    ColumnProfile,
-    Table,
-    TableProfile,
-    open_table,
-    profile,
-    sheet_names,
-)
+from skcoral.io.tables import Table, open_table, sheet_names
 from skcoral.results import Array, read_only
 
 UPLOAD_MB = 25

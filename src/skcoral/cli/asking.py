@@ -11,7 +11,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, gather, naming
 from skcoral.cli.running import UsageError
 from skcoral.io.cells import plain_cells, to_numbers
-from skcoral.io.tables import open_table, profile
+from skcoral.io.columns import profile
+from skcoral.io.tables import open_table
 
 
 def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:

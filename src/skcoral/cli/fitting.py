@@ -27,7 +27,8 @@ from skcoral.cli.loading import (
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.tables import Table, choose_columns
+from skcoral.io.columns import choose_columns
+from skcoral.io.tables import Table
 from skcoral.io.transforming import write_transformed
 from skcoral.io.writing import Outputs, output_format
 from skcoral.report import words

@@ -10,16 +10,8 @@ from dataclasses import dataclass
 from skcoral.cli import console
 from skcoral.cli.running import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.io.tables import (
-    Batch,
-    Complete,
-    Table,
-    TableProfile,
-    choose_columns,
-    complete_rows,
-    open_table,
-    profile,
-)
+from skcoral.io.columns import TableProfile, choose_columns, profile
+from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table
 from skcoral.moments import Moments
 
 

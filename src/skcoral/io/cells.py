@@ -57,13 +57,17 @@ def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]
 
 def plain_cells(cells: Any) -> list[Any]:
     """The cells as a list of Python objects."""
-    return cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells)
+    if not hasattr(cells, "to_pylist"):
+        return list(cells)
+    try:
+        return cells.to_pylist()
+    except OverflowError:  # dates that Python does not know: Arrow's words for them
+        return cells.cast("string").to_pylist()
 
 
 def shown(cells: Any, i: int) -> str:
     """One cell as text for a message."""
-    cell = cells[i].as_py() if hasattr(cells[i], "as_py") else cells[i]
-    text = str(cell)
+    text = str(plain_cells(cells[i : i + 1])[0])
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

@@ -18,18 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import is_dressed_number, plain_cells, remedy, shown, to_numbers
+from skcoral.io.cells import plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
 Format = Literal["csv", "tsv", "parquet", "excel"]
-Kind = Literal["number", "text", "mixed", "empty"]
 
 BATCH_ROWS = 20_000
-#: So many cells that are no numbers tell whether a column is text or numbers spelled strangely.
-_SAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,14 @@ class Table:
         if name in self.names:
             return self.names.index(name)
         near = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It has: {_listed(self.names)}."
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listed(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
 
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
         import pandas as pd
+
+        from skcoral.io.columns import profile
 
         kinds = [c.kind for c in profile(self).columns]
         parts: list[dict[str, Any]] = []
@@ -107,37 +106,6 @@ class Table:
             return pd.DataFrame({name: [] for name in self.names})
         frames = [pd.DataFrame(cells) for cells in parts]
         return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """What one column holds.
-
-    ``kind`` is "number" (all cells that are not missing are numbers), "text" (at most half are),
-    "mixed" (most are, or would be without their thousands separators, currency signs and the like,
-    and ``first_bad`` says where the first that is not stands) or "empty". ``always`` is the one
-    value of a column that has several and never changes, up to the rounding of a computation.
-    """
-
-    name: str
-    kind: Kind
-    n_missing: int
-    n_bad: int
-    first_bad: tuple[int, str] | None
-    first_infinite: int | None
-    always: float | None
-
-
-@dataclass(frozen=True)
-class TableProfile:
-    """What a table holds: its number of rows and one :class:`ColumnProfile` per column."""
-
-    n_rows: int
-    columns: tuple[ColumnProfile, ...]
-
-    def column(self, name: str) -> ColumnProfile:
-        """The profile of one column."""
-        return next(c for c in self.columns if c.name == name)
 
 
 @dataclass(frozen=True)
@@ -236,115 +204,6 @@ def sheet_names(
     return _sources.sheet_names(source, name)
 
 
-def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
-    """Read a table once and tell what each column holds.
-
-    Parameters
-    ----------
-    table : Table
-        From :func:`open_table`.
-    on_batch : callable, optional
-        Called after each batch, for a progress bar.
-    """
-    width = len(table.names)
-    n_rows = 0
-    good = [0] * width
-    bad = [0] * width
-    missing = [0] * width
-    sampled = [0] * width
-    dressed = [0] * width
-    first_bad: list[tuple[int, str] | None] = [None] * width
-    first_infinite: list[int | None] = [None] * width
-    low, high = np.full(width, np.inf), np.full(width, -np.inf)
-    for batch in table.batches():
-        n_rows += len(batch.rows)
-        for j, cells in enumerate(batch.columns):
-            values, wrong = to_numbers(cells, table.decimal)
-            n_wrong = int(np.count_nonzero(wrong))
-            n_missing = int(np.count_nonzero(np.isnan(values))) - n_wrong
-            bad[j] += n_wrong
-            missing[j] += n_missing
-            good[j] += len(values) - n_wrong - n_missing
-            if n_wrong and first_bad[j] is None:
-                i = int(np.argmax(wrong))
-                first_bad[j] = (batch.rows[i], shown(cells, i))
-            for i in np.flatnonzero(wrong)[: _SAMPLE - sampled[j]]:
-                sampled[j] += 1
-                dressed[j] += is_dressed_number(shown(cells, int(i)), table.decimal)
-            low[j] = np.fmin.reduce(values, initial=low[j])
-            high[j] = np.fmax.reduce(values, initial=high[j])
-            if first_infinite[j] is None and (infinite := np.isinf(values)).any():
-                first_infinite[j] = batch.rows[int(np.argmax(infinite))]
-        if on_batch is not None:
-            on_batch(batch)
-    kinds = [
-        "mixed" if 2 * dressed[j] > sampled[j] else _kind(good[j], bad[j]) for j in range(width)
-    ]
-    always = [
-        _only_value(low[j], high[j]) if kinds[j] == "number" and good[j] > 1 else None
-        for j in range(width)
-    ]
-    columns = map(
-        ColumnProfile, table.names, kinds, missing, bad, first_bad, first_infinite, always
-    )
-    return TableProfile(n_rows, tuple(columns))
-
-
-def choose_columns(
-    table: Table,
-    content: TableProfile,
-    columns: Sequence[str] | None = None,
-    *,
-    exclude: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Decide which columns are the variables: the named ones, or all that hold numbers.
-
-    A column that is mostly numbers but not entirely is an error unless it is excluded: leaving it
-    out in silence would hide a typing mistake.
-    """
-    if content.n_rows == 0:
-        raise InvalidTableError(
-            f"{table.label}: there is a header but no rows under it.\nGive a table with data."
-        )
-    for name in (*(columns or ()), *exclude):
-        table.index(name)
-    wanted = [name for name in columns or table.names if name not in set(exclude)]
-    chosen = []
-    for name in wanted:
-        column = content.column(name)
-        if column.first_infinite is not None:
-            raise InvalidTableError(
-                f"{table.label}: {table.unit} {column.first_infinite}, column {name!r}: "
-                "the number is infinite.\nCorrect it, clear it, or exclude the column."
-            )
-        if column.kind == "number" and (name or columns):
-            chosen.append(name)
-        elif column.kind == "mixed" or (columns and column.kind == "text"):
-            row, cell = column.first_bad or (0, "")
-            raise InvalidTableError(
-                f"{table.label}: {table.unit} {row}, column {name!r}: {cell!r} is not a number "
-                f"({column.n_bad} such {'cell' if column.n_bad == 1 else 'cells'})."
-                f"\n{remedy(cell, table.decimal)}"
-            )
-        elif columns:
-            raise InvalidTableError(
-                f"{table.label}: column {name!r} has no values at all.\nLeave it out."
-            )
-    if len(set(chosen)) < len(chosen):
-        twice = next(name for name in chosen if chosen.count(name) > 1)
-        raise InvalidTableError(
-            f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
-        )
-    if len(chosen) < 2:
-        found = f"only {chosen[0]!r}" if chosen else "none"
-        raise InvalidTableError(
-            f"{table.label}: at least two columns of numbers are needed, and there is {found} "
-            f"among {_listed(tuple(wanted))}.\n"
-            "Check the separator and the header, or choose other columns."
-        )
-    return tuple(chosen)
-
-
 def complete_rows(
     table: Table,
     names: Sequence[str],
@@ -390,19 +249,7 @@ def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
     return values
 
 
-def _kind(good: int, bad: int) -> Kind:
-    if good == bad == 0:
-        return "empty"
-    if bad == 0:
-        return "number"
-    return "mixed" if good > bad else "text"
-
-
-def _only_value(low: float, high: float) -> float | None:
-    rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
-    return float(low) if high - low <= rounding else None
-
-
-def _listed(names: Sequence[str], limit: int = 8) -> str:
+def listed(names: Sequence[str], limit: int = 8) -> str:
+    """The first few names, for a message."""
     shown = ", ".join(repr(name) for name in itertools.islice(names, limit))
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
