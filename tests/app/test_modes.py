@@ -206,7 +206,7 @@ def test_new_rows_tab(open_app, wine):
     assert any("needs the rows" in i.value for i in told.info)
 
 
-@pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 40)])
+@pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 60)])
 def test_modes_that_take_long_say_how_many_variables_they_bear(open_app, mode, limit):
     at = open_app(source="simulated", size=str(limit + 1), floor="0.97")
     assert at.metric

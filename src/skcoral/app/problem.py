@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_VARIABLES = 100
 #: Modes that would keep other visitors waiting with more variables than these.
-LIMITS = {"support": 30, "worst": 40}
+LIMITS = {"support": 30, "worst": 60}
 #: A worst-pair solution takes as long as dozens of the others: its curve has fewer points, and
 #: for many variables none.
 _WORST_POINTS = ((16, 11), (32, 7))
