@@ -24,7 +24,7 @@ number = st.integers(0, 1000).map(lambda k: k / 1000)
     st.builds(
         Settings,
         source=st.sampled_from(sorted(SOURCES)),
-        size=st.integers(3, 60),
+        size=st.integers(3, 100),
         mode=st.sampled_from(sorted(MODES)),
         floor=number,
         budget=number,
@@ -74,7 +74,7 @@ def test_any_link_can_be_opened(query):
     assert settings.source in SOURCES
     assert settings.mode in MODES
     assert 0 <= settings.floor <= 1
-    assert 3 <= settings.size <= 60
+    assert 3 <= settings.size <= 100
 
 
 @pytest.mark.parametrize("p", [2, 3, 8, 13, 60])

@@ -25,7 +25,7 @@ MODES = {
     "worst": "Worst pair",
     "support": "Support",
 }
-LARGEST_SIMULATION = 60
+LARGEST_SIMULATION = 100
 
 
 @dataclass(frozen=True)
