@@ -1,5 +1,8 @@
 """Matrices of other libraries: the same answers, computed where the matrix lies."""
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -21,9 +24,9 @@ SYSTEMS = {
 }
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
+@pytest.fixture(params=[name for name in ("array_api_strict", "torch") if find_spec(name)])
 def library(request):
-    return pytest.importorskip(request.param)
+    return import_module(request.param)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

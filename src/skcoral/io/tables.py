@@ -173,6 +173,7 @@ def open_table(
     >>> table = open_table(b"name,height\nAda,1.65\nAlan,1.78\n", name="people.csv")
     >>> table.names
     ('name', 'height')
+    >>> from skcoral.io.columns import profile
     >>> [column.kind for column in profile(table).columns]
     ['text', 'number']
     """
