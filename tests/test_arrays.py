@@ -76,10 +76,11 @@ def test_budget_and_frontier(library):
 
 
 @pytest.mark.parametrize("criterion", ["worst", "absolute"])
-def test_the_other_criteria_are_solved_in_numpy(library, criterion):
+def test_the_other_criteria(library, criterion):
     R = SYSTEMS["idle variables"]
     there = decorrelate(library.asarray(R), 0.9, criterion=criterion)
-    assert there.objective == decorrelate(R, 0.9, criterion=criterion).objective
+    here = decorrelate(R, 0.9, criterion=criterion)
+    assert there.objective == pytest.approx(here.objective, abs=1e-13)
 
 
 def test_single_precision_is_taken_for_what_it_is(library):

@@ -97,7 +97,7 @@ class Path:
             if not best.feasible:
                 return None
             T = best.T
-        G = correlation_of(self.R, T)
+        G = correlation_of(self._there, T)
         return Solved(
             T=T,
             G=G,

@@ -145,7 +145,7 @@ def solve_floors(
     report = _reporter(R[block], floors[active], criterion, omega[block], top, callback)
 
     def finish(candidate: Candidate) -> Solved:
-        return _finish(R, floors, candidate, criterion, omega, top)
+        return _finish(there, floors, candidate, criterion, omega, top)
 
     if np.all(floors[active] >= 1.0):
         return finish(_at_sources(R, floors, criterion, omega))
@@ -235,11 +235,12 @@ def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solve
 
 
 def _finish(
-    R: Array, floors: Array, candidate: Candidate, criterion: Criterion, omega: Array, top: float
+    R: Any, floors: Array, candidate: Candidate, criterion: Criterion, omega: Array, top: float
 ) -> Solved:
     """Make the candidate feasible to the last digit, and evaluate both sides of the certificate."""
     T = on_caps(R, candidate.T, floors, candidate.binding)
     G = correlation_of(R, T)
+    R = to_host(R)
     H = criteria.admissible(criterion, candidate.H, omega)
     lam, H = _lifted(candidate.lam, H, floors)
     bound = dual_bound(R, floors, lam, H, criterion, omega, near=T, near_correlation=G)
