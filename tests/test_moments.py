@@ -106,7 +106,8 @@ def test_any_partition_merged_in_any_order(cuts, order, seed):
     assert merged.n_rows == 40
     assert relative_error(merged, X) < 1e-12
     mean, _ = exact_moments(X)
-    np.testing.assert_allclose(merged.mean, mean, rtol=1e-14)
+    # A mean that is nearly zero by chance is known no better than the numbers it is the mean of.
+    assert np.all(abs(merged.mean - mean) <= 1e-14 * np.maximum(abs(mean), X.std(axis=0)))
 
 
 def test_merging_changes_neither_side():
