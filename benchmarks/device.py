@@ -1,6 +1,6 @@
 """Large systems where the matrix lies: NumPy on the processor against PyTorch or CuPy on a card.
 
-    python benchmarks/device.py --library torch --sizes 1000 2000 4000
+    python benchmarks/device.py --package torch --sizes 1000 2000 4000
 
 prints lines of Markdown: seconds for ρ★ and for the least residual half-way above it, in both
 places, their ratio, the gap of the certificate and the difference between the two answers. NumPy is
@@ -49,18 +49,18 @@ def row(name: str, question: Callable[..., Any], R: Any, there: Any, slow: bool,
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--library", choices=["torch", "cupy"], default="torch")
+    parser.add_argument("--package", choices=["torch", "cupy"], default="torch")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2000])
     parser.add_argument("--largest-numpy", type=int, default=2000)
     options = parser.parse_args()
-    decorrelate(on_card(options.library, make_system(50)), 0.97)  # loads the card's libraries
+    decorrelate(on_card(options.package, make_system(50)), 0.97)  # loads the card's libraries
     print("| question | p | NumPy, s | card, s | ratio | answer | gap | difference |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for p in options.sizes:
         slow = p <= options.largest_numpy
         for name, make in (("simulated", make_system), ("factors", make_factor_system)):
             R = make(p)
-            there = on_card(options.library, R)
+            there = on_card(options.package, R)
             print(row(f"{name}: ρ★", threshold, R, there, slow), flush=True)
             floor = 0.5 * (1 + threshold(there).value)
             print(row(f"{name}: floor {floor:.3f}", decorrelate, R, there, slow, floor), flush=True)

@@ -360,7 +360,6 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     Z = (rows - table.mean) / table.scale
     pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights
     first_order = -weights * pull / (2.0 * (weights.sum() - 1.0))
-
     ranked = np.argsort(-np.abs(first_order), kind="stable")
     chosen = ranked[weights[ranked] > 0][:n_refits]
     without = np.full(len(chosen), np.nan)
