@@ -124,3 +124,30 @@ def test_the_worst_pair_of_a_hundred_variables():
     assert time.process_time() - start < 10  # about 0.3 s on a quiet core
     assert result.status == "optimal"
     assert result.gap < 1e-8
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize(
+    ("criterion", "seed"), [("squared", 96036), ("worst", 92221), ("absolute", 99536)]
+)
+def test_never_worse_than_the_exact_decorrelator_turned_to_its_floors(criterion, seed, naive):
+    """Systems on which the iteration alone ends far from anything good."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 16))
+    loadings = rng.normal(size=(p, 2))
+    C = loadings @ loadings.T + np.diag(10 ** rng.uniform(-5, 0, p))
+    R = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    rng.choice(2), rng.random()
+    omega = np.triu(rng.random((p, p)) * (rng.random((p, p)) < 0.8), 1)
+    omega = omega + omega.T
+    exact = threshold(R)
+    floor = exact.value + 1e-6
+    away = exact.T - np.diag(exact.fidelity)
+    away /= np.sqrt(np.diag(away.T @ R @ away))
+    turned = np.diag(np.full(p, floor)) + np.sqrt(1 - floor**2) * away
+    turned = np.where(exact.fidelity >= floor, exact.T, turned)
+    result = decorrelate(R, floor, criterion=criterion, pair_weights=omega)
+    assert check(result, R).passed
+    known = naive.objective(R, turned, criterion, omega)
+    # One in a hundred for the rounding of the floors, a millionth above the threshold.
+    assert naive.objective(R, result.T, criterion, omega) <= 1.01 * known + 1e-10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,14 @@ class Solved:
     def gap(self) -> float:
         """``objective - lower_bound``."""
         return self.objective - self.lower_bound
+
+    def joined(self, other: Solved) -> Solved:
+        """Return the better transformation of the two with the better bound."""
+        best = self if self.objective <= other.objective else other
+        dual = self if self.lower_bound >= other.lower_bound else other
+        return replace(
+            best, lower_bound=dual.lower_bound, lam=dual.lam, H=dual.H, binding=dual.binding
+        )
 
     @property
     def certified(self) -> bool:

@@ -169,13 +169,15 @@ def solve_floors(
             )
         used += candidate.n_iter
         solved = finish(candidate)
-        best = solved if best is None or solved.gap < best.gap else best
+        best = solved if best is None else best.joined(solved)
         if best.certified or used >= max_iter:
             break
     if best is None:
         raise AssertionError("there is always a plan")
     if not best.certified and np.all((floors > 0.999) & (floors < 1.0)):
         best = _near_sources(best, R, floors, omega, top, criterion)
+    if not best.certified:
+        best = _near_threshold(best, there, floors, omega, top, criterion)
     return replace(best, n_iter=used)
 
 
@@ -308,6 +310,19 @@ def _near_sources(
     if bound <= solved.lower_bound:
         return solved
     return replace(solved, lower_bound=bound, lam=top * lam, H=top * H)
+
+
+def _near_threshold(
+    solved: Solved, R: Any, floors: Array, omega: Array, top: float, criterion: Criterion
+) -> Solved:
+    """Try the exact decorrelator that comes closest to the floors, moved until it meets them."""
+    T = on_caps(R, exact_threshold(R, floors).T, floors, np.zeros(len(floors), dtype=bool))
+    G = correlation_of(R, T)
+    objective = top * criteria.value(criterion, G, omega)
+    if objective >= solved.objective:
+        return solved
+    fidelity = np.einsum("ji,ij->j", to_host(R), T)
+    return replace(solved, T=T, G=G, fidelity=fidelity, objective=objective)
 
 
 def _reporter(
