@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
+from skcoral.certificates import check
 from skcoral.exceptions import NotCertifiedWarning
 
 CRITERIA = ("squared", "worst", "absolute")
@@ -133,8 +134,9 @@ def test_a_budget_inverts_the_curve(systems, verify, criterion):
 def test_a_floor_that_may_be_too_low_is_not_called_optimal(systems, criterion, budget):
     with pytest.warns(NotCertifiedWarning, match="are proved to exceed it: a gap of"):
         answer = maximize_fidelity(systems["wine"], budget, criterion=criterion, max_iter=2)
-    assert answer.status == "best_found"
+    assert answer.status in {"best_found", "not_converged"}
     assert answer.objective <= budget
+    assert check(answer, systems["wine"]).passed
 
 
 def test_budgets_at_the_ends(systems):

@@ -144,6 +144,8 @@ def _result(
     max_iter: int,
     details: dict[str, float],
 ) -> Decorrelation:
+    short = details["rho_upper"] - node.rho
+    proved = short <= OPTIMAL_GAP
     result = as_result(
         node.solved,
         np.full(p, node.rho),
@@ -152,9 +154,10 @@ def _result(
         pair_weights=pair_weights,
         max_iter=max_iter,
         stacklevel=4,
+        warn=proved,
     )
-    short = details["rho_upper"] - node.rho
-    if result.status == "optimal" and short > OPTIMAL_GAP:
+    status = result.status
+    if not proved:
         warnings.warn(
             f"the common floor {node.rho:.9g} is within the budget, but only floors above "
             f"{details['rho_upper']:.9g} are proved to exceed it: a gap of {short:.2e} is open; "
@@ -162,5 +165,5 @@ def _result(
             NotCertifiedWarning,
             stacklevel=4,
         )
-        return replace(result, status="best_found", details=details)
-    return replace(result, details=details)
+        status = "best_found" if status == "optimal" else status
+    return replace(result, status=status, details=details)

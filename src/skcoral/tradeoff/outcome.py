@@ -60,12 +60,14 @@ def as_result(
     pair_weights: Array | None,
     max_iter: int,
     stacklevel: int = 3,
+    warn: bool = True,
 ) -> Decorrelation:
-    """Judge what was solved, and warn where the gap is open."""
+    """Judge what was solved, and warn where the gap is open (unless the caller does)."""
     status: Status = "optimal"
     if not solved.certified:
         status = "not_converged" if solved.n_iter >= max_iter else "best_found"
-        warn_open_gap(solved, criterion, stacklevel=stacklevel + 1)
+        if warn:
+            warn_open_gap(solved, criterion, stacklevel=stacklevel + 1)
     return Decorrelation(
         T=solved.T,
         correlation=solved.G,
