@@ -7,7 +7,7 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check
-from skcoral.datasets import make_system
+from skcoral.datasets import make_ar_system, make_system
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -151,3 +151,15 @@ def test_never_worse_than_the_exact_decorrelator_turned_to_its_floors(criterion,
     known = naive.objective(R, turned, criterion, omega)
     # One in a hundred for the rounding of the floors, a millionth above the threshold.
     assert naive.objective(R, result.T, criterion, omega) <= 1.01 * known + 1e-10
+
+
+def test_prices_over_many_orders_of_magnitude():
+    """Along a chain each binding floor passes on a small part of its price."""
+    rng = np.random.default_rng(204219)
+    p = int(rng.integers(2, 16))
+    R = make_ar_system(p, rng.uniform(-0.99, 0.99))
+    result = decorrelate(R, rng.random(p))
+    assert result.status == "optimal"
+    assert check(result, R).passed
+    paid = result.prices[result.prices > 0]
+    assert paid.max() / paid.min() > 1e4

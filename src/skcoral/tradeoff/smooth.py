@@ -21,6 +21,7 @@ Report = Callable[[DualPoint], object]
 _EPS = float(np.finfo(np.float64).eps)
 _PATH = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 _POLISH_STEPS = 15
+_MISSED = 1e-9
 
 
 def best_start(R: Any, floors: Array, omega: Array, weights: Array) -> tuple[Array, Array]:
@@ -126,7 +127,12 @@ def solve_squared(
         if point.lam.min() <= 0 or not solution.converged:
             return None
         answer = settle(R, floors, members, point.lam, point.H, point.T, used)
-        return answer if answer.settled else None
+        if answer.settled:
+            return answer
+        # The floors that the completion misses are likely to be the ones that bind as well.
+        missed = np.einsum("ji,ij->j", R, answer.T) < floors - _MISSED
+        more = np.union1d(members, np.flatnonzero(missed))
+        return attempt(more, H, lam) if len(more) > len(members) else None
 
     for members in guesses:
         answer = attempt(members, H, lam)
