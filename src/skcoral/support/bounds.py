@@ -29,6 +29,7 @@ from skcoral.support.geometry import Caps, caps
 from skcoral.support.kkt import quadratic_form
 from skcoral.support.pattern import Mask
 
+_EPS = float(np.finfo(np.float64).eps)
 _MAX_PAIRS = 2000
 _MAX_FORM = 3000
 _SEARCH_FORM = 600
@@ -180,7 +181,7 @@ def _lifted_at(
     eigenvalue of Q, so that an ill-conditioned form cannot flatter the bound.
     """
     largest = float(np.abs(Q).sum(axis=1).max()) + shift
-    definite = smallest + shift - len(Q) * np.finfo(np.float64).eps * largest
+    definite = smallest + shift - len(Q) * _EPS * largest
     if definite <= 0:
         return -np.inf, lam
     shifted = Q + shift * np.eye(len(Q))
@@ -203,6 +204,9 @@ def _lifted_at(
         quadratic = option @ x[first] + x @ residual + residual @ residual / definite
         value = float(2 * space.floors @ option - quadratic)
         value -= float(np.trace(H)) + space.p * shift + _conjugate(H, criterion)
+        # High floors have large multipliers, and the value is a small difference of large terms.
+        terms = 2 * space.floors @ option + abs(quadratic) + np.abs(np.diag(H)).sum()
+        value -= (len(Q) + space.p) * _EPS * float(terms + space.p * shift)
         if value > best[0]:
             best = (value, option)
     return best

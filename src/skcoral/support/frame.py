@@ -12,6 +12,12 @@ and, because the nuclear norm of ``F − I`` is at most twice ``Σ_{i<j}|G_ij|``
 
 The dual is maximised from inside by Newton steps on a logarithmic barrier, so every iterate is a
 valid bound and the search may stop at any of them.
+
+A cap shrinks to a point as its floor tends to one: with ``s² = 1 − ρ²`` all entries of ``X_k``
+beside the first are of the order s, and η of the order 1/s. The steps are therefore taken for
+``X_k = D Y D``, ``D = diag(1, s, …, s)``, whose trace beside the first entry is at most one, with
+the multipliers ``μ = θ + η`` and ``φ = s²θ``: the slack ``D BᵀMB D − diag(μ, φ, …, φ)`` and
+``s²μ − φ = s²η ≥ 0`` keep the size of their barrier whatever the floor is.
 """
 
 from __future__ import annotations
@@ -28,10 +34,12 @@ from skcoral.results import Array
 from skcoral.support.geometry import Caps
 
 Norm = Literal["frobenius", "nuclear"]
-# Blocks that couple θ and η to M, and the same with θ and η eliminated.
+# Blocks that couple φ and μ to M, and the same with φ and μ eliminated.
 _Crosses = tuple[tuple[Array, Array], ...]
 
+_EPS = float(np.finfo(np.float64).eps)
 _SHRINK = 0.1
+_WIDTH = 0.1
 _CENTERED = 0.5
 # Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
 DENSE_LIMIT = 60
@@ -62,16 +70,14 @@ class FrameBound:
     n_iter: int
 
 
-def block_forms(caps: Caps, M: Array, eta: Array) -> Array:
-    """``B_kᵀ M B_k − η_k e₁e₁ᵀ`` for every column; padding is left at zero."""
-    forms: Array = np.matmul(np.matmul(caps.frames, M), caps.frames.swapaxes(1, 2))
-    forms[:, 0, 0] -= eta
-    return forms
+def block_forms(frames: Array, M: Array) -> Array:
+    """``B_kᵀ M B_k`` for every column; padding is left at zero."""
+    return np.asarray(np.matmul(np.matmul(frames, M), frames.swapaxes(1, 2)))
 
 
-def block_minima(caps: Caps, M: Array, eta: Array) -> Array:
-    """θ_k, the smallest eigenvalue of each block form."""
-    forms = block_forms(caps, M, eta)
+def block_minima(caps: Caps, forms: Array) -> Array:
+    """Smallest eigenvalue of each block."""
+    forms = forms.copy()
     padding = np.arange(caps.m)
     # Padding must never be the smallest: give it the largest value of the block.
     bound = np.abs(forms).sum(axis=2).max(axis=1)
@@ -79,10 +85,41 @@ def block_minima(caps: Caps, M: Array, eta: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(forms)[:, 0], dtype=np.float64)
 
 
+def column_minima(caps: Caps, M: Array, eta: Array) -> Array:
+    """Lower bounds of ``u_kᵀ B_kᵀ M B_k u_k`` on the caps, proved by multipliers η ≥ 0.
+
+    That is ``θ_k + η_k ρ_k²`` with θ the smallest eigenvalue of ``B_kᵀ M B_k − η_k e₁e₁ᵀ``. A high
+    floor makes η large and the sum a small difference of large numbers. There the pair (θ, η) is
+    replaced by (θ, μ − θ) with μ the Schur complement ``f − cᵀ(C − θI)⁻¹c`` of the first entry,
+    which is as valid, and the sum by ``ρ²μ + (1 − ρ²)θ``.
+    """
+    forms = block_forms(caps.frames, M)
+    plain = block_minima(caps, forms)
+    tilted = forms.copy()
+    tilted[:, 0, 0] -= eta
+    theta = block_minima(caps, tilted)
+    value = np.where(eta > 0, theta + eta * caps.floors**2, plain)
+    size = np.abs(forms).sum(axis=2).max(axis=1)
+    large = np.flatnonzero(eta > size)
+    if len(large) and caps.m > 1:
+        theta = theta[large] - 8 * caps.m * _EPS * (size + eta)[large]
+        side, rest = forms[large, 0, 1:], forms[large, 1:, 1:].copy()
+        diagonal = np.arange(caps.m - 1)
+        rest[:, diagonal, diagonal] -= np.where(caps.valid[large, 1:], theta[:, None], -1.0)
+        top = forms[large, 0, 0]
+        mu = top - np.einsum("ka,ka->k", side, np.linalg.solve(rest, side[..., None])[..., 0])
+        square = caps.floors[large] ** 2
+        share = (1.0 - caps.floors[large]) * (1.0 + caps.floors[large])
+        value[large] = np.where(mu >= theta, square * mu + share * theta, plain[large])
+    return np.asarray(np.maximum(value, plain))
+
+
 def frame_value(caps: Caps, M: Array, eta: Array, norm: Norm = "frobenius") -> float:
     """The bound that a dual point proves, recomputed from nothing but the point."""
-    theta = block_minima(caps, M, eta)
-    linear = float(theta.sum() + eta @ caps.floors**2 - np.trace(M))
+    minima = column_minima(caps, M, eta)
+    linear = float(minima.sum() - np.trace(M))
+    # What the sums and the eigenvalues can be off by rounding.
+    linear -= (caps.p + caps.m) * _EPS * float(np.abs(minima).sum() + np.abs(np.diag(M)).sum())
     if norm == "frobenius":
         return linear - 0.5 * float(np.sum(M * M))
     return 0.5 * linear / max(1.0, float(np.linalg.norm(M, 2)))
@@ -121,14 +158,16 @@ def frame_bound(
     M = np.zeros((caps.p, caps.p)) if start is None else 0.9 * start
     if norm == "nuclear":
         M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
-    eta = np.full(caps.p, 1e-2) * barrier.floored
-    width = 0.1
-    theta = block_minima(caps, M, eta) - width
-    tau = width / 3
-    best = FrameBound(frame_value(caps, M, 0 * eta, norm), M, 0 * eta, np.inf, 0)
+    none = np.zeros(caps.p)
+    best = FrameBound(frame_value(caps, M, none, norm), M, none, np.inf, 0)
+    mu, phi = barrier.inside(M, _WIDTH)
+    tau = _WIDTH / 3
     for n_iter in range(1, max_iter + 1):
-        step, decrement = barrier.newton(M, theta, eta, tau)
-        M, theta, eta = barrier.move(M, theta, eta, tau, step, decrement)
+        step, decrement = barrier.newton(M, mu, phi, tau)
+        moved = barrier.move(M, mu, phi, tau, step) if np.isfinite(decrement) else None
+        if moved is not None:
+            M, mu, phi = moved
+        eta = barrier.floor_multipliers(mu, phi)
         value = frame_value(caps, M, eta, norm)
         gap = barrier.order * tau
         if value > best.value:
@@ -141,11 +180,14 @@ def frame_bound(
             if gap <= tol * max(abs(best.value), 1e-3):
                 break
             tau *= _SHRINK
+        elif moved is None:
+            # Only rounding is left; the best point so far is a bound all the same.
+            break
     return best
 
 
 class _Barrier:
-    """τ-weighted logarithmic barrier of the dual, with exact Newton steps in (M, θ, η)."""
+    """τ-weighted logarithmic barrier of the dual, with exact Newton steps in (M, μ, φ)."""
 
     def __init__(self, caps: Caps, norm: Norm) -> None:
         self.caps = caps
@@ -158,26 +200,49 @@ class _Barrier:
         self.rows, self.columns = np.triu_indices(p)
         self.off = self.rows != self.columns
         self.unpadded = np.where(caps.valid, 0.0, 1.0)
+        on = self.floored > 0
+        self.square = np.where(on, (1.0 - caps.floors) * (1.0 + caps.floors), 1.0)
+        scale = np.where(np.arange(caps.m) > 0, np.sqrt(self.square)[:, None], 1.0)
+        self.frames = caps.frames * scale[:, :, None]
+        # Where φ stands on the diagonal; μ has the first place of a column with a floor.
+        self.low = caps.valid * (1.0 - on[:, None] * (np.arange(caps.m) == 0))
 
-    def slacks(self, M: Array, theta: Array, eta: Array) -> Array:
+    def inside(self, M: Array, width: float) -> tuple[Array, Array]:
+        """Multipliers with all slacks at least ``width``, more or less."""
+        forms = block_forms(self.frames, M)
+        rest = forms.copy()
+        rest[:, 0] = rest[:, :, 0] = 0.0
+        side = np.sqrt(np.einsum("ka,ka->k", forms[:, 0, 1:], forms[:, 0, 1:])) + width
+        mu = (forms[:, 0, 0] - side) * self.floored
+        floored = np.minimum(np.minimum(block_minima(self.caps, rest), 0.0), self.square * mu)
+        return mu, np.where(
+            self.floored > 0, floored - side, block_minima(self.caps, forms) - width
+        )
+
+    def floor_multipliers(self, mu: Array, phi: Array) -> Array:
+        """η of the floors."""
+        return np.asarray(np.maximum(mu - phi / self.square, 0.0) * self.floored)
+
+    def slacks(self, M: Array, mu: Array, phi: Array) -> Array:
         """Block slack matrices, the identity on padding."""
-        forms = block_forms(self.caps, M, eta)
+        forms = block_forms(self.frames, M)
         diagonal = np.arange(self.caps.m)
-        forms[:, diagonal, diagonal] -= theta[:, None] * self.caps.valid
-        forms[:, diagonal, diagonal] += self.unpadded
+        forms[:, diagonal, diagonal] += self.unpadded - phi[:, None] * self.low
+        forms[:, 0, 0] -= mu * self.floored
         return forms
 
-    def value(self, M: Array, theta: Array, eta: Array, tau: float) -> float:
+    def value(self, M: Array, mu: Array, phi: Array, tau: float) -> float:
         """The barrier function to maximise; −inf outside."""
         on = self.floored > 0
-        if np.any(eta[on] <= 0):
+        room = self.square * mu - phi
+        if np.any(room[on] <= 0):
             return -np.inf
         try:
             logs = np.log(
-                np.diagonal(np.linalg.cholesky(self.slacks(M, theta, eta)), axis1=1, axis2=2)
+                np.diagonal(np.linalg.cholesky(self.slacks(M, mu, phi)), axis1=1, axis2=2)
             ).sum()
-            total = float(theta.sum() + eta @ self.caps.floors**2 - np.trace(M))
-            total += tau * (2.0 * logs + np.log(eta[on]).sum())
+            total = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M))
+            total += tau * (2.0 * logs + np.log(room[on]).sum())
             if not self.nuclear:
                 return float(total - 0.5 * np.sum(M * M))
             identity = np.eye(self.caps.p)
@@ -188,23 +253,23 @@ class _Barrier:
         return float(total)
 
     def newton(
-        self, M: Array, theta: Array, eta: Array, tau: float
+        self, M: Array, mu: Array, phi: Array, tau: float
     ) -> tuple[tuple[Array, Array, Array], float]:
         """The Newton direction and its decrement, in units of the barrier."""
-        caps, p = self.caps, self.caps.p
-        B = caps.frames
-        inverse = np.linalg.inv(self.slacks(M, theta, eta))
+        caps, p, on, square = self.caps, self.caps.p, self.floored, self.square
+        B = self.frames
+        inverse = np.linalg.inv(self.slacks(M, mu, phi))
         inverse = 0.5 * (inverse + inverse.swapaxes(1, 2))
         inverse = inverse * (caps.valid[:, :, None] & caps.valid[:, None, :])
         lifted = np.matmul(inverse, B)
         P = np.matmul(B.swapaxes(1, 2), lifted)
-        PP = np.matmul(lifted.swapaxes(1, 2), lifted)
+        below = lifted * self.low[:, :, None]
         first = lifted[:, 0]
         corner = inverse[:, 0, 0]
+        pull = on / np.where(on > 0, square * mu - phi, 1.0)
         gradient_M = tau * P.sum(axis=0) - np.eye(p)
-        gradient_theta = 1.0 - tau * np.trace(inverse, axis1=1, axis2=2)
-        safe_eta = np.where(self.floored > 0, eta, 1.0)
-        gradient_eta = self.floored * (caps.floors**2 - tau * corner + tau / safe_eta)
+        gradient_phi = 1.0 - tau * (np.einsum("kaa,ka->k", inverse, self.low) + pull)
+        gradient_mu = on * (1.0 - square - tau * (corner - square * pull))
         factors = np.sqrt(tau) * P
         if self.nuclear:
             low, high = np.linalg.inv(np.eye(p) + M), np.linalg.inv(np.eye(p) - M)
@@ -212,33 +277,35 @@ class _Barrier:
             factors = np.concatenate((factors, np.sqrt(tau) * np.stack((low, high))))
         else:
             gradient_M -= M
-        # θ and η enter block by block: eliminate them and keep one system for M.
-        a = tau * np.einsum("kab,kab->k", inverse, inverse)
-        b = tau * np.einsum("ka,ka->k", inverse[:, 0], inverse[:, 0])
-        c = tau * (corner**2 + 1.0 / safe_eta**2)
-        cross_theta = -tau * PP
-        cross_eta = -tau * self.floored[:, None, None] * first[:, :, None] * first[:, None, :]
-        b = b * self.floored
-        determinant = a * c - b * b
-        solved_theta = (c[:, None, None] * cross_theta - b[:, None, None] * cross_eta) / (
+        # φ and μ enter block by block: eliminate them and keep one system for M.
+        entries = inverse**2
+        a = tau * (np.einsum("kab,ka,kb->k", entries, self.low, self.low) + pull**2)
+        b = tau * on * (np.einsum("ka,ka->k", entries[:, 0], self.low) - square * pull**2)
+        c = np.where(on > 0, tau * (corner**2 + (square * pull) ** 2), 1.0)
+        cross_phi = -tau * np.matmul(below.swapaxes(1, 2), below)
+        cross_mu = -tau * on[:, None, None] * first[:, :, None] * first[:, None, :]
+        determinant = np.maximum(a * c - b * b, 4 * _EPS * a * c)
+        solved_phi = (c[:, None, None] * cross_phi - b[:, None, None] * cross_mu) / (
             determinant[:, None, None]
         )
-        solved_eta = (a[:, None, None] * cross_eta - b[:, None, None] * cross_theta) / (
+        solved_mu = (a[:, None, None] * cross_mu - b[:, None, None] * cross_phi) / (
             determinant[:, None, None]
         )
-        rhs_theta = (c * gradient_theta - b * gradient_eta) / determinant
-        rhs_eta = (a * gradient_eta - b * gradient_theta) / determinant
-        rhs = gradient_M - np.einsum("kab,k->ab", cross_theta, rhs_theta)
-        rhs -= np.einsum("kab,k->ab", cross_eta, rhs_eta)
-        crosses = ((cross_theta, solved_theta), (cross_eta, solved_eta))
+        rhs_phi = (c * gradient_phi - b * gradient_mu) / determinant
+        rhs_mu = (a * gradient_mu - b * gradient_phi) / determinant
+        rhs = gradient_M - np.einsum("kab,k->ab", cross_phi, rhs_phi)
+        rhs -= np.einsum("kab,k->ab", cross_mu, rhs_mu)
+        crosses = ((cross_phi, solved_phi), (cross_mu, solved_mu))
+        if not all(np.isfinite(part).all() for part in (rhs, factors, solved_phi, solved_mu)):
+            return (M, mu, phi), np.nan
         if p <= DENSE_LIMIT:
             dM = self._solve(factors, crosses, rhs)
         else:
             dM = self._iterate(factors, np.sqrt(tau) * lifted, crosses, rhs)
-        d_theta = rhs_theta - np.einsum("kab,ab->k", solved_theta, dM)
-        d_eta = (rhs_eta - np.einsum("kab,ab->k", solved_eta, dM)) * self.floored
-        decrement = np.sum(gradient_M * dM) + gradient_theta @ d_theta + gradient_eta @ d_eta
-        return (dM, d_theta, d_eta), float(np.sqrt(max(decrement, 0.0) / tau))
+        d_phi = rhs_phi - np.einsum("kab,ab->k", solved_phi, dM)
+        d_mu = (rhs_mu - np.einsum("kab,ab->k", solved_mu, dM)) * on
+        decrement = np.sum(gradient_M * dM) + gradient_phi @ d_phi + gradient_mu @ d_mu
+        return (dM, d_mu, d_phi), float(np.sqrt(max(decrement, 0.0) / tau))
 
     def _solve(self, factors: Array, crosses: _Crosses, rhs: Array) -> Array:
         """Solve the Newton system by factorisation."""
@@ -270,7 +337,7 @@ class _Barrier:
         """Solve the Newton system by conjugate gradients: an inexact step is still a bound."""
         p, m = self.caps.p, self.caps.m
         balls = factors[p:]
-        frames = self.caps.frames
+        frames = self.frames
         flat = [(c.reshape(p, p * p), s.reshape(p, p * p)) for c, s in crosses]
         squares = factors**2
         diagonals = np.einsum("kaa->ka", factors)
@@ -293,20 +360,17 @@ class _Barrier:
         return np.asarray(0.5 * (step + step.reshape(p, p).T.ravel()).reshape(p, p))
 
     def move(
-        self,
-        M: Array,
-        theta: Array,
-        eta: Array,
-        tau: float,
-        step: tuple[Array, Array, Array],
-        decrement: float,
-    ) -> tuple[Array, Array, Array]:
-        """Step along the Newton direction, damped until the barrier function improves."""
-        value = self.value(M, theta, eta, tau)
+        self, M: Array, mu: Array, phi: Array, tau: float, step: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array] | None:
+        """Step along the Newton direction, damped until the barrier function improves.
+
+        None where no length of the step improves it.
+        """
+        value = self.value(M, mu, phi, tau)
         length = 1.0
         for _ in range(40):
-            trial = (M + length * step[0], theta + length * step[1], eta + length * step[2])
+            trial = (M + length * step[0], mu + length * step[1], phi + length * step[2])
             if self.value(*trial, tau) >= value:
                 return trial
             length *= 0.5
-        return M, theta, eta
+        return None

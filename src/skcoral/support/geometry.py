@@ -59,6 +59,24 @@ class Caps:
         """Size of the largest column."""
         return int(self.valid.shape[1])
 
+    @property
+    def reach(self) -> Array:
+        """Squared distance ``1 − ρ²`` of the rims from the first axis, exact also near one."""
+        return np.asarray((1.0 - self.floors) * (1.0 + self.floors))
+
+    def height(self, U: Array) -> Array:
+        """Fidelity above the floor of points (…, p, m), without cancellation in small caps."""
+        side = np.einsum("...a,...a->...", U[..., 1:], U[..., 1:])
+        small = (self.reach - side) / np.maximum(U[..., 0] + self.floors, 1e-300)
+        return np.where(U[..., 0] > 0.5, small, U[..., 0] - self.floors)
+
+    def on_rim(self, U: Array, width: float) -> Mask:
+        """Columns whose fidelity is at the floor; a tenth of a small cap counts as its rim."""
+        return np.asarray(
+            (self.floors > 0)
+            & (self.height(U) <= np.minimum(width, np.maximum(0.1 * (1.0 - self.floors), 0.0)))
+        )
+
     def transform(self, U: Array) -> Array:
         """Coefficients (S, p, p) of points (S, p, m)."""
         t = np.matmul(U.swapaxes(0, 1), self.to_coefficients).swapaxes(0, 1)
@@ -79,10 +97,10 @@ class Caps:
         pole[0] = 1.0
         U = np.where(length > 0, U / np.where(length > 0, length, 1.0), pole)
         U = U * np.where(U[..., :1] < 0, -1.0, 1.0)
-        low = U[..., 0] < self.floors
+        low = self.height(U) < 0
         if low.any():
             rest = U[..., 1:]
-            room = np.sqrt(np.maximum(1.0 - self.floors**2, 0.0))
+            room = np.sqrt(self.reach)
             side = np.linalg.norm(rest, axis=2)
             # side > 0 wherever a unit vector misses its floor.
             factor = np.where(low, room / np.where(side > 0, side, 1.0), 1.0)
@@ -155,7 +173,7 @@ def unfold(caps: Caps, U: Array, margin: float = 1e-3) -> Array:
     floors = caps.floors
     folded = floors > 0
     spread = np.where(folded, 1 - floors, 1.0)
-    height = np.where(spread > 0, (U[..., 0] - floors) / np.where(spread > 0, spread, 1.0), 1.0)
+    height = np.where(spread > 0, caps.height(U) / np.where(spread > 0, spread, 1.0), 1.0)
     first = np.where(folded, np.sqrt(np.clip(height, margin, 1.0)), U[..., 0])
     rest = U[..., 1:]
     side = np.linalg.norm(rest, axis=2)

@@ -37,10 +37,13 @@ def multipliers(caps: Caps, U: Array, half_slope: Array, on_rim: float = _ON_RIM
     gradient = caps.pull_back((half_slope @ W)[None])[0]
     f = U[:, 0]
     fixed = caps.floors >= 1.0
-    active = ~fixed & (caps.floors > 0) & (f - caps.floors <= on_rim)
+    active = ~fixed & caps.on_rim(U, on_rim)
     radial = np.einsum("ka,ka->k", gradient, U)
-    room = np.where(active, 1.0 - f * f, 1.0)
-    lam = np.maximum(np.where(active, (gradient[:, 0] - f * radial) / room, 0.0), 0.0)
+    # λ = (g₁ − f uᵀg) / (1 − f²), where the difference is taken before the division.
+    across = np.einsum("ka,ka->k", gradient[:, 1:], U[:, 1:])
+    side = np.where(active, np.einsum("ka,ka->k", U[:, 1:], U[:, 1:]), 1.0)
+    lam = np.where(active, gradient[:, 0] - f * across / np.maximum(side, 1e-300), 0.0)
+    lam = np.maximum(lam, 0.0)
     h = lam * f - radial
     # A column without freedom is stationary with any h: a large one keeps the form positive.
     ample = 1.0 + np.abs(radial) + 10.0 * np.abs(half_slope).sum(axis=1)
@@ -171,7 +174,7 @@ def _value(caps: Caps, U: Array, criterion: Criterion) -> float:
 
 
 def _rim(caps: Caps, U: Array, width: float = 1e-6) -> NDArray[np.bool_]:
-    return (caps.floors > 0) & (U[:, 0] - caps.floors <= width)
+    return caps.on_rim(U, width)
 
 
 def symmetric(p: int, pairs: Array) -> Array:

@@ -112,7 +112,6 @@ class _Path:
         self.same = self.owner[:, None] == self.owner
         self.has_floor = (caps.floors > 0) & (caps.floors < 1)
         self.floored = np.flatnonzero(self.has_floor)
-        self.floors = caps.floors[self.floored]
 
     def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
         """Follow the barrier down to ``last``; also whether the end is stationary."""
@@ -146,8 +145,11 @@ class _Path:
                 xtol=1e-3 * barrier,
             )
         up, down = self._slacks(G, level, barrier)
-        pulls = barrier / (U[self.floored, 0] - self.floors)
+        pulls = barrier / self._room(U)
         return _State(U, W, G, level, barrier / up, barrier / down, pulls)
+
+    def _room(self, U: Array) -> Array:
+        return self.caps.height(U)[self.floored]
 
     def _correlations(self, U: Array) -> tuple[Array, Array]:
         W = np.matmul(U[:, None], self.caps.frames)[:, 0]
@@ -163,7 +165,7 @@ class _Path:
         return np.where(G > 0, near, far), np.where(G > 0, far, near)
 
     def _merit(self, U: Array, G: Array, level: float, barrier: float) -> float:
-        room = U[self.floored, 0] - self.floors
+        room = self._room(U)
         up, down = self._slacks(G, level, barrier)
         if min(up.min(), down.min(), room.min(initial=1.0)) <= 0:
             return np.inf
@@ -177,7 +179,7 @@ class _Path:
         U, W, G = state.U, state.W, state.G
         up, down = self._slacks(G, state.level, barrier)
         room = np.ones(p)
-        room[self.floored] = U[self.floored, 0] - self.floors
+        room[self.floored] = self._room(U)
         pulls = np.zeros(p)
         pulls[self.floored] = state.pulls
         # A reflection takes each point to an axis; its other rows span the tangent.
@@ -236,7 +238,7 @@ class _Path:
 
     def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
         """Backtrack until the barrier function falls; None if no length makes it fall."""
-        room = state.U[self.floored, 0] - self.floors
+        room = self._room(state.U)
         length = min(1.0, 0.5 / max(float(np.abs(step.U).max()), 1e-300))
         length = min(length, _reach(room, step.U[self.floored, 0]))
         if self.worst:
@@ -268,7 +270,7 @@ class _Path:
             _near(state.below + share * step.below, barrier / down),
             _near(
                 state.pulls + _reach(state.pulls, step.pulls) * step.pulls,
-                barrier / (U[self.floored, 0] - self.floors),
+                barrier / self._room(U),
             ),
         )
 
@@ -286,26 +288,25 @@ def _near(multipliers: Array, central: Array) -> Array:
 
 def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
     """Move points strictly inside their caps."""
-    inner = caps.floors + share * (1.0 - caps.floors)
-    low = (caps.floors > 0) & (caps.floors < 1) & (U[:, 0] < inner)
-    return _at_fidelity(U, inner, low)
+    free = (caps.floors > 0) & (caps.floors < 1)
+    low = free & (caps.height(U) < share * (1.0 - caps.floors))
+    return _at_side(U, np.sqrt((1.0 - share) * caps.reach), low)
 
 
 def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
     """Put the columns whose floor carries a multiplier exactly on it."""
     free = (caps.floors > 0) & (caps.floors < 1)
     bound = free.copy()
-    bound[free] = pulls > U[free, 0] - caps.floors[free]
-    return _at_fidelity(U, caps.floors, bound)
+    bound[free] = pulls > caps.height(U)[free]
+    return _at_side(U, np.sqrt(caps.reach), bound)
 
 
-def _at_fidelity(U: Array, fidelities: Array, chosen: NDArray[np.bool_]) -> Array:
-    """Give the chosen columns these fidelities, the other directions in proportion."""
+def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Put the chosen columns at these distances from the first axis, keeping their directions."""
     out = U.copy()
     side = np.linalg.norm(U[chosen, 1:], axis=1)
-    room = np.sqrt(1.0 - fidelities[chosen] ** 2)
-    out[chosen, 0] = fidelities[chosen]
-    out[chosen, 1:] *= (room / np.maximum(side, 1e-300))[:, None]
+    out[chosen, 0] = np.sqrt((1.0 - sides[chosen]) * (1.0 + sides[chosen]))
+    out[chosen, 1:] *= (sides[chosen] / np.maximum(side, 1e-300))[:, None]
     return out
 
 
