@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._requirements import listing
+from skcoral._requirements import listing, repeated
 from skcoral._validation import (
     check_anchors,
     check_correlation,
@@ -98,9 +98,9 @@ def read_floors(rho_min: Any, p: int, names: tuple[str, ...]) -> Array:
         if labels == [str(k) for k in range(p)]:
             return check_floors(np.asarray(rho_min), p, names)  # the default index: by position
         if len(set(labels)) < len(labels):
-            repeated = sorted({name for name in labels if labels.count(name) > 1})
             raise InvalidFloorError(
-                f"rho_min names {listing(repeated)} more than once; give one floor per variable."
+                f"rho_min names {listing(repeated(labels))} more than once; give one floor per "
+                "variable."
             )
         rho_min = rho_min.to_dict()
     return check_floors(rho_min, p, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -214,6 +215,17 @@ def worst_pair(size: Array) -> tuple[int, int]:
     """Position of the largest entry."""
     i, j = np.unravel_index(int(np.argmax(size)), size.shape)
     return int(i), int(j)
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, in order.
+
+    Examples
+    --------
+    >>> repeated(["b", "a", "b", "c"])
+    ['b']
+    """
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def listing(names: Sequence[str], limit: int = 8) -> str:

@@ -18,6 +18,7 @@ from skcoral._requirements import (
     float_array,
     listing,
     real_number,
+    repeated,
     require_finite,
     require_positive_definite,
     require_symmetric,
@@ -49,9 +50,9 @@ def check_names(names: Sequence[Any] | None, p: int) -> tuple[str, ...]:
     if len(out) != p:
         raise InvalidArgumentError(f"{p} variables need {p} names, got {len(out)}.")
     if len(set(out)) < p:
-        repeated = sorted({name for name in out if out.count(name) > 1})
         raise InvalidArgumentError(
-            f"Names must be distinct, but {listing(repeated)} occur more than once; rename them."
+            f"Names must be distinct, but {listing(repeated(out))} occur more than once; "
+            "rename them."
         )
     return out
 

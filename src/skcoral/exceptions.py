@@ -77,6 +77,10 @@ class InvalidTableError(CoralError, ValueError):
         self.reading = reading or {}
 
 
+class TooLargeError(InvalidTableError):
+    """An input needs more room or time than a limit allows; see :mod:`skcoral.limits`."""
+
+
 class ModelFileError(CoralError, ValueError):
     """A model or moments file is truncated, altered or of an unknown version."""
 

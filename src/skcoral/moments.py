@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._requirements import float_array, listing
 from ._validation import check_names
 from .exceptions import InvalidTableError
+from .limits import current
 from .results import Array, read_only
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
@@ -57,6 +58,14 @@ class Moments:
 
     def __init__(self, names: Sequence[str]) -> None:
         p = len(names)
+        # Judged before the matrix is allocated.
+        current().require(
+            "variables",
+            p,
+            "The table",
+            f"{p:,} columns have {p:,} × {p:,} co-moments ({8e-9 * p * p:,.1f} GB a matrix)",
+            "Use fewer columns.",
+        )
         self.names = check_names(names, p)
         self.n_rows = 0
         self.weight = 0.0

@@ -227,7 +227,7 @@ JUNK = np.random.default_rng(0)
         ("letters.csv", lambda: b"lorem ipsum " * 900_000, "letters.csv"),
         ("packed.csv", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 1000), "compressed (gzip)"),
         ("bomb.xlsx", bomb, "unpacks to 301 MB"),
-        ("endless.parquet", endless_parquet, "more than the 5,000,000 cells"),
+        ("endless.parquet", endless_parquet, "too many cells, and the limit is 5,000,000"),
         ("infinite.csv", lambda: b"a,b\n1,2\ninf,3\n2,5\n", "infinite in line 3"),
         ("twice.csv", lambda: b"a,a\n1,2\n3,4\n", "twice.csv"),
         ("old.xls", lambda: b"\xd0\xcf\x11\xe0" + b"x" * 100, "old Excel file"),

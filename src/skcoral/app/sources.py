@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
+import threading
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +13,15 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import to_numbers
 from skcoral.io.columns import ColumnProfile, TableProfile, profile
 from skcoral.io.matrices import parse_matrix
-from skcoral.io.tables import Table, open_table, sheet_names
+from skcoral.io.tables import Batch, Table, open_table, sheet_names
+from skcoral.limits import VISITOR, use
 from skcoral.results import Array, read_only
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
 _TEXT = "no numbers"
-_CELLS = 5_000_000
-_UNPACKED = 300 * 1024 * 1024
+#: One upload is parsed at a time: several large ones must not fill the memory together.
+_one_at_a_time = threading.Lock()
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -109,34 +108,47 @@ def pasted(text: str) -> MatrixSource:
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
     """The sheets of an uploaded workbook; none for any other file."""
-    _refuse_inflated(data, name)
-    return sheet_names(data, name=name)
+    _refuse_packed(data, name)
+    with use(VISITOR):
+        return sheet_names(data, name=name)
 
 
 def read_table(
     data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None
 ) -> TableSource:
     """Read an uploaded file, within bounds that a shared machine can bear."""
-    _refuse_inflated(data, name)
+    _refuse_packed(data, name)
     dialect = dialect or {}
-    table = open_table(
-        data,
-        name=name,
-        separator=dialect.get("separator"),
-        decimal=dialect.get("decimal", "."),
-        encoding=dialect.get("encoding", "utf-8"),
-        sheet=dialect.get("sheet"),
-    )
-    _refuse_huge_parquet(data, table)
-    content = profile(table)
+    with use(VISITOR), _one_at_a_time:
+        table = open_table(
+            data,
+            name=name,
+            separator=dialect.get("separator"),
+            decimal=dialect.get("decimal", "."),
+            encoding=dialect.get("encoding", "utf-8"),
+            sheet=dialect.get("sheet"),
+        )
+        return replace(_read(table, key, dialect), dialect=dialect)
+
+
+def _read(table: Table, key: str, dialect: dict[str, str]) -> TableSource:
+    name = table.label
+    if table.n_rows is not None:
+        _refuse_many_cells(table, table.n_rows)
+    rows_so_far = 0
+
+    def count(batch: Batch) -> None:
+        nonlocal rows_so_far
+        rows_so_far += len(batch.rows)
+        _refuse_many_cells(table, rows_so_far)
+
+    content = profile(table, on_batch=count)
     if content.n_rows == 0:
         raise InvalidTableError(
             f"{name}: there is a header but no rows under it.\n"
             f"{'Choose another sheet' if 'sheet' in dialect else 'Give a table with data'}."
         )
-    if content.n_rows * len(table.names) > _CELLS:
-        raise _too_large(name, content.n_rows, len(table.names))
-    return replace(_with_numbers(key, table, content), dialect=dialect)
+    return _with_numbers(key, table, content)
 
 
 def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
@@ -192,41 +204,20 @@ def _why_not(table: Table, column: ColumnProfile) -> str:
     return f"{_TEXT}, such as {cell!r}"
 
 
-def _refuse_inflated(data: bytes, name: str) -> None:
-    """Refuse what would grow beyond bounds when unpacked."""
+def _refuse_packed(data: bytes, name: str) -> None:
+    """Refuse compressed files: an upload is as large as it looks."""
     packed = next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), None)
     if packed is not None:
         raise InvalidTableError(
             f"{name}: the file is compressed ({packed}).\nUpload it unpacked, or use the command: "
             "coral fit reads compressed files."
         )
-    if data.startswith(b"PK\x03\x04"):
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                size = sum(entry.file_size for entry in archive.infolist())
-        except zipfile.BadZipFile as error:
-            raise InvalidTableError(
-                f"{name}: the workbook is damaged ({error}).\nSave it again as .xlsx, or as CSV."
-            ) from error
-        if size > _UNPACKED:
-            raise InvalidTableError(
-                f"{name}: the file unpacks to {size / 2**20:,.0f} MB, and {_UNPACKED / 2**20:,.0f} "
-                "MB are allowed here.\nUse the command instead: coral fit."
-            )
 
 
-def _refuse_huge_parquet(data: bytes, table: Table) -> None:
-    if table.format != "parquet":
-        return
-    import pyarrow.parquet as pq
-
-    found: Any = pq.read_metadata(io.BytesIO(data))
-    if found.num_rows * found.num_columns > _CELLS:
-        raise _too_large(table.label, found.num_rows, found.num_columns)
-
-
-def _too_large(name: str, n_rows: int, n_columns: int) -> InvalidTableError:
-    return InvalidTableError(
-        f"{name}: {n_rows:,} rows of {n_columns:,} columns are more than the {_CELLS:,} cells that "
-        "fit here.\nUse the command instead: coral fit has no such limit."
+def _refuse_many_cells(table: Table, n_rows: int) -> None:
+    VISITOR.require(
+        "cells",
+        n_rows * len(table.names),
+        table.label,
+        f"{n_rows:,} rows or more of {len(table.names):,} columns are too many cells",
     )

@@ -42,7 +42,8 @@ class Loaded:
     @property
     def passed_through(self) -> tuple[str, ...]:
         """The columns that are not variables."""
-        return tuple(name for name in self.table.names if name not in set(self.names))
+        variables = set(self.names)
+        return tuple(name for name in self.table.names if name not in variables)
 
     @property
     def constant_sentence(self) -> str:
@@ -52,7 +53,8 @@ class Loaded:
     @property
     def passed_through_sentence(self) -> str:
         """Which columns are written as they came, in words."""
-        told = [f"{n} (constant)" if n in self.constant else n for n in self.passed_through]
+        constant = set(self.constant)
+        told = [f"{n} (constant)" if n in constant else n for n in self.passed_through]
         return f"Columns left as they were: {console.listing(told)}." if told else ""
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
@@ -112,7 +114,8 @@ def load(options: TableOptions) -> Loaded:
             f"{table.label}: column {constant[0]!r} is always {value:g}, and a constant has no "
             f"correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
         )
-    varying = tuple(name for name in names if name not in constant)
+    aside = set(constant)
+    varying = tuple(name for name in names if name not in aside)
     if len(varying) < 2:
         found = f"only {varying[0]!r}" if varying else "none"
         raise InvalidTableError(

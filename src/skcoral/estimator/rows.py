@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from skcoral._requirements import listing
+from skcoral._requirements import listing, repeated
 from skcoral.exceptions import InvalidTableError
 from skcoral.moments import refuse_missing
 
@@ -115,10 +115,10 @@ def _refuse_unreadable(X: Any) -> None:
     labels = [str(name) for name in columns]
     if not labels:
         raise InvalidTableError("The table has no columns (0 feature(s)): give at least one.")
-    repeated = sorted({name for name in labels if labels.count(name) > 1})
-    if repeated:
+    twice = repeated(labels)
+    if twice:
         raise InvalidTableError(
-            f"Column names must be distinct, but {listing(repeated)} occur more than once; "
+            f"Column names must be distinct, but {listing(twice)} occur more than once; "
             "rename them."
         )
     kinds = dict(zip(labels, _kinds(X), strict=False))

@@ -8,7 +8,6 @@ import gzip
 import io
 import lzma
 import os
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO
 from skcoral.exceptions import InvalidTableError
 from skcoral.io import _text
 from skcoral.io.tables import Format, Table
+from skcoral.limits import MB, Clock, Limits, current, shown
 
 Opener = Callable[[], BinaryIO]
 _ENDINGS: dict[str, Format] = {
@@ -32,6 +32,16 @@ _ENDINGS: dict[str, Format] = {
     ".xlsm": "excel",
 }
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+#: How compressed files, archives and Parquet files begin; all others are text.
+_BINARY = (
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zX",
+    b"\x28\xb5\x2f\xfd",
+    b"PK\x03\x04",
+    b"PAR1",
+    b"\xd0\xcf",
+)
 
 
 def open_table(
@@ -45,7 +55,8 @@ def open_table(
     sheet: str | None,
 ) -> Table:
     """See :func:`skcoral.io.tables.open_table`."""
-    label, opener, size = _opener(source, name)
+    limits = current()
+    label, opener, size = _opener(source, name, encoding)
     with opener() as stream:
         head = stream.read(8)
     if not head:
@@ -61,7 +72,7 @@ def open_table(
             )
         return _text.open_text(
             label,
-            lambda: _unpacked(opener, label),
+            lambda: _unpacked(opener, label, limits),
             size,
             tab=(format or named) == "tsv",
             separator=separator,
@@ -95,17 +106,18 @@ def format_of_name(name: str) -> Format | None:
 
 
 def _opener(
-    source: str | Path | bytes | BinaryIO, name: str | None
+    source: str | Path | bytes | BinaryIO, name: str | None, encoding: str = "utf-8"
 ) -> tuple[str, Opener, int | None]:
     if isinstance(source, bytes):
         data = source
         return name or "table", lambda: io.BytesIO(data), len(data)
     if not isinstance(source, str | Path):
-        data = source.read()
-        return name or "table", lambda: io.BytesIO(data), len(data)
+        return _spooled(source, name or "table", encoding)
     if str(source) == "-":
-        return _standard_input(name)
+        return _standard_input(name, encoding)
     path = Path(source)
+    if "\0" in str(path):
+        raise InvalidTableError(f"{str(path)!r}: this is no name of a file.\nCheck the name.")
     if path.is_dir():
         raise InvalidTableError(f"{path}: this is a folder, not a file.\nName a file inside it.")
     if not path.exists():
@@ -113,28 +125,67 @@ def _opener(
     if not path.is_file():
         # A pipe can be read once only, and every command reads its table more than once.
         with path.open("rb") as stream:
-            return _spooled(stream, name or str(path))
+            return _spooled(stream, name or str(path), encoding)
     return name or str(path), lambda: path.open("rb"), path.stat().st_size
 
 
-def _standard_input(name: str | None) -> tuple[str, Opener, int | None]:
+def _standard_input(name: str | None, encoding: str) -> tuple[str, Opener, int | None]:
     if sys.stdin is None or sys.stdin.isatty():
         raise InvalidTableError(
             "standard input: nothing is piped in.\nPipe a table in, or name a file instead of '-'."
         )
-    return _spooled(sys.stdin.buffer, name or "standard input")
+    return _spooled(sys.stdin.buffer, name or "standard input", encoding)
 
 
-def _spooled(stream: BinaryIO, label: str) -> tuple[str, Opener, int | None]:
-    spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the table
-    shutil.copyfileobj(stream, spool)
-    size = spool.tell()
+def _spooled(stream: BinaryIO, label: str, encoding: str) -> tuple[str, Opener, int | None]:
+    """Keep what comes from a pipe or a device, within bounds, after a look at its start."""
+    limits = current()
+    start = stream.read(_text.SNIFF)
+    if not start[:4].startswith(_BINARY):
+        _text.refuse_binary(label, start, encoding)
+    spool = _Spool()
+    size, piece = 0, start
+    clock = Clock(limits, label)
+    while piece:
+        size += len(piece)
+        clock.check()
+        limits.require(
+            "piped_bytes",
+            size,
+            label,
+            f"more than {shown('piped_bytes', limits.piped_bytes)} come in and no end is seen",
+            "Save it to a file and name that.",
+        )
+        try:
+            spool.append(piece)
+        except OSError as error:
+            raise InvalidTableError(
+                f"{label}: after {size:,} bytes the temporary folder {tempfile.gettempdir()} "
+                f"cannot take more ({error.strerror or error}).\n"
+                "Save it to a file and name that, or set TMPDIR to a folder with room."
+            ) from error
+        piece = stream.read(1 << 20)
+    return label, spool.open, size
 
-    def rewound() -> BinaryIO:
-        spool.seek(0)
-        return os.fdopen(os.dup(spool.fileno()), "rb")
 
-    return label, rewound, size
+class _Spool:
+    """A temporary file without a name, which lives as long as the table."""
+
+    def __init__(self) -> None:
+        with tempfile.TemporaryFile() as file:
+            self._descriptor = os.dup(file.fileno())
+
+    def append(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def open(self) -> BinaryIO:
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        return os.fdopen(os.dup(self._descriptor), "rb")
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
 
 
 def _kind(head: bytes, opener: Opener, label: str) -> str:
@@ -150,7 +201,7 @@ def _kind(head: bytes, opener: Opener, label: str) -> str:
             with opener() as stream, zipfile.ZipFile(stream) as archive:
                 if "xl/workbook.xml" in archive.namelist():
                     return "excel"
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise InvalidTableError(
                 f"{label}: the zip archive is damaged ({error}).\nCopy or download it again."
             ) from error
@@ -158,7 +209,7 @@ def _kind(head: bytes, opener: Opener, label: str) -> str:
 
 
 @contextlib.contextmanager
-def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
+def _unpacked(opener: Opener, label: str, limits: Limits) -> Iterator[BinaryIO]:
     """Open the bytes of a text file, through the decompression that its first bytes call for."""
     with opener() as stream, contextlib.ExitStack() as opened:
         head = stream.read(6)
@@ -169,7 +220,7 @@ def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
         elif head.startswith(b"BZh"):
             unpacked = opened.enter_context(bz2.BZ2File(stream))
         elif head.startswith(b"\xfd7zXZ\x00"):
-            unpacked = opened.enter_context(lzma.LZMAFile(stream))
+            unpacked = _Xz(stream)
         elif head.startswith(b"\x28\xb5\x2f\xfd"):
             import pyarrow as pa
 
@@ -182,8 +233,73 @@ def _unpacked(opener: Opener, label: str) -> Iterator[BinaryIO]:
                     f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
                     "Unpack it and name the file."
                 )
+            if files[0].flag_bits & 1:
+                raise InvalidTableError(
+                    f"{label}: the zip archive is encrypted.\nUnpack it with its password first."
+                )
             unpacked = opened.enter_context(archive.open(files[0]))
+        if unpacked is not stream:
+            unpacked = opened.enter_context(_Measured(unpacked, stream, label, limits))
         yield unpacked
+
+
+class _Measured(io.BufferedReader):
+    """What is unpacked, up to the limit; ``packed`` is the file it comes from."""
+
+    def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
+        super().__init__(_Metered(source, label, limits), 1 << 16)
+        self.packed = packed
+
+
+class _Metered(io.RawIOBase):
+    def __init__(self, source: Any, label: str, limits: Limits) -> None:
+        self._source, self._label, self._limits = source, label, limits
+        self._total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._source.read(len(buffer))
+        buffer[: len(data)] = data
+        self._total += len(data)
+        self._limits.require(
+            "unpacked_bytes",
+            self._total,
+            self._label,
+            f"the file unpacks to more than {shown('unpacked_bytes', self._total)}",
+        )
+        return len(data)
+
+
+class _Xz(io.RawIOBase):
+    """An xz file whose dictionary may not take more memory than a file of its kind needs."""
+
+    _MEMORY = 128 * MB
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decoder = lzma.LZMADecompressor(memlimit=self._MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._decoder.eof:
+                rest = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(1 << 14)
+                if not rest.lstrip(b"\0"):
+                    return 0
+                self._decoder = lzma.LZMADecompressor(memlimit=self._MEMORY)
+                packed = rest.lstrip(b"\0")
+            else:
+                packed = self._stream.read(1 << 14) if self._decoder.needs_input else b""
+                if self._decoder.needs_input and not packed:
+                    raise EOFError("the file ends before its end-of-stream marker")
+            data = self._decoder.decompress(packed, max_length=len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
 
 
 def _is_content(entry: zipfile.ZipInfo) -> bool:

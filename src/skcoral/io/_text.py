@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing
 from lzma import LZMAError
 from typing import Any, BinaryIO, NoReturn
+from zipfile import BadZipFile
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import is_number
 from skcoral.io.tables import Batch, Table
+from skcoral.limits import Clock, Limits, current, shown
 
 _DECIMAL_COMMA = re.compile(r"(^|;)\s*[+-]?\d+,\d+\s*(;|$)")
-_DAMAGED = (EOFError, zlib.error, LZMAError, OSError)
-_SNIFF = 1 << 16
+_DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
+SNIFF = 1 << 16
+#: Codecs of Python's for names of hosts and sources of programs.
+_NO_TABLES = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
@@ -34,14 +38,10 @@ def open_text(
     encoding: str,
 ) -> Table:
     """Open a text table: look at its start, settle the dialect, check the header."""
+    _check_encoding(label, encoding)
     head = _head(label, opener)
-    _refuse_binary(label, head, encoding)
-    try:
-        start = head.decode(_codec(encoding), errors="replace")
-    except LookupError as error:
-        raise InvalidTableError(
-            f"{label}: {encoding!r} is not a known encoding.\nUse utf-8, latin-1, cp1252, utf-16 …"
-        ) from error
+    refuse_binary(label, head, encoding)
+    start = head.decode(_codec(encoding), errors="replace")
     lines = start.lstrip("\ufeff").splitlines()
     if not any(line.strip() for line in lines):
         raise InvalidTableError(
@@ -49,7 +49,7 @@ def open_text(
         )
     if separator is None:
         separator = "\t" if tab else _separator(label, lines)
-    reader = _Reader(label, opener, size, separator, encoding)
+    reader = _Reader(label, opener, size, separator, encoding, current())
     names = reader.header()
     _check_header(label, names, separator)
     return Table(
@@ -73,33 +73,43 @@ class _Reader:
         size: int | None,
         separator: str,
         encoding: str,
+        limits: Limits,
     ) -> None:
         self.label = label
+        self.limits = limits
         self.opener = opener
         self.size = size
         self.separator = separator
         self.encoding = encoding
         self.names: list[str] = []
+        self.read_chars = self.record_start = 0
 
     def header(self) -> list[str]:
         with self.opener() as binary, closing(self._rows(binary)) as rows:
             for _, cells in rows:
+                found = f"the header has {len(cells):,} columns"
+                self.limits.require("columns", len(cells), self.label, found)
                 self.names = [cell.strip() for cell in cells]
                 return self.names
         return []
 
     def batches(self, size: int) -> Iterator[Batch]:
         width = len(self.names)
+        clock = Clock(self.limits, self.label)
         with self.opener() as binary, closing(self._rows(binary)) as source:
             rows: list[list[str]] = []
             lines: list[int] = []
-            next(source)
+            next(source, None)
+            full = self.read_chars + self.limits.record_bytes
             for line, cells in source:
                 if len(cells) != width:
                     self._ragged(line, cells)
                 rows.append(cells)
                 lines.append(line)
-                if len(rows) == size:
+                # Few long rows fill the memory as well as many short ones.
+                if len(rows) == size or self.read_chars >= full:
+                    clock.check()
+                    full = self.read_chars + self.limits.record_bytes
                     yield Batch(lines, list(zip(*rows, strict=True)), self._fraction(binary))
                     rows, lines = [], []
             if rows:
@@ -108,12 +118,15 @@ class _Reader:
     def _rows(self, binary: BinaryIO) -> Generator[tuple[int, list[str]], None, None]:
         """Cells of every row that is not blank, and the line it starts on."""
         text = io.TextIOWrapper(binary, encoding=_codec(self.encoding), newline="")
-        csv.field_size_limit(sys.maxsize)
-        reader = csv.reader(text, delimiter=self.separator, strict=True)
+        # The size of a record is judged line by line, in front of the parser.
+        csv.field_size_limit(2**31 - 1)
+        self.read_chars = self.record_start = 0
+        reader = csv.reader(self._lines(text), delimiter=self.separator, strict=True)
         # A quoted cell may hold line breaks, so a row can end lines after it began.
         start = 1
         try:
             for cells in reader:
+                self.record_start = self.read_chars
                 if cells:
                     yield start, cells
                 start = reader.line_num + 1
@@ -132,13 +145,27 @@ class _Reader:
         finally:
             text.detach()
 
+    def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """Lines for the parser, as long as one record does not outgrow the limit."""
+        most = self.limits.record_bytes
+        while line := text.readline(most + 1):
+            self.read_chars += len(line)
+            if self.read_chars - self.record_start > most:
+                self.limits.require(
+                    "record_bytes",
+                    self.read_chars - self.record_start,
+                    self.label,
+                    f"one row has more than {shown('record_bytes', most)} of text",
+                    "Are there line ends, and is every quote closed?",
+                )
+            yield line
+
     def _fraction(self, binary: Any) -> float:
         """How far the compressed bytes have been read, where that can be told."""
         if not self.size:
             return 0.0
-        inner = getattr(binary, "fileobj", None) or getattr(binary, "_fp", None) or binary
         try:
-            return min(1.0, float(inner.tell()) / self.size)
+            return min(1.0, float(getattr(binary, "packed", binary).tell()) / self.size)
         except (OSError, ValueError):
             return 0.0
 
@@ -188,6 +215,20 @@ class _Reader:
         ) from error
 
 
+def _check_encoding(label: str, encoding: str) -> None:
+    """Refuse what is no way to write text in bytes: unknown names, base64, host names and so on."""
+    try:
+        found = codecs.lookup(encoding)
+        usable = found._is_text_encoding and isinstance(b"1,2\n".decode(encoding, "replace"), str)
+    except (LookupError, ValueError):
+        usable = False
+    if not usable or found.name.replace("-", "_") in _NO_TABLES:
+        raise InvalidTableError(
+            f"{label}: {encoding!r} is not an encoding of text files.\n"
+            "Use utf-8, latin-1, cp1252, utf-16 …"
+        )
+
+
 def _codec(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
@@ -195,7 +236,7 @@ def _codec(encoding: str) -> str:
 def _head(label: str, opener: Opener) -> bytes:
     try:
         with opener() as stream:
-            return stream.read(_SNIFF)
+            return stream.read(SNIFF)
     except _DAMAGED as error:
         raise InvalidTableError(
             f"{label}: the file cannot be decompressed ({error}).\n"
@@ -203,10 +244,17 @@ def _head(label: str, opener: Opener) -> bytes:
         ) from error
 
 
-def _refuse_binary(label: str, head: bytes, encoding: str) -> None:
+def refuse_binary(label: str, head: bytes, encoding: str) -> None:
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
-    wide = encoding.lower().startswith(("utf-16", "utf16", "utf-32", "utf32"))
+    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) and not (
+        wide and "32" in encoding
+    ):
+        raise InvalidTableError(
+            f"{label}: the file is UTF-32 text.\nSay so: encoding utf-32 (--encoding utf-32).",
+            reading={"encoding": "utf-32"},
+        )
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
         raise InvalidTableError(
             f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16).",

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from lzma import LZMAError
 from typing import Any, BinaryIO
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io._workbook import Workbook, open_workbook
 from skcoral.io.tables import Batch, Table
+from skcoral.limits import Clock, Limits, current
 
 Array = NDArray[np.float64]
 
-#: What openpyxl raises on archives, XML and attributes that are not what they should be; a
-#: syntax error is one of XML.
+#: What archives, XML and attributes that are not what they should be end in.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
-    SyntaxError,
+    LZMAError,
+    ExpatError,
     LookupError,
     ValueError,
     TypeError,
@@ -53,89 +58,154 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    limits = current()
+
     def damaged(error: Exception) -> InvalidTableError:
+        told = str(error).splitlines() or [type(error).__name__]
         return InvalidTableError(
-            f"{label}: the Parquet file cannot be read ({str(error).splitlines()[0][:120]}).\n"
+            f"{label}: the Parquet file cannot be read ({told[0][:120]}).\n"
             "It is damaged or was cut short: write or copy it again."
         )
 
     try:
         with opener() as stream:
             file = pq.ParquetFile(stream)
+            limits.require(
+                "columns",
+                file.metadata.num_columns,
+                label,
+                f"the table has {file.metadata.num_columns:,} columns",
+            )
             names = tuple(file.schema_arrow.names)
+            _refuse_lists(label, file.metadata, limits)
             total = file.metadata.num_rows
-    except (pa.ArrowException, OSError, EOFError) as error:
+            # A text that occurs in every row is stored once, and stays so.
+            texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise damaged(error) from error
     _check_names(label, names)
 
     def batches(size: int) -> Iterator[Batch]:
         done = 0
+        clock = Clock(limits, label)
         with opener() as stream:
             try:
-                for part in pq.ParquetFile(stream).iter_batches(batch_size=size):
-                    rows = range(done + 1, done + 1 + part.num_rows)
-                    done += part.num_rows
-                    yield Batch(rows, part.columns, done / max(total, 1))
+                source = pq.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
+                for part in source.iter_batches(batch_size=size):
+                    clock.check()
+                    for piece in _bearable(part, label, limits):
+                        rows = range(done + 1, done + 1 + piece.num_rows)
+                        done += piece.num_rows
+                        yield Batch(rows, _plain_texts(piece), done / max(total, 1))
             except (pa.ArrowException, OSError) as error:
                 raise damaged(error) from error
 
-    return Table(label, names, "row", "parquet", batches)
+    return Table(label, names, "row", "parquet", batches, n_rows=total)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_binary(kind))
+
+
+def _refuse_lists(label: str, metadata: Any, limits: Limits) -> None:
+    """Refuse cells with more values than fit: a list of any length takes a few bytes in a file."""
+    for j in range(metadata.num_columns):
+        nested = metadata.schema.column(j).max_repetition_level > 0
+        for i in range(metadata.num_row_groups if nested else 0):
+            chunk = metadata.row_group(i).column(j)
+            limits.require(
+                "sheet_cells",
+                chunk.num_values,
+                label,
+                f"the lists in column {chunk.path_in_schema.split('.')[0]!r} have "
+                f"{chunk.num_values:,} values",
+                "Leave that column out of the file.",
+            )
+
+
+def _text_sizes(column: Any) -> Any:
+    """Bytes of every text of a column, without making them; None where it holds no text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return None
+    sizes = pc.binary_length(column.dictionary).take(column.indices)
+    return pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _bearable(part: Any, label: str, limits: Limits) -> Iterator[Any]:
+    """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
+    bytes_by_row = np.zeros(part.num_rows, dtype=np.int64)
+    for column in part.columns:
+        sizes = _text_sizes(column)
+        if sizes is not None:
+            bytes_by_row += sizes
+    longest = int(bytes_by_row.max(initial=0))
+    limits.require("record_bytes", longest, label, f"a row has {longest:,} bytes of text")
+    share = np.cumsum(bytes_by_row) // (4 * limits.record_bytes)
+    cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), part.num_rows]
+    for low, high in itertools.pairwise(cuts):
+        yield part.slice(low, high - low)
+
+
+def _plain_texts(piece: Any) -> list[Any]:
+    """The columns, with texts spelled out as they would have been read at once."""
+    return [c.dictionary_decode() if _text_sizes(c) is not None else c for c in piece.columns]
 
 
 def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) -> Table:
     """Open one sheet of a workbook; values only, a formula counts as its last computed value."""
-    with _workbook(label, opener) as book:
-        sheets = {chosen.title: chosen for chosen in book.worksheets}
+    limits = current()
+    with _workbook(label, opener, limits) as book:
+        sheets = {chosen.name: chosen for chosen in book.sheets}
         if not sheets or (sheet is not None and sheet not in sheets):
             raise InvalidTableError(
                 f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
                 f"It has: {', '.join(sheets) or 'nothing but charts'}."
             )
-        chosen = book.worksheets[0] if sheet is None else sheets[sheet]
-        rows = [list(row) for row in chosen.iter_rows(values_only=True)]
-    numbered = [(i, row) for i, row in enumerate(rows, start=1) if any(c is not None for c in row)]
+        numbered = list(book.rows(book.sheets[0] if sheet is None else sheets[sheet]))
     if not numbered:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
     head_row, head = numbered[0]
-    width = max(i for i, cell in enumerate(head, start=1) if cell is not None)
-    names = tuple("" if cell is None else str(cell).strip() for cell in head[:width])
+    width = max(head) + 1
+    limits.require("columns", width, label, f"row {head_row} names {width:,} columns")
+    names = tuple(str(head[j]).strip() if j in head else "" for j in range(width))
     _check_names(label, names, head_row)
-    places = []
-    body = []
-    for i, row in numbered[1:]:
-        if any(cell is not None for cell in row[width:]):
+    places = [row for row, _ in numbered[1:]]
+    body = [cells for _, cells in numbered[1:]]
+    for row, cells in numbered[1:]:
+        if max(cells) >= width:
             raise InvalidTableError(
-                f"{label}: row {i} has a value to the right of the last named column "
+                f"{label}: row {row} has a value to the right of the last named column "
                 f"{names[-1]!r}.\nGive every column a name in row {head_row}, or remove it."
             )
-        body.append((row + [None] * width)[:width])
-        places.append(i)
 
     def batches(size: int) -> Iterator[Batch]:
         for start in range(0, len(body), size):
             part = body[start : start + size]
             done = (start + len(part)) / len(body)
-            columns = [list(column) for column in zip(*part, strict=True)]
+            columns = [[row.get(j) for row in part] for j in range(width)]
             yield Batch(places[start : start + size], columns, done)
 
-    return Table(label, names, "row", "excel", batches)
+    return Table(label, names, "row", "excel", batches, n_rows=len(body))
 
 
 def sheet_names(label: str, opener: Callable[[], BinaryIO]) -> tuple[str, ...]:
     """The sheets of a workbook that hold cells."""
-    with _workbook(label, opener) as book:
-        return tuple(sheet.title for sheet in book.worksheets)
+    with _workbook(label, opener, current()) as book:
+        return tuple(sheet.name for sheet in book.sheets)
 
 
 @contextmanager
-def _workbook(label: str, opener: Callable[[], BinaryIO]) -> Iterator[Any]:
+def _workbook(label: str, opener: Callable[[], BinaryIO], limits: Limits) -> Iterator[Workbook]:
     """Open a workbook; whatever its reader stumbles over, now or at the rows, is told in words."""
-    import openpyxl
-
     try:
         with opener() as stream:
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            with closing(book):
+            book = open_workbook(stream, label, limits)
+            with closing(book.archive):
                 yield book
     except InvalidTableError:
         raise
@@ -147,11 +217,12 @@ def _workbook(label: str, opener: Callable[[], BinaryIO]) -> Iterator[Any]:
 
 
 def _check_names(label: str, names: tuple[str, ...], row: int = 1) -> None:
+    seen: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
-        first = names.index(name) + 1
-        if first < place:
+        if name in seen:
             raise InvalidTableError(
-                f"{label}: row {row}: columns {first} and {place} both have "
+                f"{label}: row {row}: columns {seen[name]} and {place} both have "
                 f"{f'the name {name!r}' if name else 'no name'}.\n"
                 "Give every column a name of its own."
             )
+        seen[name] = place

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -46,7 +48,11 @@ class TableProfile:
 
     def column(self, name: str) -> ColumnProfile:
         """The profile of one column."""
-        return next(c for c in self.columns if c.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, ColumnProfile]:
+        return {column.name: column for column in self.columns}
 
 
 def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
@@ -121,7 +127,8 @@ def choose_columns(
         )
     for name in (*(columns or ()), *exclude):
         table.index(name)
-    wanted = [name for name in columns or table.names if name not in set(exclude)]
+    left_out = set(exclude)
+    wanted = [name for name in columns or table.names if name not in left_out]
     chosen = []
     for name in wanted:
         column = content.column(name)
@@ -144,7 +151,7 @@ def choose_columns(
                 f"{table.label}: column {name!r} has no values at all.\nLeave it out."
             )
     if len(set(chosen)) < len(chosen):
-        twice = next(name for name in chosen if chosen.count(name) > 1)
+        twice = next(name for name, count in Counter(chosen).items() if count > 1)
         raise InvalidTableError(
             f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
         )

@@ -11,6 +11,7 @@ import difflib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -27,6 +28,8 @@ Array = NDArray[np.float64]
 Format = Literal["csv", "tsv", "parquet", "excel"]
 
 BATCH_ROWS = 20_000
+#: Rows of many columns come in smaller batches.
+BATCH_CELLS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Table:
         What the file is.
     separator, decimal : str
         Of a text file; kept so that output can be written alike.
+    n_rows : int or None
+        Number of rows, where the file tells without being read.
     """
 
     label: str
@@ -73,16 +78,21 @@ class Table:
     read: Callable[[int], Iterator[Batch]]
     separator: str = ","
     decimal: str = "."
+    n_rows: int | None = None
 
     def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
-        """Read the rows from the start, at most ``size`` at a time."""
-        return self.read(size)
+        """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
+        return self.read(max(1, min(size, BATCH_CELLS // max(1, len(self.names)))))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
 
     def index(self, name: str) -> int:
         """Position of a column; an unknown name is an error that suggests the nearest one."""
-        if name in self.names:
-            return self.names.index(name)
-        near = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
+        if name in self._places:
+            return self._places[name]
+        near = difflib.get_close_matches(name[:200], self.names[:1000], n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listed(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
 

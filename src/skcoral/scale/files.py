@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skcoral._requirements import listing
+from skcoral._requirements import listing, repeated
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
@@ -268,9 +268,9 @@ def _table_file(
 ) -> TableFile:
     label = str(path)
     chosen = tuple(dataset.schema.names if columns is None else _as_names(columns))
-    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
-    if repeated:
-        raise InvalidTableError(f"{label}: {listing(repeated)} chosen more than once.")
+    twice = repeated(chosen)
+    if twice:
+        raise InvalidTableError(f"{label}: {listing(twice)} chosen more than once.")
     _require(dataset, chosen, label)
     text = [name for name in chosen if not _is_number(dataset.schema.field(name).type)]
     if text:
@@ -288,7 +288,8 @@ def _as_names(names: Sequence[str]) -> list[str]:
 
 
 def _require(dataset: Any, names: Sequence[str], label: str) -> None:
-    missing = [name for name in names if name not in dataset.schema.names]
+    existing = set(dataset.schema.names)
+    missing = [name for name in names if name not in existing]
     if missing:
         raise InvalidTableError(
             f"{label}: no column {listing(missing)}; there are {listing(dataset.schema.names)}."

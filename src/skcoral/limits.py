@@ -1,0 +1,205 @@
+"""How much one input may take, in one place: judged before the work, quoted in the message.
+
+The command and the library read with :class:`Limits` as they are; ``coral --limit columns=200000``
+or an environment variable such as ``CORAL_MAX_COLUMNS`` changes one of them. A shared server gives
+its visitors less room, see :data:`VISITOR`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+
+from skcoral.exceptions import InvalidArgumentError, TooLargeError
+
+MB = 2**20
+_PREFIX = "CORAL_MAX_"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one input may have.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of a table.
+    variables : int
+        Columns of a correlation matrix: several matrices of this size are held at a time.
+    cells : int
+        Numbers of a table that is held in memory; one that is read in parts has no such limit.
+    sheet_cells : int
+        Cells of a workbook, and values in the lists of a Parquet file.
+    unpacked_bytes : int
+        Bytes of a text file after decompression.
+    workbook_bytes : int
+        Bytes of a workbook after decompression; it is read as a whole.
+    piped_bytes : int
+        Bytes from a pipe, a device or standard input, which are kept in a temporary file.
+    record_bytes : int
+        Characters of one line, row or cell.
+    model_bytes : int
+        Bytes of a model or moments file.
+    seconds : float
+        Time for reading a table from its start to its end.
+
+    Examples
+    --------
+    >>> from skcoral.limits import Limits, current, use
+    >>> with use(Limits(columns=50)):
+    ...     current().columns
+    50
+    """
+
+    columns: int = 100_000
+    variables: int = 10_000
+    cells: int = 100_000_000
+    sheet_cells: int = 10_000_000
+    unpacked_bytes: int = 64 * 1024 * MB
+    workbook_bytes: int = 1024 * MB
+    piped_bytes: int = 8 * 1024 * MB
+    record_bytes: int = 64 * MB
+    model_bytes: int = 1024 * MB
+    seconds: float = float("inf")
+
+    def require(self, name: str, amount: float, label: str, what: str, advice: str = "") -> None:
+        """Refuse an amount above the limit called ``name``, in words that quote both figures.
+
+        Parameters
+        ----------
+        name : str
+            Attribute of this class.
+        amount : float
+            What came.
+        label : str
+            The file, for the message.
+        what : str
+            What there is too much of, with the amount: ``"the header has 7 columns"``.
+        advice : str
+            What to do besides raising the limit.
+        """
+        allowed = getattr(self, name)
+        if amount > allowed:
+            raise TooLargeError(
+                f"{label}: {what}, and the limit is {shown(name, allowed)}.\n"
+                f"{advice + ' ' if advice else ''}{self.remedy(name)}"
+            )
+
+    def remedy(self, name: str) -> str:
+        """How the limit is raised."""
+        return f"A higher limit: coral --limit {name}=NUMBER …, or {_PREFIX}{name.upper()}."
+
+
+@dataclass(frozen=True)
+class VisitorLimits(Limits):
+    """Limits that who is refused cannot raise."""
+
+    def remedy(self, name: str) -> str:
+        """Where there is more room."""
+        return "Use the command instead: coral fit takes more."
+
+
+#: What a visitor of a shared server may bring.
+VISITOR = VisitorLimits(
+    columns=5_000,
+    variables=1_000,
+    cells=5_000_000,
+    sheet_cells=5_000_000,
+    unpacked_bytes=100 * MB,
+    workbook_bytes=300 * MB,
+    piped_bytes=25 * MB,
+    record_bytes=2 * MB,
+    model_bytes=25 * MB,
+    seconds=60.0,
+)
+
+_chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def current() -> Limits:
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's."""
+    return _chosen.get() or from_settings(
+        {
+            field.name: os.environ[_PREFIX + field.name.upper()]
+            for field in fields(Limits)
+            if _PREFIX + field.name.upper() in os.environ
+        }
+    )
+
+
+@contextmanager
+def use(limits: Limits) -> Iterator[None]:
+    """Put other limits in force for what is opened in the block."""
+    token = _chosen.set(limits)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def choose(limits: Limits) -> None:
+    """Put other limits in force from now on."""
+    _chosen.set(limits)
+
+
+def from_settings(settings: Mapping[str, str], base: Limits | None = None) -> Limits:
+    """Limits with some of them given as text, such as ``{"columns": "200000"}``.
+
+    Examples
+    --------
+    >>> from_settings({"seconds": "30"}).seconds
+    30.0
+    """
+    known = {field.name for field in fields(Limits)}
+    changed: dict[str, float] = {}
+    for name, text in settings.items():
+        if name not in known:
+            raise InvalidArgumentError(
+                f"There is no limit called {name!r}.\nThere are: {', '.join(sorted(known))}."
+            )
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not value > 0:
+            raise InvalidArgumentError(
+                f"The limit {name} must be a number above 0, got {text!r}.\n"
+                f"Example: coral --limit {name}=1e6 …"
+            )
+        changed[name] = value if name == "seconds" or value == float("inf") else int(value)
+    return replace(base or Limits(), **changed)  # type: ignore[arg-type]
+
+
+def shown(name: str, amount: float) -> str:
+    """An amount in words, in the unit of its limit.
+
+    Examples
+    --------
+    >>> shown("columns", 5000), shown("record_bytes", 2**21), shown("seconds", 60)
+    ('5,000', '2 MB', '60 s')
+    """
+    if name == "seconds":
+        return f"{amount:,.0f} s"
+    if name.endswith("_bytes"):
+        return f"{amount / MB:,.0f} MB" if amount >= MB else f"{amount:,.0f} bytes"
+    return f"{amount:,.0f}"
+
+
+class Clock:
+    """Tells when reading has taken longer than the limit allows."""
+
+    def __init__(self, limits: Limits, label: str) -> None:
+        self.limits, self.label = limits, label
+        self.start = time.monotonic()
+
+    def check(self) -> None:
+        """Refuse to go on after the limit."""
+        elapsed = time.monotonic() - self.start
+        if elapsed > self.limits.seconds:
+            self.limits.require(
+                "seconds", elapsed, self.label, f"reading has taken {elapsed:,.1f} s"
+            )
