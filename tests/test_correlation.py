@@ -8,11 +8,12 @@ from sklearn.covariance import ledoit_wolf as sklearn_ledoit_wolf
 from skcoral.correlation import (
     check_shrinkage,
     estimate,
+    estimate_from_rows,
     ledoit_wolf,
-    ranks,
     sample_correlation,
 )
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from skcoral.margins import fit_margins
 from skcoral.moments import Moments
 
 
@@ -44,17 +45,18 @@ def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
 
 def test_spearman_is_scipys_with_ties():
     X = np.round(table(), 1)
-    got = estimate(Moments.from_rows(X), association=Moments.from_rows(ranks(X)))
+    got = estimate_from_rows(X, Moments.from_rows(X), margins="ranks")
     np.testing.assert_allclose(got.R, spearmanr(X).statistic, atol=1e-13)
-    np.testing.assert_allclose(got.mean, X.mean(axis=0), atol=1e-13)
-    assert "of the ranks" in got.guarantee
+    np.testing.assert_allclose(got.mean, 0.5, atol=1e-13)
+    assert "the ranks of these 80 rows" in got.guarantee
 
 
 def test_weighted_ranks_are_those_of_repeated_rows():
     X = np.round(table(25, 3), 0)
     counts = np.random.default_rng(1).integers(0, 4, size=25)
-    weighted = ranks(X, sample_weight=counts)
-    repeated = ranks(np.repeat(X, counts, axis=0))
+    weighted = fit_margins("ranks", X, sample_weight=counts).transform(X)
+    again = np.repeat(X, counts, axis=0)
+    repeated = fit_margins("ranks", again).transform(again)
     np.testing.assert_allclose(np.repeat(weighted, counts, axis=0), repeated, atol=1e-12)
 
 
@@ -152,7 +154,7 @@ def test_equal_ranks_of_different_columns():
     X = np.column_stack([X, np.exp(X[:, 0])])
     estimate(Moments.from_rows(X))
     with pytest.raises(SingularCorrelationError, match=r"ranks.*`x2` = `x0`"):
-        estimate(Moments.from_rows(X), association=Moments.from_rows(ranks(X)))
+        estimate_from_rows(X, Moments.from_rows(X), margins="ranks")
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, float("nan"), "some", True, [0.1]])

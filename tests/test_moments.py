@@ -225,10 +225,53 @@ def test_bad_weights(weights, message):
         Moments.from_rows(np.ones((3, 2)), sample_weight=weights)
 
 
-def test_weights_that_sum_to_one_have_no_covariance():
-    moments = Moments.from_rows(correlated_table(4, 2), sample_weight=np.full(4, 0.25))
-    with pytest.raises(InvalidTableError, match="sum to 1 over 4 rows"):
-        _ = moments.covariance
+@pytest.mark.parametrize("size", [1e-90, 1.0 / 50, 1.02 / 50, 0.5, 1e90])
+def test_the_scale_of_reliability_weights_does_not_matter(size):
+    X = correlated_table(50, 3)
+    even = Moments.from_rows(X, sample_weight=np.full(50, size), weight_kind="reliability")
+    np.testing.assert_allclose(even.covariance, np.cov(X.T), rtol=1e-12)
+    weights = np.random.default_rng(4).gamma(2.0, size=50)
+    given = Moments.from_rows(X, sample_weight=size * weights, weight_kind="reliability")
+    np.testing.assert_allclose(given.covariance, np.cov(X.T, aweights=weights), rtol=1e-12)
+    assert given.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+def test_whole_weights_count_rows_and_others_do_not_unless_told():
+    X = correlated_table(30, 2)
+    counts = np.random.default_rng(5).integers(1, 4, size=30).astype(float)
+    auto = Moments.from_rows(X, sample_weight=counts)
+    np.testing.assert_allclose(auto.covariance, np.cov(X.T, fweights=counts.astype(int)))
+    assert auto.weights_count_rows
+    half = Moments.from_rows(X, sample_weight=counts / 2)
+    np.testing.assert_allclose(half.covariance, np.cov(X.T, aweights=counts))
+    assert not half.weights_count_rows
+    told = Moments.from_rows(X, sample_weight=counts / 2, weight_kind="frequency")
+    np.testing.assert_allclose(told.covariance, told.comoment / (counts.sum() / 2 - 1))
+    # one fractional weight anywhere settles it, whatever the order of the batches
+    parts = [Moments.from_rows(X[:10], sample_weight=counts[:10])]
+    parts.append(Moments.from_rows(X[10:], sample_weight=counts[10:] + 0.5))
+    assert not parts[0].merge(parts[1]).weights_count_rows
+    assert not parts[1].merge(parts[0]).weights_count_rows
+
+
+def test_frequencies_that_sum_to_one_are_refused_in_words():
+    X = correlated_table(4, 2)
+    for total in (1.0, 1.0 + 1e-9, 1.5):
+        moments = Moments.from_rows(X, sample_weight=np.full(4, total / 4), weight_kind="frequency")
+        with pytest.raises(InvalidTableError, match=r"over 4 rows.*weight_kind='reliability'"):
+            _ = moments.covariance
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+def test_weights_beyond_any_sense_are_refused(weight):
+    with pytest.raises(InvalidTableError, match=r"row 1 has .*Multiply all weights"):
+        Moments.from_rows(correlated_table(3, 2), sample_weight=[1.0, weight, 1.0])
+
+
+def test_meanings_of_weights_do_not_mix():
+    X = correlated_table(5, 2)
+    with pytest.raises(InvalidTableError, match="give the weights one meaning"):
+        Moments.from_rows(X).merge(Moments.from_rows(X, weight_kind="frequency"))
 
 
 def test_the_columns_of_a_frame_are_known_by_name():

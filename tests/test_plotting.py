@@ -133,18 +133,27 @@ def test_frontier_numbers(fitted, wine):
     assert display.points["identity"] == pytest.approx((1.0, (off**2).sum()))
     assert display.points["ZCA-cor"] == pytest.approx((zca_fidelity(R).min(), 0.0))
     assert display.chosen == pytest.approx((0.85, 0.02208413), abs=1e-7)
-    assert display.price_at(0.5) == 0.0
     # The price is the slope: compare with a difference quotient of two solves.
     h = 1e-4
-    rho = float(display.rho_min[len(display.rho_min) // 2])
+    middle = len(display.rho_min) // 2
+    rho = float(display.rho_min[middle])
     quotient = (api.decorrelate(R, rho + h).objective - api.decorrelate(R, rho - h).objective) / (
         2 * h
     )
-    assert display.price_at(rho) == pytest.approx(quotient, rel=1e-3)
+    assert display.slope[middle] == pytest.approx(quotient, rel=1e-3)
     ax = display.plot().ax_
     texts = " ".join(text.get_text() for text in ax.texts)
     assert "ρ★ = 0.8262" in texts
-    assert "price" in texts
+    assert f"price {fitted.result_.prices.sum():.3g}" in texts
+
+
+def test_only_solved_numbers_are_written_on_the_curve(wine):
+    curve = api.frontier(wine.correlation, n_points=3)
+    ax = FrontierDisplay.from_result(curve, wine.correlation).plot().ax_
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == [f"ρ★ = {curve.threshold:.4f}"]
+    solved = next(line for line in ax.lines if line.get_label() == "solved (3)")
+    np.testing.assert_array_equal(solved.get_ydata(), curve.objective)
 
 
 @pytest.mark.parametrize("criterion", ["worst", "absolute"])

@@ -137,3 +137,30 @@ def conjugate_gradient(
         rz, previous = float(r @ z), rz
         direction = z + (rz / previous) * direction
     return x, max_iter
+
+
+class CompensatedSum:
+    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
+
+    def __init__(self, total: Array, carry: Array | None = None) -> None:
+        self.total = total
+        self.carry = np.zeros_like(total) if carry is None else carry
+
+    def plus(self, term: Array) -> CompensatedSum:
+        """Return the sum with one more term."""
+        total = self.total + term
+        seen = total - self.total
+        return CompensatedSum(total, self.carry + ((self.total - (total - seen)) + (term - seen)))
+
+    def minus(self, other: CompensatedSum) -> Array:
+        """Return the difference of two sums."""
+        return (self.total - other.total) + (self.carry - other.carry)
+
+    @property
+    def value(self) -> Array:
+        """The sum, rounded once."""
+        return self.total + self.carry
+
+    def parts(self) -> Array:
+        """Both parts, for storing."""
+        return np.stack([self.total, self.carry])

@@ -7,6 +7,7 @@ plain arrays. Each question loads its own solver: the first answer does not wait
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -170,7 +171,8 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
-    matrix, names = named_correlation(R)
+    given, names = named_correlation(R)
+    matrix = given
     criterion_ = cast(Criterion, check_choice("criterion", criterion, CRITERIA))
     tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
     composites = None
@@ -189,7 +191,7 @@ def decorrelate(
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.support import pattern, solve_support
 
-        return solve_support(
+        found = solve_support(
             matrix,
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
             np.ones((p, p), dtype=bool) if support is None else pattern(support, names=names),
@@ -202,6 +204,7 @@ def decorrelate(
             random_state=check_random_state(random_state),
             callback=check_callback(callback),
         )
+        return replace(found, R=given)
     floors = None if rho_min is None else read_floors(rho_min, p, names)
     result = solve_exact(
         matrix if composites else beside(matrix, R),
@@ -227,7 +230,7 @@ def decorrelate(
             max_iter=max_iter,
             callback=check_callback(callback),
         )
-    return result if composites is None else composites.map_back(result)
+    return replace(result if composites is None else composites.map_back(result), R=given)
 
 
 def maximize_fidelity(
@@ -270,7 +273,8 @@ def maximize_fidelity(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    matrix, names = named_correlation(R)
+    given, names = named_correlation(R)
+    matrix = given
     composites = None if anchors is None else Composites(matrix, names, anchors)
     if composites is not None:
         matrix, names = composites.R, composites.names
@@ -286,7 +290,7 @@ def maximize_fidelity(
         max_iter=check_count("max_iter", max_iter),
         callback=check_callback(callback),
     )
-    return result if composites is None else composites.map_back(result)
+    return replace(result if composites is None else composites.map_back(result), R=given)
 
 
 def frontier(

@@ -1,6 +1,6 @@
 """From a table to the correlation matrix that everything else is about.
 
-Pearson correlations come from :class:`~skcoral.moments.Moments` alone; ranks (Spearman) and the
+Pearson correlations come from :class:`~skcoral.moments.Moments` alone; ranks, normal scores and the
 Ledoit–Wolf intensity need the rows themselves. What makes a matrix singular is told here in terms
 of the table: which columns are constant, copies or combinations of others, how many rows it takes.
 """
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ._requirements import listing
 from ._validation import check_correlation
 from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from .margins import Margins, fit_margins
 from .moments import SMALLEST_SPREAD, Moments
 from .results import Array, read_only
 
@@ -31,15 +32,17 @@ class CorrelationEstimate:
     R : ndarray of shape (p, p)
         The correlation matrix, shrunk if asked.
     mean, scale : ndarray of shape (p,)
-        Mean and sample standard deviation of each column.
+        Mean and sample standard deviation of each column (of its scores, with margins).
     names : tuple of str
         The columns.
     n_rows : int
         Rows with a positive weight.
     shrinkage : float
         The intensity that was used; 0 means that ``R`` is the sample's own matrix.
-    method : {"pearson", "spearman"}
-        How the association of two columns was measured.
+    margins : Margins or None
+        The maps of the columns to ranks or normal scores, if asked for.
+    weights : {"none", "frequency", "reliability"}
+        Whether rows were weighted, and what the weights meant.
     """
 
     R: Array
@@ -48,7 +51,8 @@ class CorrelationEstimate:
     names: tuple[str, ...]
     n_rows: int
     shrinkage: float = 0.0
-    method: str = "pearson"
+    margins: Margins | None = None
+    weights: str = "none"
 
     def __post_init__(self) -> None:
         for name in ("R", "mean", "scale"):
@@ -64,25 +68,36 @@ class CorrelationEstimate:
         return self.R
 
     @property
+    def is_about_rows(self) -> bool:
+        """Whether ``R`` is the plain correlation matrix of the rows (or of their scores)."""
+        return not self.shrinkage and self.weights == "none"
+
+    @property
+    def about(self) -> str:
+        """What the guarantees are about, in a few words."""
+        rows = f"these {self.n_rows:,} rows"
+        if self.weights != "none":
+            rows = f"these {self.n_rows:,} rows with their weights"
+        if self.margins is not None:
+            rows = f"the {self.margins.noun} of {rows}"
+        if not self.shrinkage:
+            return rows
+        return (
+            f"the correlation matrix of {rows}, shrunk towards the identity by {self.shrinkage:.4g}"
+        )
+
+    @property
     def guarantee(self) -> str:
         """One sentence saying which matrix the fidelities and residuals are about."""
-        ranks = " of the ranks" if self.method == "spearman" else ""
-        if self.shrinkage:
-            return (
-                f"Fidelities and residuals are about the correlation matrix{ranks} shrunk towards "
-                f"the identity by {self.shrinkage:.6g}, not about the sample's own matrix."
-            )
-        return (
-            f"Fidelities and residuals are about the sample correlation matrix{ranks} of the "
-            f"{self.n_rows} rows fitted; on new rows they fluctuate."
-        )
+        return f"Fidelities and residuals are about {self.about}; on new rows they differ."
 
 
 def estimate(
     moments: Moments,
     *,
     shrinkage: float = 0.0,
-    association: Moments | None = None,
+    margins: Margins | None = None,
+    scores: Moments | None = None,
 ) -> CorrelationEstimate:
     """Turn moments into a positive definite correlation matrix, or say why there is none.
 
@@ -92,8 +107,9 @@ def estimate(
         Of the columns as they are.
     shrinkage : float in [0, 1], default=0
         ``R`` becomes ``(1 - shrinkage) R + shrinkage I``.
-    association : Moments, optional
-        Of the columns' ranks; if given, ``R`` is taken from these (Spearman).
+    margins, scores : Margins and Moments, optional
+        Maps of the columns to ranks or normal scores, and the moments of these: ``R``, mean and
+        scale are then those of the scores.
 
     Raises
     ------
@@ -112,24 +128,26 @@ def estimate(
            [0.550149, 1.      ]])
     """
     _refuse_unusable(moments, shrinkage=shrinkage)
-    source = moments if association is None else association
-    scale = moments.scale
+    source = moments if scores is None else scores
+    scale = source.scale
     R = sample_correlation(source)
     if shrinkage:
         R *= 1.0 - shrinkage
         np.fill_diagonal(R, 1.0)
     try:
-        R = check_correlation(R, moments.names, scale=scale if association is None else None)
+        R = check_correlation(R, moments.names, scale=scale if scores is None else None)
     except SingularCorrelationError as error:
-        raise _told_by_table(error, moments, is_spearman=association is not None) from None
+        what = "columns" if margins is None else margins.noun
+        raise _told_by_table(error, moments, what=what) from None
     return CorrelationEstimate(
         R=R,
-        mean=moments.mean,
+        mean=source.mean,
         scale=scale,
         names=moments.names,
         n_rows=moments.n_rows,
         shrinkage=shrinkage,
-        method="pearson" if association is None else "spearman",
+        margins=margins,
+        weights=_meaning(moments),
     )
 
 
@@ -138,10 +156,10 @@ def estimate_from_rows(
     moments: Moments,
     *,
     sample_weight: ArrayLike | None = None,
-    method: str = "pearson",
+    margins: str = "none",
     shrinkage: object = None,
 ) -> CorrelationEstimate:
-    """Estimate ``R`` with the rows at hand, as ranks and the Ledoit–Wolf intensity need.
+    """Estimate ``R`` with the rows at hand, as margins and the Ledoit–Wolf intensity need.
 
     Parameters
     ----------
@@ -150,22 +168,23 @@ def estimate_from_rows(
     moments : Moments
         Of these rows, with the same weights.
     sample_weight : array-like of shape (n,), optional
-        How many times each row counts.
-    method : {"pearson", "spearman"}, default="pearson"
-        Correlations of the values or of their ranks.
+        Weights of the rows, as in ``moments``.
+    margins : {"none", "ranks", "normal"}, default="none"
+        Correlations of the values, of their ranks or of their normal scores.
     shrinkage : None, "auto" or float in (0, 1], default=None
         Intensity of the shrinkage towards the identity; "auto" is Ledoit–Wolf's.
     """
     _refuse_unusable(moments, shrinkage=1.0)
-    table, association = X, None
-    if method == "spearman":
-        table = ranks(X, sample_weight=sample_weight)
-        association = Moments(moments.names).update(table, sample_weight=sample_weight)
+    maps, table, scores = fit_margins(margins, X, sample_weight=sample_weight), X, None
+    if maps is not None:
+        table = maps.transform(X)
+        scores = Moments(moments.names, weight_kind=moments.weight_kind)
+        scores.update(table, sample_weight=sample_weight)
     if isinstance(shrinkage, str) and shrinkage == "auto":
-        intensity = ledoit_wolf(table, association or moments, sample_weight=sample_weight)
+        intensity = ledoit_wolf(table, scores or moments, sample_weight=sample_weight)
     else:
         intensity = check_shrinkage(shrinkage)
-    return estimate(moments, shrinkage=intensity, association=association)
+    return estimate(moments, shrinkage=intensity, margins=maps, scores=scores)
 
 
 def sample_correlation(moments: Moments) -> Array:
@@ -179,35 +198,12 @@ def sample_correlation(moments: Moments) -> Array:
     return R
 
 
-def ranks(X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Array:
-    """Rank each column; equal values share the mean of their ranks.
-
-    A row of weight w counts as w equal rows, so integer weights rank as repeated rows do.
-
-    Examples
-    --------
-    >>> from skcoral.correlation import ranks
-    >>> ranks([[10.0], [30.0], [10.0], [20.0]]).ravel()
-    array([1.5, 4. , 1.5, 3. ])
-    """
-    rows = np.asarray(X, dtype=np.float64)
-    n = len(rows)
-    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    out = np.empty_like(rows)
-    for j, column in enumerate(rows.T):
-        _, group = np.unique(column, return_inverse=True)
-        size = np.bincount(group, weights=weights)
-        below = np.cumsum(size) - size
-        out[:, j] = (below + 0.5 * (size + 1.0))[group]
-    return out
-
-
 def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None) -> float:
     """Ledoit–Wolf intensity for shrinking the correlation matrix of ``X`` towards the identity.
 
     It minimises the expected squared distance to the true matrix, as estimated from the rows:
-    ``min(1, Σ_k w_k ‖z_k z_kᵀ − R‖² / (n² ‖R − I‖²))`` for the standardised rows ``z_k`` and
-    ``n = Σ w_k`` (Ledoit and Wolf, 2004).
+    ``min(1, Σ_k w_k ‖z_k z_kᵀ − R‖² / (n Σ w_k ‖R − I‖²))`` for the standardised rows ``z_k`` and
+    ``n`` the effective number of rows (Ledoit and Wolf, 2004).
 
     Parameters
     ----------
@@ -216,7 +212,7 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
     moments : Moments
         Of these rows, with the same weights.
     sample_weight : array-like of shape (n,), optional
-        How many times each row counts.
+        Weights of the rows, as in ``moments``.
 
     Examples
     --------
@@ -235,7 +231,9 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
     noise = float((weights * lengths**2).sum()) / total - float((R**2).sum())
     distance = float((R**2).sum()) - len(R)
     # nothing to shrink: R is the identity already (a single column always is)
-    return 0.0 if distance <= 0.0 else min(1.0, max(0.0, noise / (total * distance)))
+    return (
+        0.0 if distance <= 0.0 else min(1.0, max(0.0, noise / (moments.effective_rows * distance)))
+    )
 
 
 def check_shrinkage(shrinkage: object) -> float:
@@ -252,6 +250,15 @@ def check_shrinkage(shrinkage: object) -> float:
             f"shrinkage must be None, 'auto' or a number in (0, 1]; got {value!r}."
         )
     return value
+
+
+def _meaning(moments: Moments) -> str:
+    """Whether rows were weighted unequally, and what the weights mean."""
+    # without weights, and with equal ones, n Σw² = (Σw)²
+    unequal = moments.squared_weight * moments.n_rows / moments.weight**2 - 1.0 > 1e-12
+    if not unequal:
+        return "none"
+    return "frequency" if moments.weights_count_rows else "reliability"
 
 
 def _refuse_constant(moments: Moments) -> None:
@@ -302,7 +309,7 @@ def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
 
 
 def _told_by_table(
-    error: SingularCorrelationError, moments: Moments, *, is_spearman: bool
+    error: SingularCorrelationError, moments: Moments, *, what: str
 ) -> SingularCorrelationError:
     """Say the same in the words of the table: columns, copies, units, remedies."""
     R = np.abs(sample_correlation(moments))
@@ -315,7 +322,6 @@ def _told_by_table(
     if len(error.relations) > 8:
         relations += f"; and {len(error.relations) - 8} more"
     told = f"Duplicated columns (up to units): {'; '.join(copies[:8])}. " if copies else ""
-    what = "ranks" if is_spearman else "columns"
     return SingularCorrelationError(
         f"The columns {listing(error.variables)} are linearly dependent in these "
         f"{moments.n_rows} rows, so no exact decorrelator exists. {told}"

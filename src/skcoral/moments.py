@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._linalg import CompensatedSum
 from ._requirements import float_array, listing
-from ._validation import check_names
+from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
 from .limits import current
 from .results import Array, read_only
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
+WEIGHT_KINDS = ("auto", "frequency", "reliability")
+_WEIGHT_RANGE = (1e-100, 1e100)  # squares of weights stay within float64
 
 
 class Moments:
@@ -34,14 +37,21 @@ class Moments:
     ----------
     names : sequence of str
         The columns, in order.
+    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
+        What sample weights mean. Frequencies count rows: weight 2 is a row that occurs twice.
+        Reliability weights (survey or precision weights) say how much a row counts relative to
+        the others; their scale does not matter. "auto" takes whole numbers as frequencies and
+        anything else as reliability weights. Correlations are the same either way; standard
+        deviations and the Ledoit–Wolf intensity are not.
 
     Attributes
     ----------
     n_rows : int
         Rows seen with a positive weight.
-    weight : float
-        Sum of the weights; equal to ``n_rows`` when no weights were given. A row of weight 2
-        counts as two equal rows.
+    weight, squared_weight : float
+        Sum of the weights and of their squares; both equal to ``n_rows`` without weights.
+    whole_weights : bool
+        Whether all weights seen are whole numbers.
 
     Examples
     --------
@@ -56,7 +66,7 @@ class Moments:
     True
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, weight_kind: str = "auto") -> None:
         p = len(names)
         # Judged before the matrix is allocated.
         current().require(
@@ -67,10 +77,13 @@ class Moments:
             "Use fewer columns.",
         )
         self.names = check_names(names, p)
+        self.weight_kind = check_choice("weight_kind", weight_kind, WEIGHT_KINDS)
         self.n_rows = 0
         self.weight = 0.0
-        self._mean = _Sum(np.zeros(p))
-        self._comoment = _Sum(np.zeros((p, p)))
+        self.squared_weight = 0.0
+        self.whole_weights = True
+        self._mean = CompensatedSum(np.zeros(p))
+        self._comoment = CompensatedSum(np.zeros((p, p)))
 
     @classmethod
     def from_rows(
@@ -79,6 +92,7 @@ class Moments:
         *,
         names: Sequence[str] | None = None,
         sample_weight: ArrayLike | None = None,
+        weight_kind: str = "auto",
     ) -> Moments:
         """Summarise one table.
 
@@ -89,7 +103,7 @@ class Moments:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
             names = column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
-        return cls(names).update(rows, sample_weight=sample_weight)
+        return cls(names, weight_kind=weight_kind).update(rows, sample_weight=sample_weight)
 
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Add the rows of ``X``, with non-negative weights if given; return this object.
@@ -100,7 +114,7 @@ class Moments:
             Any number of rows, one included. The columns of a DataFrame must have the names of
             these moments, in the same order.
         sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
+            How often or how much each row counts; see ``weight_kind``.
         """
         rows = self._checked_rows(X)
         weights = _checked_weights(sample_weight, len(rows))
@@ -110,9 +124,12 @@ class Moments:
                 rows, weights = rows[seen], weights[seen]
         if len(rows) == 0:
             return self
-        batch = Moments(self.names)
+        batch = Moments(self.names, weight_kind=self.weight_kind)
         batch.n_rows = len(rows)
-        batch.weight = float(len(rows) if weights is None else weights.sum())
+        batch.weight = batch.squared_weight = float(len(rows))
+        if weights is not None:
+            batch.weight, batch.squared_weight = float(weights.sum()), float(weights @ weights)
+            batch.whole_weights = bool((weights == np.floor(weights)).all())
         # a row, unlike a computed mean, equals its constant columns exactly
         origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -123,8 +140,8 @@ class Moments:
             remainder = _weighted_sum(centred, weights) / batch.weight
             scaled = centred if weights is None else centred * weights[:, None]
             comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
-            batch._mean = _Sum(origin.copy()).plus(offset).plus(remainder)
-        batch._comoment = _Sum(comoment)
+            batch._mean = CompensatedSum(origin.copy()).plus(offset).plus(remainder)
+        batch._comoment = CompensatedSum(comoment)
         self._absorb(batch)
         return self
 
@@ -140,6 +157,11 @@ class Moments:
             )
         if self.names != other.names:
             raise InvalidTableError(_different_columns(self.names, other.names))
+        if self.weight_kind != other.weight_kind:
+            raise InvalidTableError(
+                f"Moments with weight_kind={self.weight_kind!r} and {other.weight_kind!r} cannot "
+                "be merged: give the weights one meaning."
+            )
         both = self.copy()
         both._absorb(other)
         return both
@@ -164,16 +186,41 @@ class Moments:
         return self._comoment.value
 
     @property
+    def weights_count_rows(self) -> bool:
+        """Whether the weights are frequencies: by ``weight_kind``, or because all are whole."""
+        if self.weight_kind == "auto":
+            return self.whole_weights
+        return self.weight_kind == "frequency"
+
+    @property
+    def effective_rows(self) -> float:
+        """Sum of the frequencies, or Kish's ``(Σw)² / Σw²`` for reliability weights."""
+        if self.weights_count_rows or not self.n_rows:
+            return self.weight
+        return self.weight**2 / self.squared_weight
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """What the comoment is divided by to give an unbiased covariance."""
+        if self.weights_count_rows:
+            return self.weight - 1.0
+        return self.weight - self.squared_weight / self.weight
+
+    @property
     def covariance(self) -> Array:
-        """Sample covariance, ``comoment / (weight - 1)``."""
-        if self.weight <= 1:
+        """Unbiased sample covariance, ``comoment / degrees_of_freedom``."""
+        if self.n_rows < 2 and self.weight <= 1.0:
             raise InvalidTableError(
-                "A covariance needs a total weight above 1: sample weights count rows (weight 2 is "
-                f"a row that occurs twice), and they sum to {self.weight:g} over {self.n_rows} "
-                f"{'sample' if self.n_rows == 1 else 'rows'}. Give more rows, or multiply the "
-                "weights so that they sum to the number of rows."
+                "A covariance needs at least two rows with a positive weight, or one that counts "
+                f"twice; got {self.n_rows} {'sample' if self.n_rows == 1 else 'rows'}."
             )
-        return self.comoment / (self.weight - 1.0)
+        if self.weights_count_rows and self.weight < 2.0:
+            raise InvalidTableError(
+                f"Weights that count rows sum to {self.weight:g} over {self.n_rows} rows, so they "
+                "are no frequencies (weight 2 is a row that occurs twice). Use "
+                "weight_kind='reliability' for weights that only compare rows."
+            )
+        return self.comoment / self.degrees_of_freedom
 
     @property
     def scale(self) -> Array:
@@ -182,7 +229,7 @@ class Moments:
 
     def constant_columns(self) -> tuple[str, ...]:
         """Names of the columns without spread, up to the rounding of their values."""
-        variance = np.diag(self.comoment) / max(self.weight, 1.0)
+        variance = np.diag(self.comoment) / (self.weight or 1.0)
         # values that differ in the last bits only, as a computed constant does
         rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
         flat = np.sqrt(variance) <= np.maximum(rounding, SMALLEST_SPREAD)
@@ -194,6 +241,9 @@ class Moments:
             "names": list(self.names),
             "n_rows": self.n_rows,
             "weight": self.weight,
+            "squared_weight": self.squared_weight,
+            "whole_weights": self.whole_weights,
+            "weight_kind": self.weight_kind,
             "mean": self._mean.parts(),
             "comoment": self._comoment.parts(),
         }
@@ -201,14 +251,20 @@ class Moments:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Moments:
         """Rebuild moments, to the last bit, from what :meth:`state` returned."""
-        moments = cls(state["names"])
+        moments = cls(state["names"], weight_kind=str(state.get("weight_kind", "auto")))
         p = moments.n_features
         moments.n_rows = int(state["n_rows"])
         moments.weight = float(state["weight"])
-        moments._mean = _Sum(*np.array(state["mean"], dtype=np.float64).reshape(2, p))
-        moments._comoment = _Sum(*np.array(state["comoment"], dtype=np.float64).reshape(2, p, p))
-        numbers = np.r_[moments.weight, moments.mean, moments.comoment.ravel()]
-        sizes = np.r_[moments.n_rows, moments.weight, np.diag(moments.comoment)]
+        # earlier files have no squares: their weights counted rows
+        moments.squared_weight = float(state.get("squared_weight", moments.weight))
+        moments.whole_weights = bool(state.get("whole_weights", True))
+        moments._mean = CompensatedSum(*np.array(state["mean"], dtype=np.float64).reshape(2, p))
+        moments._comoment = CompensatedSum(
+            *np.array(state["comoment"], dtype=np.float64).reshape(2, p, p)
+        )
+        totals = np.r_[moments.weight, moments.squared_weight]
+        numbers = np.r_[totals, moments.mean, moments.comoment.ravel()]
+        sizes = np.r_[moments.n_rows, totals, np.diag(moments.comoment)]
         if not np.isfinite(numbers).all() or (sizes < 0).any():
             raise InvalidTableError(
                 "These are no moments of any rows: a number is not finite, or a count or a sum of "
@@ -237,6 +293,8 @@ class Moments:
         self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows
         self.weight = total
+        self.squared_weight += other.squared_weight
+        self.whole_weights = self.whole_weights and other.whole_weights
 
     def _checked_rows(self, X: ArrayLike) -> Array:
         rows, _ = float_array(X, "A table", InvalidTableError)
@@ -294,29 +352,6 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
         )
 
 
-class _Sum:
-    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
-
-    def __init__(self, total: Array, carry: Array | None = None) -> None:
-        self.total = total
-        self.carry = np.zeros_like(total) if carry is None else carry
-
-    def plus(self, term: Array) -> _Sum:
-        total = self.total + term
-        seen = total - self.total
-        return _Sum(total, self.carry + ((self.total - (total - seen)) + (term - seen)))
-
-    def minus(self, other: _Sum) -> Array:
-        return (self.total - other.total) + (self.carry - other.carry)
-
-    @property
-    def value(self) -> Array:
-        return self.total + self.carry
-
-    def parts(self) -> Array:
-        return np.stack([self.total, self.carry])
-
-
 def _weighted_sum(rows: Array, weights: Array | None) -> Array:
     return rows.sum(axis=0) if weights is None else weights @ rows
 
@@ -333,6 +368,14 @@ def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
         raise InvalidTableError(
             "sample_weight must be non-negative and finite; row "
             f"{int(np.argmax(~(np.isfinite(weights) & (weights >= 0))))} is not."
+        )
+    low, high = _WEIGHT_RANGE
+    extreme = (weights > high) | ((weights > 0) & (weights < low))
+    if extreme.any():
+        raise InvalidTableError(
+            f"sample_weight must lie between {low:g} and {high:g} where it is not zero; row "
+            f"{int(np.argmax(extreme))} has {weights[extreme][0]:g}. Multiply all weights by one "
+            "number that brings them near 1."
         )
     return read_only(weights)
 

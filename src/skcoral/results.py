@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .measured import Measured
+
 Array = NDArray[np.float64]
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
@@ -184,6 +186,10 @@ class Decorrelation:
         The composites that the outputs are anchored to, if given.
     details : mapping
         Extras of a particular road (degrees of freedom and starts of a support restriction, say).
+    R : ndarray of shape (p, p) or None
+        The correlation matrix of the sources, where the answer was asked for a matrix.
+    on_rows : Measured or None
+        What was measured on the rows, where the answer was asked for rows.
     """
 
     T: Array
@@ -202,10 +208,12 @@ class Decorrelation:
     pair_weights: Array | None = None
     anchors: Array | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    R: Array | None = None
+    on_rows: Measured | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
-        for optional in ("pair_weights", "anchors"):
+        for optional in ("pair_weights", "anchors", "R"):
             if getattr(self, optional) is not None:
                 _freeze(self, optional)
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
@@ -231,6 +239,21 @@ class Decorrelation:
     def mean_fidelity(self) -> float:
         """The mean correlation of the outputs with their sources."""
         return float(self.fidelity.mean())
+
+    @property
+    def measured(self) -> Measured | None:
+        """The effect in figures: on the rows where there were any, else on the matrix given."""
+        from .measured import measure_matrix
+
+        if self.on_rows is not None or self.R is None:
+            return self.on_rows
+        return measure_matrix(self.R, self.T, self.names, anchors=self.anchors)
+
+    def summary(self) -> str:
+        """Measured figures, what the certificate says, and details: one line each."""
+        from .words import summary
+
+        return summary(self)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per output: fidelity, floor, price, and largest residual correlation."""

@@ -69,8 +69,12 @@ def test_weights_column(bring, metric, table):
     data = csv(np.column_stack([table, weights]), [*"abcd", "w"])
     at = bring("mine.csv", data, floor="0.95")
     next(s for s in at.selectbox if s.label == "Row weights").set_value("w").run()
-    R = np.corrcoef(np.repeat(table, weights, axis=0), rowvar=False)
-    assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
+    repeated = np.repeat(table, weights, axis=0)
+    result = api.decorrelate(np.corrcoef(repeated, rowvar=False), 0.95)
+    # measured on the rows as they are downloaded, each counted once
+    G = np.corrcoef(table / repeated.std(axis=0, ddof=1) @ result.T, rowvar=False)
+    assert metric(at, "Residual") == pytest.approx(0.5 * ((G - np.eye(4)) ** 2).sum(), rel=1e-3)
+    assert "rows with their weights, not about the plain rows" in at.warning[0].value
     assert at.query_params["weights"] == "w"
 
 
@@ -86,10 +90,16 @@ def test_shrinkage(bring, metric, table):
     choice.set_value("auto").run()
     estimate = estimate_from_rows(table, Moments(list("abcd")).update(table), shrinkage="auto")
     assert estimate.shrinkage > 0
-    expected = api.decorrelate(estimate.R, 0.95).objective
-    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
-    captions = " ".join(c.value for c in at.caption).replace("\\", "")
-    assert f"shrunk towards the identity by {estimate.shrinkage:.6g}" in captions
+    # measured on the rows, not on the shrunk matrix
+    result = api.decorrelate(estimate.R, 0.95)
+    G = np.corrcoef(
+        (table - table.mean(axis=0)) / table.std(axis=0, ddof=1) @ result.T, rowvar=False
+    )
+    assert metric(at, "Residual") == pytest.approx(0.5 * ((G - np.eye(4)) ** 2).sum(), rel=1e-3)
+    assert not at.success
+    told = at.warning[0].value.replace("\\", "")
+    assert told.startswith("Largest correlation ")
+    assert f"shrunk towards the identity by {estimate.shrinkage:.4g}, not about" in told
 
 
 def test_few_rows_need_shrinkage(bring, metric):

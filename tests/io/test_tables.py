@@ -149,7 +149,7 @@ def test_what_is_a_number(cell, number):
     assert not wrong.any()
 
 
-@pytest.mark.parametrize("cell", ["1,5", "1_000", "abc", "True", "0x10", "1 2", "12%", "--"])
+@pytest.mark.parametrize("cell", ["1,5", "1_000", "abc", "True", "0x10", "1 2", "12%", "-x"])
 def test_what_is_not_a_number(cell):
     values, wrong = to_numbers(["1", cell])
     assert list(wrong) == [False, True]

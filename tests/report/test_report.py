@@ -12,9 +12,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold
 
-from skcoral import CORAL, report
-from skcoral.report import drawing, words
+from skcoral import CORAL, report, words
+from skcoral.report import drawing
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -110,7 +111,8 @@ def test_every_section_is_there(wine_page):
 
 def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine):
     text = html.unescape(wine_page)
-    assert words.guarantee(wine_facts.result) in text
+    assert wine_facts.measured.headline() in text
+    assert words.certificate(wine_facts.result) in text
     assert "0.0220841" in text
     assert "0.826230862 ≤ ρ★ ≤ 0.82623086" in text
     assert "independent check</dt><dd>passed" in text
@@ -125,10 +127,23 @@ def test_numbers_are_those_of_the_result(wine_facts, wine_page, wine):
 
 def test_held_out_numbers(wine_facts):
     held = wine_facts.holdout
-    assert held.folds == 5
-    assert held.in_sample.min() >= 0.85 - 1e-9
-    assert held.residual_held_out > held.residual_in_sample
-    assert np.all(np.abs(held.held_out - held.in_sample) < 0.1)
+    assert len(held.criterion_new) == 5
+    assert held.fidelity_fitted.min() >= 0.85 - 1e-9
+    assert held.criterion_new.mean() > held.criterion_fitted.mean()
+    difference = held.fidelity_new.mean(axis=0) - held.fidelity_fitted.mean(axis=0)
+    assert np.all(np.abs(difference) < 0.1)
+
+
+def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_page, wine):
+    held = wine_facts.holdout
+    # independent columns: E r² = 1 / (n - 1) for each of the 78 pairs
+    assert held.criterion_noise.mean() == pytest.approx(78 / (178 / 5 - 1), rel=0.05)
+    folds = KFold(5, shuffle=True, random_state=0).split(wine.data)
+    raw = [0.5 * ((np.corrcoef(wine.data[new].T) - np.eye(13)) ** 2).sum() for _, new in folds]
+    np.testing.assert_allclose(held.criterion_raw, raw)
+    assert held.sentence() in html.unescape(wine_page)
+    for figure in (held.criterion_new, held.criterion_raw, held.criterion_noise):
+        assert f"{figure.mean():.4g}" in held.sentence()
 
 
 def test_outputs_are_made_of_their_largest_coefficients():
@@ -217,15 +232,15 @@ def test_guarantee_in_every_state(wine):
     from skcoral import decorrelate
 
     exact = decorrelate(wine.correlation)
-    assert "at least 0.8262 " in words.guarantee(exact)
-    assert "uncorrelated" in words.guarantee(exact)
+    assert "at least 0.82 (weakest: " in exact.summary()
+    assert "uncorrelated" in words.certificate(exact)
     best = decorrelate(wine.correlation, 0.85)
-    assert "least possible" in words.guarantee(best)
+    assert words.certificate(best).startswith("Certified for the matrix given: no transformation")
     mixed = decorrelate(wine.correlation, np.linspace(0.5, 0.9, 13))
-    assert "floors from 0.5 to 0.9" in words.guarantee(mixed)
+    assert "Floors from 0.5 to 0.9" in mixed.summary()
     found = replace(best, status="best_found", lower_bound=0.01)
-    assert "can have less than 0.01" in words.guarantee(found)
-    assert "least possible" not in words.guarantee(found)
+    assert words.certificate(found).startswith("Not certified")
+    assert "can have less than 0.01" in words.certificate(found)
     assert not words.is_certified(found)
     assert words.is_certified(best)
 
@@ -235,9 +250,9 @@ def test_a_promise_is_never_rounded_up(wine):
 
     from skcoral import decorrelate
 
-    result = decorrelate(wine.correlation)
-    low = replace(result, fidelity=np.full(13, 0.82999), rho_min=np.full(13, 0.82999))
-    assert "at least 0.8299 " in words.guarantee(low)
+    measured = decorrelate(wine.correlation).measured
+    low = replace(measured, fidelity=np.full(13, 0.82999))
+    assert "at least 0.82 (weakest: x0 0.829)" in low.headline()
 
 
 def test_many_variables_stay_light():

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from skcoral import measures
 from skcoral.app import exports
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
 from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, unfitted
 from skcoral.app.settings import Settings
-from skcoral.exceptions import InvalidCorrelationError
+from skcoral.measured import Measured
 from skcoral.plotting import interactive
 from skcoral.report.facts import top_sources
 from skcoral.results import Array, Decorrelation
@@ -37,6 +36,7 @@ class Answer:
     chosen: dict[str, Any]
     asked: tuple[Any, ...]
     result: Decorrelation
+    measured: Measured
 
 
 def show(answer: Answer) -> None:
@@ -60,24 +60,26 @@ def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str
 
 def _correlations(answer: Answer) -> None:
     names = answer.problem.names
-    for column, M, title in zip(
+    found = answer.measured
+    for column, M, title, largest in zip(
         st.columns(2),
-        (answer.problem.R, answer.result.correlation),
+        (found.before, found.after),
         ("Before", "After"),
+        (found.largest_correlation_before, found.largest_correlation),
         strict=True,
     ):
         with column:
-            st.markdown(f"**{title}**: largest |correlation| {_largest(M):.4f}")
+            assert M is not None  # an app takes no more variables than it can show
+            st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
             _heat_map(M, names, top=1.0, word="correlation", key=f"heat_{title}")
 
 
 def _outputs(answer: Answer) -> None:
     result = answer.result
-    before = about(answer.problem, "vif", lambda: measures.vif(answer.problem.R))
     digits = {"fidelity": 4, "floor": 4, "price": 3, "largest residual": 4}
     digits |= {"VIF before": 2, "VIF after": 2}
     st.dataframe(
-        _output_table(result, before),
+        _output_table(result, answer.measured),
         hide_index=True,
         # All rows of a table of usual size: one scrollbar is enough.
         height=38 + 35 * min(len(result.names), 20),
@@ -95,7 +97,7 @@ def _outputs(answer: Answer) -> None:
     st.caption("The transformation: each column is an output, each row a source.")
 
 
-def _output_table(result: Decorrelation, vif_before: Array) -> pd.DataFrame:
+def _output_table(result: Decorrelation, found: Measured) -> pd.DataFrame:
     import pandas as pd
 
     frame = result.to_frame()
@@ -107,23 +109,15 @@ def _output_table(result: Decorrelation, vif_before: Array) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "output": list(result.names),
-            "fidelity": frame["fidelity"].to_numpy(),
+            "fidelity": found.fidelity,
             **({"floor": frame["floor"].to_numpy()} if own else {}),
             "price": frame["price"].to_numpy(),
-            "largest residual": frame["max_residual"].to_numpy(),
-            "VIF before": vif_before,
-            "VIF after": _vif_after(result.correlation),
+            "largest residual": found.residual,
+            "VIF before": found.vif_before,
+            "VIF after": found.vif,
             "made of": made_of,
         }
     )
-
-
-def _vif_after(G: Array) -> Array:
-    """VIF of the outputs; none where a support leaves them dependent."""
-    try:
-        return measures.vif(G)
-    except InvalidCorrelationError:
-        return np.full(len(G), np.nan)
 
 
 def _new_rows(answer: Answer) -> None:
@@ -144,8 +138,7 @@ def _new_rows(answer: Answer) -> None:
     st.markdown(
         f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
         f"weakest mean fidelity is **{frame['fidelity_fitted'].min():.4f}** on the rows fitted and "
-        f"**{frame['fidelity_new'].min():.4f}** on new rows; the residual is "
-        f"{found.criterion_fitted.mean():.4g} and {found.criterion_new.mean():.4g}."
+        f"**{frame['fidelity_new'].min():.4f}** on new rows. {found.sentence()}"
     )
     picture(
         interactive.new_rows(
@@ -223,7 +216,3 @@ def _download(label: str, make: Any, file_name: str, mime: str) -> None:
     st.download_button(
         label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"get {label}"
     )
-
-
-def _largest(M: Array) -> float:
-    return float(np.abs(M - np.diag(np.diag(M))).max())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from skcoral import api
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
-from skcoral.correlation import CorrelationEstimate, estimate_from_rows
+from skcoral.correlation import CorrelationEstimate, estimate_from_rows, sample_correlation
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
 from skcoral.results import Array, Decorrelation
 from skcoral.support import support_from_threshold
@@ -57,6 +59,25 @@ class Problem:
     moments: Moments | None = None
     estimate: CorrelationEstimate | None = None
     n_incomplete: int = 0
+
+    @property
+    def is_about_rows(self) -> bool:
+        """Whether the matrix is that of the rows, or the one that was given."""
+        return self.estimate is None or self.estimate.is_about_rows
+
+    @property
+    def about(self) -> str:
+        """What guarantees are about."""
+        return "the matrix given" if self.estimate is None else self.estimate.about
+
+    @cached_property
+    def plain(self) -> Moments:
+        """Moments of what T acts on, every row counted once."""
+        assert self.rows is not None
+        assert self.estimate is not None
+        maps = self.estimate.margins
+        rows = self.rows if maps is None else maps.transform(self.rows)
+        return Moments(self.names).update(rows)
 
     @property
     def can_hold_out(self) -> bool:
@@ -208,8 +229,34 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
 def solve(problem: Problem, chosen: Mapping[str, Any]) -> Decorrelation:
     """Solve with the arguments that :func:`arguments` gives."""
     if "budget" in chosen:
-        return api.maximize_fidelity(problem.named, chosen["budget"])
-    return api.decorrelate(problem.named, **chosen)
+        result = api.maximize_fidelity(problem.named, chosen["budget"])
+    else:
+        result = api.decorrelate(problem.named, **chosen)
+    about = {"about": problem.about, "is_about_rows": problem.is_about_rows}
+    return replace(result, details={**result.details, **about})
+
+
+def measured(problem: Problem, result: Decorrelation) -> Measured:
+    """The effect on the rows that a download holds, or on the matrix given."""
+    if problem.rows is None or problem.estimate is None:
+        return measure_matrix(problem.R, result.T, result.names)
+    plain, maps = problem.plain, problem.estimate.margins
+    return measure_matrix(
+        sample_correlation(plain),
+        result.T * (plain.scale / problem.estimate.scale)[:, None],
+        result.names,
+        rows_used=len(problem.rows),
+        rows_given=len(problem.rows) + problem.n_incomplete,
+        margins="none" if maps is None else maps.kind,
+    )
+
+
+def notes(problem: Problem) -> list[str]:
+    """What was left out, in words, to stand next to the answer."""
+    if problem.n_incomplete == 0:
+        return []
+    what = "row has" if problem.n_incomplete == 1 else "rows have"
+    return [f"{problem.n_incomplete:,} {what} missing values and are left out."]
 
 
 def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:

@@ -10,7 +10,6 @@ import numpy as np
 
 from skcoral import datasets
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import to_numbers
 from skcoral.io.columns import ColumnProfile, TableProfile, profile
 from skcoral.io.matrices import parse_matrix
 from skcoral.io.tables import Batch, Table, open_table, sheet_names
@@ -161,7 +160,7 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
         and column.name
     ]
     parts = [
-        np.column_stack([to_numbers(batch.columns[j], table.decimal)[0] for j in wanted])
+        np.column_stack([table.numbers(batch.columns[j])[0] for j in wanted])
         for batch in table.batches()
         if wanted
     ]

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
-from skcoral import api
+from skcoral import api, measures, words
 from skcoral.app import controls, details, state
 from skcoral.app.errors import in_words
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
-from skcoral.app.problem import Problem, arguments, curve_points, refuse_many, solve
+from skcoral.app.problem import (
+    Problem,
+    arguments,
+    curve_points,
+    measured,
+    notes,
+    refuse_many,
+    solve,
+)
 from skcoral.app.settings import MODES, Settings
+from skcoral.app.text import clipped, plain
+from skcoral.measured import Measured, rounded_down
 from skcoral.plotting import interactive
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
-from skcoral.report import words
 from skcoral.results import Decorrelation, Threshold
 
 if TYPE_CHECKING:
@@ -66,13 +76,14 @@ def _explore(problem: Problem) -> None:
         result = _solution(problem, asked, chosen)
         _frontier(problem, chosen, result, threshold)
     with right:
-        _say(result)
+        found = measured(problem, result)
+        _say(problem, result, found, chosen)
         others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
         with st.container(height=500 if many else "content", border=False):
-            picture(interactive.fidelity(result, others), "fidelity")
-    details.show(details.Answer(problem, settings, chosen, asked, result))
+            picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
+    details.show(details.Answer(problem, settings, chosen, asked, result, found))
 
 
 def _frontier(
@@ -82,7 +93,7 @@ def _frontier(
     points = about(problem, ("points", criterion), lambda: landmark_points(problem.R, criterion))
     curve = _curve(problem, criterion)
     picture(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
-    said = [words.threshold(threshold)]
+    said = [words.threshold(threshold, "" if problem.is_about_rows else problem.about)]
     if result.status != "exact":
         said.append(f"Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}.")
     if curve is None:
@@ -117,14 +128,18 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
         )
 
 
-def _say(result: Decorrelation) -> None:
-    said = words.guarantee(result)
-    (st.success if words.is_certified(result) else st.warning)(said)
-    residual = "0" if result.status == "exact" else f"{result.objective:#.4g}"
+def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
+    """The measured figures, what was left out, and what the certificate is about."""
+    plain_case = words.is_certified(result) and words.is_about_rows(result)
+    said = [found.headline(), *notes(problem), words.certificate(result)]
+    told = words.unfloored(result, chosen.get("rho_min"))
+    body = "\n\n".join(plain(clipped(line, 1200)) for line in (*said, told) if line)
+    (st.success if plain_case else st.warning)(body)
+    residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
     with st.container(horizontal=True):
         for label, value in (
-            ("Weakest fidelity", f"{words.rounded_down(result.min_fidelity):.4f}"),
-            ("Mean fidelity", f"{result.mean_fidelity:.4f}"),
-            ("Residual", residual),
+            ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),
+            ("Mean fidelity", f"{found.fidelity.mean():.4f}"),
+            ("Residual", "0" if residual < 1e-12 else f"{residual:#.4g}"),
         ):
             st.metric(label, value, width="content")

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from skcoral.cli.options import TableOptions, takes_rows, takes_table
+
 Work = Callable[[], int]
 Criterion = Literal["squared", "worst", "absolute"]
 
@@ -32,26 +34,6 @@ app = typer.Typer(
     ),
 )
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="The table; '-' is standard input.")]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns", metavar="NAMES", help="Variables, by comma or repeated [all numeric]."
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="NAMES", help="Columns that are not variables."),
-]
-Weights = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column that tells how often each row counts.")
-]
-Separator = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Between the cells of a text file (';', tab, …).")
-]
-Decimal = Annotated[str, typer.Option(metavar="CHAR", help="Decimal mark of a text file.")]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of a text file.")]
-Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file [first].")]
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 RhoMin = Annotated[
@@ -102,27 +84,18 @@ def coral(
     short_help="What is in a table, and what is possible.",
     epilog="\b\nExample:\n  coral inspect data.csv",
 )
+@takes_table
 def inspect(
-    file: File,
-    columns: Columns = None,
-    exclude: Exclude = None,
-    weights: Weights = None,
-    separator: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    sheet: Sheet = None,
+    *,
+    table: TableOptions,
     json: Json = False,
 ) -> Work:
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
     def work() -> int:
         from skcoral.cli import inspecting
-        from skcoral.cli.loading import TableOptions
 
-        options = TableOptions(
-            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
-        )
-        return inspecting.inspect(options, as_json=json)
+        return inspecting.inspect(table, as_json=json)
 
     return work
 
@@ -131,27 +104,18 @@ def inspect(
     short_help="The highest fidelity of exact decorrelation.",
     epilog="\b\nExample:\n  coral threshold data.csv --json",
 )
+@takes_table
 def threshold(
-    file: File,
-    columns: Columns = None,
-    exclude: Exclude = None,
-    weights: Weights = None,
-    separator: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    sheet: Sheet = None,
+    *,
+    table: TableOptions,
     json: Json = False,
 ) -> Work:
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
 
     def work() -> int:
         from skcoral.cli import inspecting
-        from skcoral.cli.loading import TableOptions
 
-        options = TableOptions(
-            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
-        )
-        return inspecting.threshold(options, as_json=json)
+        return inspecting.threshold(table, as_json=json)
 
     return work
 
@@ -163,8 +127,10 @@ def threshold(
         "      --model model.json --report report.html"
     ),
 )
+@takes_table
 def fit(
-    file: File,
+    *,
+    table: TableOptions,
     rho_min: RhoMin = None,
     budget: Annotated[
         float | None,
@@ -184,9 +150,14 @@ def fit(
         str | None,
         typer.Option(metavar="auto|NUMBER", help="Shrink the correlations towards the identity."),
     ] = None,
+    margins: Annotated[
+        Literal["none", "ranks", "normal"],
+        typer.Option(help="Decorrelate the columns, their ranks or their normal scores."),
+    ] = "none",
     correlation: Annotated[
-        Literal["pearson", "spearman"], typer.Option(help="How correlations are estimated.")
-    ] = "pearson",
+        Literal["pearson", "spearman"] | None,
+        typer.Option(hidden=True, help="Earlier spelling: spearman is --margins ranks."),
+    ] = None,
     output_scale: Annotated[
         Literal["unit", "original"],
         typer.Option(help="Standardised outputs, or in the units of their sources."),
@@ -199,19 +170,12 @@ def fit(
         Path | None, typer.Option(metavar="FILE", help="Model (JSON) for 'coral transform'.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Report (one HTML file).")
+        Path | None, typer.Option(metavar="FILE", help="Report, one HTML file (.html).")
     ] = None,
     interactive: Annotated[
         bool,
-        typer.Option("--interactive", help="Figures in the report answer to the mouse (5 MB)."),
+        typer.Option("--interactive", help="Interactive figures in the report (adds 5 MB)."),
     ] = False,
-    columns: Columns = None,
-    exclude: Exclude = None,
-    weights: Weights = None,
-    separator: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    sheet: Sheet = None,
     force: Force = False,
     json: Json = False,
 ) -> Work:
@@ -223,18 +187,15 @@ def fit(
 
     def work() -> int:
         from skcoral.cli import fitting
-        from skcoral.cli.loading import TableOptions
 
         options = fitting.FitOptions(
-            table=TableOptions(
-                file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
-            ),
+            table=table,
             rho_min=rho_min or (),
             budget=budget,
             criterion=criterion,
             support=support,
             shrinkage=shrinkage,
-            correlation=correlation,
+            margins="ranks" if correlation == "spearman" else margins,
             output_scale=output_scale,
             output=output,
             model=model,
@@ -252,29 +213,23 @@ def fit(
     short_help="Apply a model to new rows.",
     epilog="\b\nExample:\n  coral transform new.csv --model model.json -o out.csv",
 )
+@takes_rows
 def transform(
-    file: File,
+    *,
+    table: TableOptions,
     model: Annotated[Path, typer.Option(metavar="FILE", help="Model made by 'coral fit --model'.")],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-': CSV out.")
     ] = "-",
-    separator: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    sheet: Sheet = None,
     force: Force = False,
     json: Json = False,
 ) -> Work:
     """Apply a model to new rows."""
 
     def work() -> int:
-        from skcoral.cli import fitting
-        from skcoral.cli.loading import TableOptions
+        from skcoral.cli import transforming
 
-        options = TableOptions(
-            file, separator=separator, decimal=decimal, encoding=encoding, sheet=sheet
-        )
-        return fitting.transform(options, model, output, force=force, as_json=json)
+        return transforming.transform(table, model, output, force=force, as_json=json)
 
     return work
 
@@ -283,21 +238,16 @@ def transform(
     short_help="What every floor costs.",
     epilog="\b\nExample:\n  coral frontier data.csv --plot frontier.png --csv frontier.csv",
 )
+@takes_table
 def frontier(
-    file: File,
+    *,
+    table: TableOptions,
     criterion: CriterionOption = "squared",
     points: Annotated[int, typer.Option(min=2, max=1000, help="Points on the curve.")] = 25,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Picture (.png, .svg or .pdf).")
     ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="The curve as a table.")] = None,
-    columns: Columns = None,
-    exclude: Exclude = None,
-    weights: Weights = None,
-    separator: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    sheet: Sheet = None,
     force: Force = False,
     json: Json = False,
 ) -> Work:
@@ -305,13 +255,9 @@ def frontier(
 
     def work() -> int:
         from skcoral.cli import curves
-        from skcoral.cli.loading import TableOptions
 
-        options = TableOptions(
-            file, columns or (), exclude or (), weights, separator, decimal, encoding, sheet
-        )
         return curves.frontier(
-            options,
+            table,
             criterion=criterion,
             n_points=points,
             plot=plot,

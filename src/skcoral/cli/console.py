@@ -17,11 +17,11 @@ from rich.text import Text
 
 from skcoral.cli.running import clean
 from skcoral.io.cells import is_number
+from skcoral.measured import shortened
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
 _ROUNDING = 1e-14
-_LONGEST_NAME = 40
 
 
 class _Console(Console):
@@ -144,14 +144,6 @@ def short(value: float) -> str:
 def counted(n: int, what: str) -> str:
     """A number of things: one row, two rows."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def shortened(name: str) -> str:
-    """A name that leaves room for others: cut in the middle, because the ends tell names apart."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    tail = _LONGEST_NAME // 2
-    return f"{name[: _LONGEST_NAME - 1 - tail]}…{name[-tail:]}"
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:

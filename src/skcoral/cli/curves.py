@@ -8,12 +8,13 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import TableOptions, dropped_sentence, gather, load, naming
+from skcoral.cli.loading import dropped_sentence, gather, load, naming
+from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.correlation import estimate
 from skcoral.io.writing import Outputs, output_format, table_writer
-from skcoral.report.words import CRITERIA
 from skcoral.results import Frontier
+from skcoral.words import CRITERIA
 
 _PICTURES = (".png", ".svg", ".pdf")
 

@@ -18,12 +18,11 @@ _DEMO_FLOOR = 0.85
 
 def demo(folder: Path, *, force: bool, as_json: bool) -> int:
     """Decorrelate the Wine data, compare with the classical methods, and leave the files."""
-    from skcoral import baselines, report
+    from skcoral import baselines, report, words
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.io.models import save_model
     from skcoral.io.writing import Outputs, table_writer
-    from skcoral.report import words
 
     files = {
         name: folder / name
@@ -63,6 +62,7 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
             {
                 "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},
                 "rho_min": _DEMO_FLOOR,
+                "measured": estimator.measured_.to_dict(),
                 "objective": result.objective,
                 "lower_bound": result.lower_bound,
                 "certified": words.is_certified(result),
@@ -73,8 +73,9 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
         )
         return OK if words.is_certified(result) else NOT_CERTIFIED
     console.say(f"Wine: {len(wine.data)} wines, {len(wine.names)} measurements ({wine.source}).")
+    console.say(console.bold(estimator.measured_.headline(), "green"))
+    console.say(words.certificate(result))
     console.say(words.threshold(th))
-    console.say(console.bold(f"With a floor of {_DEMO_FLOOR}: ", "green"), words.guarantee(result))
     console.say("")
     rows = [
         (name, *(console.number(f[j]) for f in (result.fidelity, *others.values())))

@@ -8,7 +8,8 @@ import numpy as np
 
 from skcoral import api, baselines, measures
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, TableOptions, dropped_sentence, gather, load, naming
+from skcoral.cli.loading import Loaded, dropped_sentence, gather, load, naming
+from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError

@@ -8,25 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skcoral.cli import console
+from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.io.columns import TableProfile, choose_columns, profile
 from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table
 from skcoral.moments import Moments
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """Which table, and how to read it."""
-
-    file: str
-    columns: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    weights: str | None = None
-    separator: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
-    sheet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +24,7 @@ class Loaded:
     content: TableProfile
     names: tuple[str, ...]
     weights: str | None = None
+    weight_kind: str = "auto"
     constant: tuple[str, ...] = ()
 
     @property
@@ -54,7 +42,10 @@ class Loaded:
     def passed_through_sentence(self) -> str:
         """Which columns are written as they came, in words."""
         constant = set(self.constant)
-        told = [f"{n} (constant)" if n in constant else n for n in self.passed_through]
+        told = [
+            f"{n} (constant)" if n in constant else n or "the row labels"
+            for n in self.passed_through
+        ]
         return f"Columns left as they were: {console.listing(told)}." if told else ""
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
@@ -72,13 +63,13 @@ def open_file(options: TableOptions) -> Table:
                 f"--separator must be one character, not {separator!r}.\n"
                 "Examples: --separator ';'   --separator tab"
             )
-    if options.decimal not in (".", ","):
+    if options.decimal not in (None, ".", ","):
         raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
     table = open_table(
         options.file,
         separator=separator,
-        decimal=options.decimal,
-        encoding=options.encoding,
+        decimal=options.decimal or ".",
+        encoding=options.encoding or "utf-8",
         sheet=options.sheet,
     )
     if options.sheet is not None and table.format != "excel":
@@ -122,7 +113,7 @@ def load(options: TableOptions) -> Loaded:
             f"{table.label}: at least two columns that vary are needed, and there is {found}; "
             f"constant: {console.listing(constant)}.\nChoose columns that differ from row to row."
         )
-    return Loaded(table, content, varying, weights, constant)
+    return Loaded(table, content, varying, weights, options.weight_kind, constant)
 
 
 @contextlib.contextmanager
@@ -149,7 +140,7 @@ def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:
 
 def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
     """Moments of the complete rows, and where the incomplete ones stand."""
-    moments = Moments(loaded.names)
+    moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
     dropped: list[int] = []
     n_rows = 0
     with console.progress(f"Reading {loaded.table.label}") as tell:

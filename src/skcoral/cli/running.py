@@ -138,6 +138,7 @@ def _fail(message: str, status: int, as_json: bool) -> int:
 def _two_lines(error: CoralError) -> str:
     """The message in two lines: what is wrong, and what to do."""
     message = str(error).strip().replace("shrinkage='auto'", "--shrinkage auto")
+    message = message.replace("weight_kind='reliability'", "--weight-kind reliability")
     if "\n" in message:
         first, _, rest = message.partition("\n")
         return f"{first}\n{' '.join(rest.split())}"

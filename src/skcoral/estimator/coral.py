@@ -48,11 +48,17 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. This is
         the explicit way to fit tables with no more rows than columns; the guarantee is then about
         the shrunk matrix, and ``result_.details["guarantee"]`` says so.
-    correlation : {"pearson", "spearman"}, default="pearson"
-        How ``R`` is estimated; Spearman uses the ranks of the values.
+    margins : {"none", "ranks", "normal"}, default="none"
+        What is decorrelated: the columns, their ranks (Spearman's correlations) or their normal
+        scores. ``Z`` is then the standardised table of ranks or scores, and fidelities are
+        correlations with these. The map of each column is kept and applied to new rows; see
+        :mod:`skcoral.margins`.
+    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
+        What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
+        to the others, whatever the scale. "auto" takes whole numbers as frequencies.
     output_scale : {"unit", "original"}, default="unit"
         Standardised outputs, or each output in the mean and standard deviation of its source
-        (as ``correlation_`` has them: with shrinkage or ranks, the rows' own are a little off).
+        (as ``correlation_`` has them: with shrinkage, the rows' own are a little off).
     tol : float, default=1e-9
         Largest gap between residual and bound, relative to the residual where it exceeds one.
     max_iter : int, default=200
@@ -65,10 +71,16 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     T_ : ndarray of shape (p, k)
         Transformation of the standardised columns.
     components_ : ndarray of shape (k, p)
-        The same acting on the raw columns: outputs are ``(X - mean_) @ components_.T``, plus
-        ``mean_`` when ``output_scale="original"``.
+        The same acting on the columns (their scores, with margins): outputs are
+        ``(X - mean_) @ components_.T + output_mean_``.
     mean_, scale_ : ndarray of shape (p,)
-        Mean and sample standard deviation (ddof = 1) of each column.
+        Mean and sample standard deviation of each column, or of its scores with margins.
+    output_mean_ : ndarray of shape (k,)
+        Mean of the outputs: zero, or that of the columns when ``output_scale="original"``.
+    margins_ : Margins or None
+        The maps of the columns to ranks or normal scores.
+    measured_ : Measured
+        What the transformation does to the rows fitted, in figures.
     correlation_ : ndarray of shape (p, p)
         The matrix ``R`` that was solved for, shrunk if asked.
     shrinkage_ : float
@@ -123,7 +135,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         pair_weights=None,
         anchors=None,
         shrinkage=None,
-        correlation="pearson",
+        margins="none",
+        weight_kind="auto",
         output_scale="unit",
         tol=1e-9,
         max_iter=200,
@@ -136,7 +149,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.pair_weights = pair_weights
         self.anchors = anchors
         self.shrinkage = shrinkage
-        self.correlation = correlation
+        self.margins = margins
+        self.weight_kind = weight_kind
         self.output_scale = output_scale
         self.tol = tol
         self.max_iter = max_iter
@@ -153,7 +167,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
+            How often or how much each row counts; see ``weight_kind``.
 
         Returns
         -------
@@ -168,16 +182,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if comes_in_batches(X):
                 self._fit_batches(X, sample_weight)
             else:
-                rows, moments = read_rows(self, X, reset=True), Moments(column_names(self))
-                self.moments_ = moments.update(rows, sample_weight=sample_weight)
-                table = estimate_from_rows(
-                    rows,
-                    moments,
-                    sample_weight=sample_weight,
-                    method=self.correlation,
-                    shrinkage=self.shrinkage,
-                )
-                self.__dict__.update(solve(self, table))
+                self._fit_rows(read_rows(self, X, reset=True), sample_weight)
             undo.pop_all()
         return self
 
@@ -186,7 +191,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Add a batch of rows; the transformation is computed when it is next needed.
 
         Any number of rows will do, one included. After the last batch the result is that of
-        :meth:`fit` on all rows together. Ranks and the Ledoit–Wolf intensity need all rows at
+        :meth:`fit` on all rows together. Margins and the Ledoit–Wolf intensity need all rows at
         once: with these settings there is no ``partial_fit``.
 
         Parameters
@@ -196,7 +201,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
+            How often or how much each row counts; see ``weight_kind``.
 
         Returns
         -------
@@ -206,8 +211,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_settings(self)
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
-        moments = Moments(column_names(self)) if first else self.moments_
-        self.moments_ = moments.update(rows, sample_weight=sample_weight)
+        moments = self._no_moments() if first else self.moments_
+        self.moments_: Moments = moments.update(rows, sample_weight=sample_weight)
         for name in SOLVED:
             self.__dict__.pop(name, None)
         return self
@@ -253,9 +258,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
-        out = self._centred_outputs(rows)
-        if self.output_scale_ == "original":
-            out += self.mean_
+        out = self._centred_outputs(rows) + self.output_mean_
         return out.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X):
@@ -269,7 +272,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, p)
-            The rows, up to rounding.
+            The rows, up to rounding (with margins, within the range of the rows fitted).
         """
         check_is_fitted(self)
         outputs = read_outputs(self, X)
@@ -278,9 +281,9 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise InvalidArgumentError(
                 f"{k} anchored outputs do not determine {p} columns: there is no inverse."
             )
-        units = outputs.astype(np.float64)
+        units = outputs.astype(np.float64) - self.output_mean_
         if self.output_scale_ == "original":
-            units = (units - self.mean_) / self.scale_
+            units /= self.moments_.scale
         try:
             Z = np.linalg.solve(self.T_.T, units.T).T
         except np.linalg.LinAlgError:
@@ -288,13 +291,16 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "The transformation is singular (the support leaves outputs that are combinations "
                 "of each other): there is no inverse."
             ) from None
-        return (Z * self.scale_ + self.mean_).astype(outputs.dtype, copy=False)
+        rows = Z * self.scale_ + self.mean_
+        if self.margins_ is not None:
+            rows = self.margins_.inverse_transform(rows)
+        return rows.astype(outputs.dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
         """Return minus the residual criterion on these rows, so that larger is better.
 
         It is measured on the correlation matrix of the outputs of these very rows; for the rows
-        fitted (without shrinkage or ranks) it is ``-result_.objective``.
+        fitted (without shrinkage or unequal weights) it is ``-result_.objective``.
 
         Parameters
         ----------
@@ -303,7 +309,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
+            How often or how much each row counts.
 
         Returns
         -------
@@ -358,6 +364,41 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def standardised(self, X):
+        """Return what the transformation acts on: columns, or scores, in units of ``scale_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+            Fidelities are correlations of the outputs with these.
+        """
+        check_is_fitted(self)
+        return (self._scores(read_rows(self, X, reset=False)) - self.mean_) / self.scale_
+
+    def _no_moments(self) -> Moments:
+        return Moments(column_names(self), weight_kind=self.weight_kind)
+
+    def _fit_rows(self, rows: Any, sample_weight: Any) -> None:
+        moments = self._no_moments().update(rows, sample_weight=sample_weight)
+        self.moments_ = moments
+        table = estimate_from_rows(
+            rows,
+            moments,
+            sample_weight=sample_weight,
+            margins=self.margins,
+            shrinkage=self.shrinkage,
+        )
+        plain = moments
+        if table.margins is not None or table.weights != "none":
+            scores = rows if table.margins is None else table.margins.transform(rows)
+            plain = Moments(moments.names).update(scores)
+        self.__dict__.update(solve(self, table, moments, plain))
+
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
         require_batches(self)
         if sample_weight is not None:
@@ -377,10 +418,13 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_settings(self)  # they may have changed since the rows came
         require_batches(self)
         table = estimate(moments, shrinkage=check_shrinkage(self.shrinkage))
-        self.__dict__.update(solve(self, table))
+        self.__dict__.update(solve(self, table, moments))
+
+    def _scores(self, rows: Any) -> Any:
+        return rows if self.margins_ is None else self.margins_.transform(rows)
 
     def _centred_outputs(self, rows: Any) -> Any:
-        return (rows - self.mean_) @ self.components_.T
+        return (self._scores(rows) - self.mean_) @ self.components_.T
 
     def _restore(self, *, estimate, result, threshold, moments, has_names):
         """Take over a solution that was computed before, as read from a file."""
@@ -389,7 +433,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if has_names:
             self.feature_names_in_ = np.array(moments.names, dtype=object)
         self.moments_ = moments
-        self.__dict__.update(attributes(estimate, result, threshold, self.output_scale))
+        self.__dict__.update(attributes(estimate, result, threshold, self.output_scale, moments))
         return self
 
     def _forget(self) -> None:

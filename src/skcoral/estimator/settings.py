@@ -7,12 +7,15 @@ from typing import Any
 from skcoral._validation import check_choice
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.margins import MARGINS
+from skcoral.moments import WEIGHT_KINDS
 
 
 def check_settings(estimator: Any) -> None:
     """Raise an error where settings are unknown or contradict each other."""
     check_choice("criterion", estimator.criterion, ("squared", "worst", "absolute"))
-    check_choice("correlation", estimator.correlation, ("pearson", "spearman"))
+    check_choice("margins", estimator.margins, MARGINS)
+    check_choice("weight_kind", estimator.weight_kind, WEIGHT_KINDS)
     check_choice("output_scale", estimator.output_scale, ("unit", "original"))
     if estimator.shrinkage != "auto":
         check_shrinkage(estimator.shrinkage)
@@ -34,13 +37,12 @@ def check_settings(estimator: Any) -> None:
 
 def learns_in_batches(estimator: Any) -> bool:
     """Whether moments are enough for these settings; an AttributeError says why they are not."""
-    if estimator.correlation == "pearson" and estimator.shrinkage != "auto":
+    if estimator.margins == "none" and estimator.shrinkage != "auto":
         return True
     raise AttributeError(
         "Batches leave means and co-moments only: with "
-        f"correlation={estimator.correlation!r} and shrinkage={estimator.shrinkage!r} all rows "
-        "are needed at once. Use fit with a table, or correlation='pearson' with a number for "
-        "shrinkage."
+        f"margins={estimator.margins!r} and shrinkage={estimator.shrinkage!r} all rows are needed "
+        "at once. Use fit with a table, or margins='none' with a number for shrinkage."
     )
 
 

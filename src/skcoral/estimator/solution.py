@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from skcoral import api
-from skcoral.correlation import CorrelationEstimate
+from skcoral.correlation import CorrelationEstimate, sample_correlation
+from skcoral.measured import Measured, measure_matrix
+from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 
 SOLVED = (
@@ -17,7 +21,10 @@ SOLVED = (
     "estimate_",
     "fidelity_",
     "mean_",
+    "margins_",
+    "measured_",
     "n_iter_",
+    "output_mean_",
     "output_scale_",
     "prices_",
     "result_",
@@ -27,8 +34,14 @@ SOLVED = (
 )
 
 
-def solve(estimator: Any, table: CorrelationEstimate) -> dict[str, Any]:
-    """Solve for ``table`` as an estimator's settings ask; the attributes in ``SOLVED``."""
+def solve(
+    estimator: Any, table: CorrelationEstimate, moments: Moments, plain: Moments | None = None
+) -> dict[str, Any]:
+    """Solve for ``table`` as an estimator's settings ask; the attributes in ``SOLVED``.
+
+    ``moments`` are those of the rows; ``plain`` those of what T acts on (scores, with margins)
+    without weights, where they are known: the effect is measured on these.
+    """
     settings = {
         "criterion": estimator.criterion,
         "pair_weights": estimator.pair_weights,
@@ -46,17 +59,54 @@ def solve(estimator: Any, table: CorrelationEstimate) -> dict[str, Any]:
             random_state=estimator.random_state,
             **settings,
         )
-    result = replace(result, details={**result.details, "guarantee": table.guarantee})
-    return attributes(table, result, api.threshold(table), estimator.output_scale)
+    details = {
+        "guarantee": table.guarantee,
+        "about": table.about,
+        "is_about_rows": table.is_about_rows,
+    }
+    result = replace(
+        result,
+        details={**result.details, **details},
+        R=None,
+        on_rows=_measured(table, result, plain, moments),
+    )
+    return attributes(table, result, api.threshold(table), estimator.output_scale, moments)
+
+
+def _measured(
+    table: CorrelationEstimate, result: Decorrelation, plain: Moments | None, moments: Moments
+) -> Measured:
+    source = moments if plain is None else plain
+    # T acts on columns standardised as the estimate has it, with weights if there are any
+    T = result.T * (source.scale / table.scale)[:, None]
+    anchors = result.anchors
+    if anchors is not None:
+        anchors = anchors * (source.scale / table.scale)[:, None]
+    return measure_matrix(
+        sample_correlation(source),
+        T,
+        result.names,
+        anchors=anchors,
+        rows_used=source.n_rows,
+        rows_given=source.n_rows,
+        margins="none" if table.margins is None else table.margins.kind,
+        weighted=plain is None and table.weights != "none",
+    )
 
 
 def attributes(
-    table: CorrelationEstimate, result: Decorrelation, threshold: Threshold, output_scale: str
+    table: CorrelationEstimate,
+    result: Decorrelation,
+    threshold: Threshold,
+    output_scale: str,
+    moments: Moments,
 ) -> dict[str, Any]:
     """Fitted attributes, by name, for a solution at hand."""
     components = (result.T / table.scale[:, None]).T
+    output_mean = np.zeros(len(components))
     if output_scale == "original":
-        components *= table.scale[:, None]
+        components *= moments.scale[:, None]
+        output_mean = moments.mean
     return {
         "T_": result.T,
         "certificate_": result.certificate,
@@ -64,8 +114,11 @@ def attributes(
         "correlation_": table.R,
         "estimate_": table,
         "fidelity_": result.fidelity,
+        "margins_": table.margins,
         "mean_": table.mean,
+        "measured_": result.on_rows,
         "n_iter_": threshold.n_iter + result.n_iter,
+        "output_mean_": output_mean,
         # kept as it was, so that a setting changed later waits for the next fit
         "output_scale_": output_scale,
         "prices_": result.prices,

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Cells that stand for "no value", whatever their case and the blanks around them.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
+#: Cells that stand for "no value", whatever their case and the blanks around them: those of
+#: spreadsheets and statistical programs, the World Bank (..), the OECD (.., …, n.a.), Eurostat (:).
+MISSING = frozenset(
+    {"", "na", "n/a", "n.a.", "n.a", "#n/a", "#na", "nan", "null", "(null)", "none", "?", "\\n"}
+    | {".", "..", "...", "…", "-", "--", "–", "—", ":", "missing", "not available"}
+    | {"#div/0!", "#null!", "#num!", "#ref!", "#value!", "#name?"}
+)
+#: Eurostat adds a flag to its mark: ": c" is confidential, ":z" not applicable.
+_FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 _LONGEST = 40
 _SIGNS = "$€£¥%"
 _GROUPED = {
@@ -21,8 +28,12 @@ _GROUPED = {
 }
 
 
-def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]]:
+def to_numbers(
+    cells: Any, decimal: str = ".", na: Sequence[str] = ()
+) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
+
+    ``na`` holds more marks for missing values, text or numbers, besides those in ``MISSING``.
 
     Examples
     --------
@@ -30,10 +41,19 @@ def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]
     >>> values, wrong
     (array([1.5, nan, nan]), array([False, False, True]))
     """
+    values, wrong = _numbers(cells, decimal, {mark.strip().lower() for mark in na})
+    codes = [float(mark.replace(decimal, ".")) for mark in na if is_number(mark)]
+    if codes:
+        values[np.isin(values, codes)] = np.nan
+    return values, wrong
+
+
+def _numbers(cells: Any, decimal: str, na: set[str]) -> tuple[Array, NDArray[np.bool_]]:
     if hasattr(cells, "type"):
         from skcoral.io import _typed
 
-        return _typed.arrow_numbers(cells)
+        values, wrong = _typed.arrow_numbers(cells)
+        return values.copy(), wrong
     if decimal == ".":
         try:
             values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
@@ -45,7 +65,7 @@ def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]
     values = np.full(len(cells), np.nan)
     wrong = np.zeros(len(cells), dtype=bool)
     for i, cell in enumerate(cells):
-        if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING):
+        if is_missing(cell, na):
             continue
         number = _one_number(cell, decimal)
         if number is None:
@@ -53,6 +73,22 @@ def to_numbers(cells: Any, decimal: str = ".") -> tuple[Array, NDArray[np.bool_]
         else:
             values[i] = number
     return values, wrong
+
+
+def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:
+    """Whether a cell stands for no value; ``na`` holds more marks, in small letters.
+
+    Examples
+    --------
+    >>> [is_missing(cell) for cell in ["..", "n.a.", ": c", None, "0", "x"]]
+    [True, True, True, True, False, False]
+    """
+    if cell is None:
+        return True
+    if not isinstance(cell, str):
+        return False
+    text = cell.strip().lower()
+    return text in MISSING or text in na or _FLAGGED.fullmatch(text) is not None
 
 
 def plain_cells(cells: Any) -> list[Any]:

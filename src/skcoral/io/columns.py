@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import is_dressed_number, remedy, shown, to_numbers
+from skcoral.io.cells import is_dressed_number, remedy, shown
 from skcoral.io.tables import Batch, Table, listed
 
 Kind = Literal["number", "text", "mixed", "empty"]
@@ -78,7 +78,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     for batch in table.batches():
         n_rows += len(batch.rows)
         for j, cells in enumerate(batch.columns):
-            values, wrong = to_numbers(cells, table.decimal)
+            values, wrong = table.numbers(cells)
             n_wrong = int(np.count_nonzero(wrong))
             n_missing = int(np.count_nonzero(np.isnan(values))) - n_wrong
             bad[j] += n_wrong

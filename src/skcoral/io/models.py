@@ -26,6 +26,8 @@ from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError
 from skcoral.io.writing import Outputs
+from skcoral.margins import Margins
+from skcoral.measured import Measured
 from skcoral.moments import Moments
 from skcoral.results import Certificate, Decorrelation, Threshold
 from skcoral.support import DegreesOfFreedom
@@ -34,7 +36,15 @@ FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
 _RECORDS = {
     kind.__name__: kind
-    for kind in (Certificate, CorrelationEstimate, Decorrelation, DegreesOfFreedom, Threshold)
+    for kind in (
+        Certificate,
+        CorrelationEstimate,
+        Decorrelation,
+        DegreesOfFreedom,
+        Margins,
+        Measured,
+        Threshold,
+    )
 }
 _ARRAY_KINDS = "bifU"
 #: What reading a spoilt archive can end in, depending on the byte.
@@ -133,6 +143,7 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     """
     content = _read_json(_MODEL, path, Path(path).read_bytes())
     try:
+        _refuse_raw_ranks(path, content)
         settings = {name: _decoded(value) for name, value in content["settings"].items()}
         estimate, result = _decoded(content["estimate"]), _decoded(content["result"])
         moments = Moments.from_state(_decoded(content["moments"]))
@@ -144,6 +155,8 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
             moments=moments,
             has_names=content["has_names"],
         )
+    except ModelFileError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unusable(path, error) from error
 
@@ -224,6 +237,16 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
         raise
     except _DAMAGES as error:
         raise _unusable(path, error) from error
+
+
+def _refuse_raw_ranks(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Take over models of earlier releases, except those that mixed ranks with raw values."""
+    if content["settings"].pop("correlation", "pearson") != "pearson":
+        raise ModelFileError(
+            f"{path}: this model has the correlations of ranks and transforms raw values, so its "
+            "promise holds for neither. Fit it again with margins='ranks'."
+        )
+    content["estimate"]["fields"].pop("method", None)
 
 
 def _refuse_contradictions(

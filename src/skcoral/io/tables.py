@@ -69,6 +69,10 @@ class Table:
         Of a text file; kept so that output can be written alike.
     n_rows : int or None
         Number of rows, where the file tells without being read.
+    na : tuple of str
+        Marks of missing values besides the usual ones.
+    assumed : tuple of str
+        What was recognised in the file and not said by the caller, in sentences.
     """
 
     label: str
@@ -79,6 +83,12 @@ class Table:
     separator: str = ","
     decimal: str = "."
     n_rows: int | None = None
+    na: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    def numbers(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
+        """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
+        return to_numbers(cells, self.decimal, self.na)
 
     def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
         """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
@@ -108,7 +118,7 @@ class Table:
             cells: dict[str, Any] = {}
             for name, kind, column in zip(self.names, kinds, batch.columns, strict=True):
                 if kind in ("number", "empty"):
-                    cells[name] = to_numbers(column, self.decimal)[0]
+                    cells[name] = self.numbers(column)[0]
                 else:
                     cells[name] = pd.Series(plain_cells(column), dtype=object)
             parts.append(cells)
@@ -248,7 +258,7 @@ def complete_rows(
 
 
 def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
-    values, wrong = to_numbers(batch.columns[j], table.decimal)
+    values, wrong = table.numbers(batch.columns[j])
     unusable = wrong | np.isinf(values)
     if unusable.any():
         i = int(np.argmax(unusable))

@@ -19,6 +19,7 @@ def write_transformed(
     names: Sequence[str],
     estimator: Any,
     *,
+    on_rows: Callable[[Any, Any], None] | None = None,
     on_batch: Callable[[Batch], None] | None = None,
 ) -> tuple[int, list[int]]:
     """Write the complete rows of a table, the columns ``names`` transformed.
@@ -35,6 +36,8 @@ def write_transformed(
         The variables, in the order that the estimator was fitted on.
     estimator : CORAL
         Fitted.
+    on_rows : callable, optional
+        Called with the variables of some rows and with their outputs, as they are written.
     on_batch : callable, optional
         Called after each batch, for a progress bar.
 
@@ -54,7 +57,10 @@ def write_transformed(
     for part in complete_rows(table, names, on_batch=on_batch):
         dropped.extend(part.dropped)
         if len(part.values):
-            new = _outputs(estimator, part.values, names)
+            rows = _rows(estimator, part.values, names)
+            new = np.asarray(estimator.transform(rows))
+            if on_rows is not None:
+                on_rows(rows, new)
             n_rows += len(new)
             writer.write(
                 [
@@ -66,13 +72,12 @@ def write_transformed(
     return n_rows, dropped
 
 
-def _outputs(estimator: Any, values: Any, names: Sequence[str]) -> Any:
-    rows = values
-    if hasattr(estimator, "feature_names_in_"):
-        import pandas as pd
+def _rows(estimator: Any, values: Any, names: Sequence[str]) -> Any:
+    if not hasattr(estimator, "feature_names_in_"):
+        return values
+    import pandas as pd
 
-        rows = pd.DataFrame(values, columns=list(names))
-    return np.asarray(estimator.transform(rows))
+    return pd.DataFrame(values, columns=list(names))
 
 
 def _kept(cells: Any, kept: Any) -> Any:

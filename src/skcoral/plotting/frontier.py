@@ -11,16 +11,10 @@ from skcoral import api, measures
 from skcoral.plotting import _ink
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.results import Decorrelation, Frontier, read_only
+from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: What each criterion adds up, for axis labels.
-CRITERION_WORDS = {
-    "squared": "sum of squared residual correlations",
-    "worst": "largest residual correlation",
-    "absolute": "sum of absolute residual correlations",
-}
 
 
 class FrontierDisplay:
@@ -113,7 +107,7 @@ class FrontierDisplay:
         return cls.from_result(curve, R if result.anchors is None else None, chosen=result)
 
     def plot(self, ax: Axes | None = None) -> FrontierDisplay:
-        """Draw the curve with ρ★, the classical methods, and the price at the chosen point."""
+        """Draw the solved points, ρ★, the classical methods and the chosen solution."""
         ax = _ink.axes_or_new(ax, (6.4, 4.2))
         order = np.argsort(self.rho_min)
         rho, objective = self.rho_min[order], self.objective[order]
@@ -123,6 +117,11 @@ class FrontierDisplay:
             np.r_[start, self.threshold, rho[rho >= self.threshold]],
             np.r_[0.0, 0.0, objective[rho >= self.threshold]],
             color=_ink.BLUE, linewidth=2, label="least possible", zorder=3,
+        )  # fmt: skip
+        # The line between the points is drawn, not solved for: the points say where it was.
+        ax.plot(
+            rho, objective, linestyle="", marker="o", markersize=3.5, color=_ink.BLUE,
+            label=f"solved ({len(rho)})", zorder=3.2, clip_on=False,
         )  # fmt: skip
         ax.axvline(self.threshold, color=_ink.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
@@ -149,44 +148,33 @@ class FrontierDisplay:
             ax.scatter(
                 [x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5
             )
-            price = self.price_at(x) if self.chosen_price is None else self.chosen_price
-        else:
-            x = 0.5 * (self.threshold + 1.0)
-            y = float(np.interp(x, rho, objective))
-            price = self.price_at(x)
-        self._draw_price(ax, x, y, price, top)
+            self._label(ax, x, y, self.chosen_price, top)
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")
-        ax.set_ylabel(CRITERION_WORDS.get(self.criterion, self.criterion))
+        ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
         ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
         _ink.finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def price_at(self, rho: float) -> float:
-        """Slope of the curve at a floor, between the computed points by interpolation."""
-        if rho <= self.threshold:
-            return 0.0
-        # At a floor of one the slope is infinite: nothing can be read off between there and it.
-        known = np.flatnonzero(np.isfinite(self.slope))
-        order = known[np.argsort(self.rho_min[known])]
-        return float(np.interp(rho, self.rho_min[order], self.slope[order]))
-
     @staticmethod
-    def _draw_price(ax: Axes, x: float, y: float, price: float, top: float) -> None:
-        """The tangent at a point of the curve: its slope is the price of the floor."""
-        if 0 < price < np.inf:
-            reach = min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
-            ax.plot(
-                [x - reach, x + reach],
-                [y - price * reach, y + price * reach],
-                color=_ink.YELLOW,
-                linewidth=1.5,
-                zorder=3.5,
-            )
+    def _label(ax: Axes, x: float, y: float, price: float | None, top: float) -> None:
+        """The numbers of the chosen solution, and the tangent there if its price is known."""
+        told = f"floor {x:.3f}, residual {y:.4g}"
+        if price is not None:
+            told += f"\nprice {price:.3g} per unit of floor"
+            if 0 < price < np.inf:
+                reach = min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
+                ax.plot(
+                    [x - reach, x + reach],
+                    [y - price * reach, y + price * reach],
+                    color=_ink.YELLOW,
+                    linewidth=1.5,
+                    zorder=3.5,
+                )
         ax.annotate(
-            f"floor {x:.3f}, residual {y:.4g}\nprice {price:.3g} per unit of floor",
+            told,
             (x, y),
             textcoords="offset points",
             xytext=(-12, 10),

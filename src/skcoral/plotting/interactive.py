@@ -1,4 +1,4 @@
-"""Pictures that answer to the mouse: plain Plotly figures, for the app and for the report.
+"""Interactive figures: plain Plotly, for the app and for the report.
 
 They are written as the dictionaries that Plotly draws: building them step by step through its
 classes takes longer than solving the problem.
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral.plotting import _ink
-from skcoral.plotting.frontier import CRITERION_WORDS
 from skcoral.results import Array, Decorrelation
+from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
     from skcoral.results import Frontier
@@ -89,7 +89,7 @@ def frontier(
         "automargin": True,
     }
     layout["yaxis"] = {
-        "title": {"text": CRITERION_WORDS[result.criterion]},
+        "title": {"text": CRITERIA[result.criterion]},
         "rangemode": "tozero",
         "automargin": True,
     }
@@ -119,13 +119,18 @@ def frontier(
     return {"data": data, "layout": layout}
 
 
-def fidelity(result: Decorrelation, others: Mapping[str, Array]) -> Figure:
-    """A bar per variable, with its floor and what the classical methods keep."""
+def fidelity(
+    result: Decorrelation, others: Mapping[str, Array], measured: Array | None = None
+) -> Figure:
+    """A bar per variable, with its floor and what the classical methods keep.
+
+    The bars are the fidelities ``measured`` on rows, or those of the result without them.
+    """
     places = np.arange(len(result.names))
     data: list[Figure] = [
         {
             "type": "bar",
-            "x": result.fidelity,
+            "x": result.fidelity if measured is None else measured,
             "y": places,
             "orientation": "h",
             "marker": {"color": BLUE},

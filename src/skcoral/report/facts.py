@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral import api, certificates, measures
+from skcoral import api, certificates, words
+from skcoral.measured import Measured
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.matrices import source_names
-from skcoral.report import words
 from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
     from skcoral.results import Frontier
+    from skcoral.stability import Holdout
 
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
@@ -31,6 +32,8 @@ class ReportFacts:
     ----------
     title : str
         What the report is about, usually a file name.
+    measured : Measured
+        What the outputs show, measured on them.
     result, threshold : Decorrelation, Threshold
         The answer and what exact decorrelation could do.
     R : ndarray of shape (p, p)
@@ -41,14 +44,14 @@ class ReportFacts:
         What was asked, as label and value.
     checks : list of (str, str)
         Outcome of the independent check of the certificate.
-    vif_before, vif_after : ndarray
-        Variance inflation factors of sources and outputs (NaN where outputs are dependent).
     baselines : dict of str to ndarray
         Fidelities of the classical methods; empty when composites are anchored.
     frontier : Frontier or None
         The curve, where it was computed.
-    holdout : HoldoutFacts or None
+    holdout : Holdout or None
         Fidelity and residual on rows held out.
+    notes : list of str
+        What was left out of the table and what was assumed; said next to the answer.
     warnings, versions : list
         Things to know, and the versions that made the numbers.
     command : str
@@ -56,37 +59,27 @@ class ReportFacts:
     """
 
     title: str
+    measured: Measured
     result: Decorrelation
     threshold: Threshold
     R: Array
     names: tuple[str, ...]
     asked: list[tuple[str, str]]
     checks: list[tuple[str, str]]
-    vif_before: Array
-    vif_after: Array
     baselines: dict[str, Array]
     frontier: Frontier | None = None
-    holdout: HoldoutFacts | None = None
+    holdout: Holdout | None = None
+    notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     versions: list[tuple[str, str]] = field(default_factory=list)
     command: str = ""
-
-
-@dataclass(frozen=True)
-class HoldoutFacts:
-    """Fidelity and residual on rows that were not used for fitting."""
-
-    folds: int
-    in_sample: Array
-    held_out: Array
-    residual_in_sample: float
-    residual_held_out: float
 
 
 def gather(
     estimator: Any,
     *,
     X: Any = None,
+    measured: Measured | None = None,
     title: str = "A decorrelated table",
     command: str = "",
     notes: Sequence[str] = (),
@@ -101,10 +94,12 @@ def gather(
         Fitted.
     X : array-like of shape (n, p), optional
         The rows, for the hold-out table; left out without them.
+    measured : Measured, optional
+        Figures of the outputs that were written; those of the rows fitted by default.
     title, command : str
         Heading, and the command or call that repeats the work.
     notes : sequence of str
-        Things to know about the data (rows left out, say); listed under warnings.
+        Things to know about the data (rows left out, say); listed next to the answer.
     n_points : int, default 25
         Points on the frontier; 0 leaves the curve out.
     folds : int, default 5
@@ -123,6 +118,8 @@ def gather(
     >>> facts.title, round(float(facts.baselines["PCA"].min()), 3)
     ('Wine', 0.248)
     """
+    from skcoral.stability import holdout
+
     result: Decorrelation = estimator.result_
     R: Array = estimator.correlation_
     check = certificates.check(result, R)
@@ -138,18 +135,18 @@ def gather(
         )
     return ReportFacts(
         title=title,
+        measured=estimator.measured_ if measured is None else measured,
         result=result,
         threshold=estimator.threshold_,
         R=R,
         names=source_names(estimator),
         asked=_asked(estimator, result),
         checks=[("independent check", verdict)],
-        vif_before=measures.vif(R),
-        vif_after=_vif(result.correlation),
         baselines=baseline_fidelities(R) if result.anchors is None else {},
         frontier=curve,
-        holdout=None if X is None else _holdout(estimator, X, folds),
-        warnings=_warnings(estimator, result, notes),
+        holdout=None if X is None else holdout(estimator, X, cv=folds),
+        notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
+        warnings=_warnings(estimator, result),
         versions=_versions(),
         command=command,
     )
@@ -182,14 +179,16 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("support", f"{zeros} coefficients fixed at zero"))
     if estimator.shrinkage_:
         asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
-    if estimator.correlation != "pearson":
-        asked.append(("correlation", str(estimator.correlation)))
+    if estimator.margins_ is not None:
+        asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
+    if estimator.estimate_.weights != "none":
+        asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
     asked.append(("outputs", f"{estimator.output_scale} scale"))
     return asked
 
 
-def _warnings(estimator: Any, result: Decorrelation, notes: Sequence[str]) -> list[str]:
-    out = list(notes)
+def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
+    out: list[str] = []
     if not words.is_certified(result):
         out.append(
             f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
@@ -205,31 +204,6 @@ def _warnings(estimator: Any, result: Decorrelation, notes: Sequence[str]) -> li
             "fidelities on new rows."
         )
     return out
-
-
-def _vif(G: Array) -> Array:
-    """VIF of the outputs; a support restriction may leave them dependent, then there is none."""
-    from skcoral.exceptions import InvalidCorrelationError
-
-    symmetric = 0.5 * (G + G.T)
-    np.fill_diagonal(symmetric, 1.0)
-    try:
-        return measures.vif(symmetric)
-    except InvalidCorrelationError:
-        return np.full(len(G), np.nan)
-
-
-def _holdout(estimator: Any, X: Any, folds: int) -> HoldoutFacts:
-    from skcoral.stability import holdout
-
-    found = holdout(estimator, X, cv=folds)
-    return HoldoutFacts(
-        folds=folds,
-        in_sample=found.fidelity_fitted.mean(axis=0),
-        held_out=found.fidelity_new.mean(axis=0),
-        residual_in_sample=float(found.criterion_fitted.mean()),
-        residual_held_out=float(found.criterion_new.mean()),
-    )
 
 
 def _versions() -> list[tuple[str, str]]:

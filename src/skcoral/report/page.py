@@ -7,9 +7,10 @@ from importlib.resources import files
 
 import numpy as np
 
+from skcoral import words
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting import interactive as plotly
-from skcoral.report import drawing, live, words
+from skcoral.report import drawing, live
 from skcoral.report.drawing import clean
 from skcoral.report.facts import ReportFacts, top_sources
 from skcoral.results import Array
@@ -85,10 +86,12 @@ def _section(title: str, body: str) -> str:
 
 
 def _promise(facts: ReportFacts) -> str:
-    state = "" if words.is_certified(facts.result) else " open"
+    plain = words.is_certified(facts.result) and words.is_about_rows(facts.result)
+    notes = "".join(f"<li>{clean(note)}</li>" for note in facts.notes)
     return (
-        f'<p class="promise{state}">{clean(words.guarantee(facts.result))}'
+        f'<p class="promise{"" if plain else " open"}">{clean(facts.measured.headline())}'
         f"<small>{clean(words.certificate(facts.result))}</small></p>\n"
+        + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
     )
 
 
@@ -112,6 +115,7 @@ def _certificate(facts: ReportFacts) -> str:
     binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
     return _pairs(
         [
+            ("about", words.subject(result)),
             ("residual", f"{result.objective:.9g}"),
             ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
             ("gap", f"{max(result.gap, 0.0):.1e}"),
@@ -123,8 +127,7 @@ def _certificate(facts: ReportFacts) -> str:
 
 
 def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
-    result = facts.result
-    residual = np.abs(result.correlation - np.diag(np.diag(result.correlation))).max(axis=1)
+    result, measured = facts.result, facts.measured
     legend = '<span><b style="color:var(--blue)">▬</b>CORAL</span><span>┃ floor</span>' + "".join(
         f"<span>{drawing.key(_SHAPES[name])}{clean(name)}</span>" for name in facts.baselines
     )
@@ -134,21 +137,21 @@ def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
         rows.append(
             [
                 _name(name),
-                f"{result.fidelity[j]:.4f}",
-                drawing.fidelity_bar(float(result.fidelity[j]), float(result.rho_min[j]), others),
+                f"{measured.fidelity[j]:.4f}",
+                drawing.fidelity_bar(float(measured.fidelity[j]), float(result.rho_min[j]), others),
                 f"{result.rho_min[j]:.4f}",
                 f"{result.prices[j]:.4g}",
-                f"{residual[j]:.4f}",
+                f"{measured.residual[j]:.4f}",
             ]
         )
     weakest = (
-        f"The weakest output keeps {result.min_fidelity:.4f}, the mean is "
-        f"{result.mean_fidelity:.4f}. A price is what one more unit of that variable's floor would "
-        "add to the residual."
+        f"The weakest output keeps {measured.min_fidelity:.4f}, the mean is "
+        f"{measured.fidelity.mean():.4f}, measured on the outputs. A price is what one more unit "
+        "of that variable's floor would add to the residual."
     )
     return (
         f"<p>{weakest}</p>"
-        + draw("", lambda: plotly.fidelity(result, facts.baselines))
+        + draw("", lambda: plotly.fidelity(result, facts.baselines, measured.fidelity))
         + _table(["variable", "fidelity", "", "floor", "price", "largest residual"], rows)
         + f'<p class="legend">{legend}</p>'
     )
@@ -196,23 +199,27 @@ def _correlations(facts: ReportFacts, draw: live.Draw) -> str:
         )
         return f'<figure><figcaption>{title}</figcaption><div class="scroll">{shown}</div></figure>'
 
-    result = facts.result
-    before = panel(facts.R, facts.names, "before", "Correlations of the sources")
-    after = panel(result.correlation, result.names, "after", "Correlations of the outputs")
+    result, measured = facts.result, facts.measured
+    if measured.before is None or measured.after is None:
+        return "<p>There are too many columns to show their correlations.</p>"
+    before = panel(measured.before, facts.names, "before", "Correlations of the sources")
+    after = panel(measured.after, result.names, "after", "Correlations of the outputs")
     kind = "pair stacked" if drawing.is_wide(max(len(facts.names), len(result.names))) else "pair"
     scale = drawing.scale_bar(1.0, "correlation")
     return f'<div class="{kind}">{before}{after}</div><div class="still">{scale}</div>'
 
 
 def _vif(facts: ReportFacts) -> str:
-    one_to_one = len(facts.vif_before) == len(facts.vif_after)
+    before, after = facts.measured.vif_before, facts.measured.vif
+    one_to_one = len(before) == len(after)
     rows = []
     for j, name in enumerate(facts.names):
-        after = f"{facts.vif_after[j]:.3f}" if one_to_one else "–"
-        rows.append([_name(name), f"{facts.vif_before[j]:.2f}", after.replace("nan", "∞")])
+        cells = [f"{before[j]:.2f}", f"{after[j]:.3f}" if one_to_one else "–"]
+        rows.append([_name(name), *(cell.replace("inf", "∞") for cell in cells)])
     return (
         "<p>How many times correlation with the others inflates the variance of a regression "
-        "coefficient; 1 is none.</p>" + _table(["variable", "before", "after"], rows)
+        "coefficient; 1 is none, ∞ means that the columns are linearly dependent.</p>"
+        + _table(["variable", "before", "after"], rows)
     )
 
 
@@ -241,21 +248,21 @@ def _holdout(facts: ReportFacts) -> str:
     if held is None:
         return ""
     rows = []
+    fitted, new = held.fidelity_fitted.mean(axis=0), held.fidelity_new.mean(axis=0)
     for j, name in enumerate(facts.result.names):
-        low = held.held_out[j] < facts.result.rho_min[j]
-        shown = f"{held.held_out[j]:.4f}"
+        low = new[j] < facts.result.rho_min[j]
+        shown = f"{new[j]:.4f}"
         rows.append(
             [
                 _name(name),
-                f"{held.in_sample[j]:.4f}",
+                f"{fitted[j]:.4f}",
                 f'<span class="below">{shown} ▾</span>' if low else shown,
             ]
         )
     return (
-        f"<p>{held.folds} times, the transformation was fitted without one part of the rows and "
-        f"measured on it. Residual: {held.residual_in_sample:.4g} where fitted, "
-        f"{held.residual_held_out:.4g} on the rows held out. ▾ marks a fidelity below its floor: "
-        "the guarantee is about the rows fitted.</p>"
+        f"<p>{len(held.criterion_new)} times, the transformation was fitted without one part of "
+        f"the rows and measured on it. {clean(held.sentence())} ▾ marks a fidelity below its "
+        "floor: floors are kept on the rows fitted.</p>"
         + _table(["variable", "where fitted", "held out"], rows)
     )
 

@@ -17,7 +17,7 @@ from skcoral.moments import Moments, column_labels, merge_all
 _MERGED_AT_ONCE = 8
 
 
-def moments(data: Any, *, sample_weight: Any = None) -> Moments:
+def moments(data: Any, *, sample_weight: Any = None, weight_kind: str = "auto") -> Moments:
     """Moments of a Dask DataFrame or Array, computed where its partitions are.
 
     Parameters
@@ -25,7 +25,9 @@ def moments(data: Any, *, sample_weight: Any = None) -> Moments:
     data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
         The rows.
     sample_weight : dask Series or Array of shape (n,), optional
-        How many times each row counts, partitioned as the rows are.
+        How often or how much each row counts, partitioned as the rows are.
+    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
+        What the weights mean; see :class:`skcoral.moments.Moments`.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def moments(data: Any, *, sample_weight: Any = None) -> Moments:
             )
     summarise = dask.delayed(_partition_moments, pure=True)
     merge = dask.delayed(merge_all, pure=True)
-    level = [summarise(b, names, w) for b, w in zip(blocks, weights, strict=True)]
+    level = [summarise(b, names, w, weight_kind) for b, w in zip(blocks, weights, strict=True)]
     while len(level) > 1:
         level = [
             merge(level[start : start + _MERGED_AT_ONCE])
@@ -89,7 +91,8 @@ def fit(estimator: CORAL, data: Any, *, sample_weight: Any = None) -> CORAL:
     >>> coral_dask.transform(coral, rows).shape
     (1000, 3)
     """
-    return estimator.fit_moments(moments(data, sample_weight=sample_weight))
+    found = moments(data, sample_weight=sample_weight, weight_kind=estimator.weight_kind)
+    return estimator.fit_moments(found)
 
 
 def transform(estimator: CORAL, data: Any) -> Any:
@@ -140,10 +143,12 @@ def _kind(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__name__}"
 
 
-def _partition_moments(block: Any, names: tuple[str, ...], weights: Any) -> Moments:
+def _partition_moments(
+    block: Any, names: tuple[str, ...], weights: Any, weight_kind: str
+) -> Moments:
     if hasattr(block, "columns"):  # pandas' own mark of a missing value is not a number
         block = block.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Moments(names).update(block, sample_weight=weights)
+    return Moments(names, weight_kind=weight_kind).update(block, sample_weight=weights)
 
 
 def _output_type(kind: Any) -> np.dtype[Any]:

@@ -1,0 +1,76 @@
+"""Rows out: written and measured at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from skcoral.cli import console
+from skcoral.cli.loading import Loaded
+from skcoral.cli.running import UsageError
+from skcoral.io.transforming import write_transformed
+from skcoral.io.writing import Outputs, output_format
+from skcoral.measured import Measured, Measurement
+
+
+def check_output(output: str | None, as_json: bool) -> None:
+    """Refuse an output that cannot be written, before anything is done."""
+    if output == "-" and as_json:
+        raise UsageError(
+            "--json and '-o -' both want standard output.\nWrite the table to a file instead."
+        )
+    if output is not None and output != "-":
+        output_format(output)
+
+
+@contextlib.contextmanager
+def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]:
+    """Open an output; what goes to standard output is kept back until all else has succeeded."""
+    if path is None:
+        yield None
+    elif path != "-":
+        with outputs.open(path) as stream:
+            yield stream
+    else:
+        with tempfile.SpooledTemporaryFile(max_size=2**26) as kept:
+            yield cast(BinaryIO, kept)
+            kept.seek(0)
+            shutil.copyfileobj(kept, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = None) -> None:
+    """Add rows and their outputs, made here where they are not at hand."""
+    if len(rows):
+        sources = estimator.standardised(rows)
+        outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
+        measurement.add(sources, outputs)
+
+
+def write(
+    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any, measurement: Measurement
+) -> tuple[int, list[int]]:
+    """Write the complete rows; returns how many, and where the others stand."""
+    with console.progress("Writing") as tell:
+        return write_transformed(
+            stream,
+            path,
+            loaded.table,
+            loaded.names,
+            estimator,
+            on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
+            on_batch=lambda batch: tell(batch.fraction),
+        )
+
+
+def measured_result(measurement: Measurement, estimator: Any, rows_given: int) -> Measured:
+    """The figures of all rows that were added."""
+    margins = estimator.margins_
+    kind = "none" if margins is None else margins.kind
+    return measurement.result(rows_given=rows_given, margins=kind)

@@ -1,0 +1,111 @@
+"""What ``coral fit`` answers: to people, to machines and in the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral import words
+from skcoral.cli import console
+from skcoral.cli.loading import Loaded, dropped_sentence
+from skcoral.measured import Measured
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A fitted table, with what was measured on its outputs and what was left out."""
+
+    loaded: Loaded
+    estimator: Any
+    measured: Measured
+    dropped: list[int]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out or assumed: said next to the answer."""
+        told = [
+            self.loaded.passed_through_sentence,
+            dropped_sentence(self.loaded.table, self.dropped),
+        ]
+        return [sentence for sentence in told if sentence]
+
+    @property
+    def no_floor(self) -> str:
+        """Which variables have no floor because floors were given by name only."""
+        told = words.unfloored(self.estimator.result_, self.estimator.rho_min)
+        return f"{told} For a floor of all others add --rho-min NUMBER." if told else ""
+
+
+def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
+    """The answer for machines."""
+    loaded, estimator, measured = answer.loaded, answer.estimator, answer.measured
+    result, th = estimator.result_, estimator.threshold_
+
+    def by_name(values: Any) -> dict[str, float]:
+        return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
+
+    return {
+        "file": loaded.table.label,
+        "measured": measured.to_dict(),
+        "headline": measured.headline(),
+        "certificate": {
+            "sentence": words.certificate(result),
+            "about": words.subject(result),
+            "is_about_rows": words.is_about_rows(result),
+            "min_fidelity": result.min_fidelity,
+        },
+        "notes": [*answer.notes, *([answer.no_floor] if answer.no_floor else [])],
+        "rows": int(estimator.n_samples_seen_),
+        "dropped_rows": answer.dropped,
+        "passed_through": list(loaded.passed_through),
+        "constant": list(loaded.constant),
+        "status": result.status,
+        "certified": words.is_certified(result),
+        "criterion": result.criterion,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "min_fidelity": measured.min_fidelity,
+        "mean_fidelity": float(measured.fidelity.mean()),
+        "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},
+        "shrinkage": float(estimator.shrinkage_),
+        "margins": estimator.margins,
+        "weights": estimator.estimate_.weights,
+        "fidelity": by_name(measured.fidelity),
+        "rho_min": by_name(result.rho_min),
+        "prices": by_name(result.prices),
+        "written": written,
+    }
+
+
+def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
+    """Print the answer: measured figures first, then what is proved, then the details."""
+    estimator, measured = answer.estimator, answer.measured
+    result = estimator.result_
+    own = words.is_about_rows(result)
+    colour = "green" if words.is_certified(result) and own else "yellow"
+    console.say(console.bold(measured.headline(), colour), stderr=stderr)
+    for sentence in (*answer.notes, words.certificate(result), answer.no_floor):
+        if sentence:
+            console.say(sentence, stderr=stderr)
+    about = "" if own else words.subject(result)
+    console.say(words.threshold(estimator.threshold_, about), stderr=stderr)
+    console.say("", stderr=stderr)
+    console.table(
+        ("variable", "fidelity", "floor", "price", "residual"),
+        [
+            (
+                name,
+                console.number(measured.fidelity[j]),
+                console.number(result.rho_min[j]),
+                console.short(result.prices[j]),
+                console.number(measured.residual[j]),
+            )
+            for j, name in enumerate(result.names)
+        ],
+        stderr=stderr,
+    )
+    if written and written != ["-"]:
+        console.say(f"Written: {', '.join(p for p in written if p != '-')}", stderr=stderr)

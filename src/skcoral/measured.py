@@ -1,0 +1,356 @@
+"""What a transformation did to a table, in figures that anyone can compute from the outputs.
+
+A certificate is about the matrix that was solved for. These figures are about the rows (or the
+matrix) that the reader has: they come first on every surface.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import measures
+from .correlation import sample_correlation
+from .exceptions import InvalidCorrelationError
+from .moments import Moments
+from .results import Array, read_only
+
+#: With more columns, correlations are computed in blocks instead of as one matrix.
+_WIDE = 3000
+_BLOCK = 1024
+_LONGEST_NAME = 40
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The effect of a transformation, measured on rows or on a correlation matrix.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The outputs.
+    fidelity : ndarray of shape (k,)
+        Correlation of each output with its own variable.
+    residual_before, residual : ndarray of shape (p,) and (k,)
+        Largest absolute correlation of each variable, and of each output, with another one.
+    vif_before, vif : ndarray of shape (p,) and (k,)
+        Variance inflation factors; infinite where columns are linearly dependent.
+    before, after : ndarray or None
+        Correlation matrices of variables and outputs; None where there are thousands.
+    rows_used, rows_given : int or None
+        Rows measured, of those in the table; None where a matrix was given.
+    margins : {"none", "ranks", "normal"}
+        What the variables were turned into; correlations with these are meant.
+    weighted : bool
+        Whether the figures are weighted by the sample weights (plain otherwise).
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> print(decorrelate([[1.0, 0.6], [0.6, 1.0]], 0.9).measured.headline())
+    Largest correlation 0.60 → 0.00, largest VIF 1.6 → 1.0, every variable keeps at least 0.94
+    (weakest: x0 0.948).
+    """
+
+    names: tuple[str, ...]
+    fidelity: Array
+    residual_before: Array
+    residual: Array
+    vif_before: Array
+    vif: Array
+    before: Array | None = None
+    after: Array | None = None
+    rows_used: int | None = None
+    rows_given: int | None = None
+    margins: str = "none"
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("fidelity", "residual_before", "residual", "vif_before", "vif"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def largest_correlation_before(self) -> float:
+        """Largest absolute correlation between two variables."""
+        return float(self.residual_before.max(initial=0.0))
+
+    @property
+    def largest_correlation(self) -> float:
+        """Largest absolute correlation between two outputs."""
+        return float(self.residual.max(initial=0.0))
+
+    @property
+    def largest_vif_before(self) -> float:
+        """Largest variance inflation factor of a variable."""
+        return float(self.vif_before.max())
+
+    @property
+    def largest_vif(self) -> float:
+        """Largest variance inflation factor of an output."""
+        return float(self.vif.max())
+
+    @property
+    def min_fidelity(self) -> float:
+        """Weakest correlation of an output with its own variable."""
+        return float(self.fidelity.min())
+
+    @property
+    def weakest(self) -> str:
+        """The output with the weakest fidelity; of several that differ by rounding, the first."""
+        return self.names[int(np.argmax(self.fidelity <= self.min_fidelity + _ROUNDING))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures of the headline by name, as ``coral fit --json`` gives them."""
+        return {
+            "largest_correlation_before": self.largest_correlation_before,
+            "largest_correlation": self.largest_correlation,
+            "largest_vif_before": self.largest_vif_before,
+            "largest_vif": self.largest_vif,
+            "min_fidelity": self.min_fidelity,
+            "weakest": self.weakest,
+            "rows_used": self.rows_used,
+            "rows_given": self.rows_given,
+        }
+
+    def headline(self) -> str:
+        """The figures in one sentence."""
+        what = {"ranks": " of the ranks", "normal": " of the normal scores"}.get(self.margins, "")
+        what = f"weighted correlation{what}" if self.weighted else f"correlation{what}"
+        said = (
+            f"largest {what} {self.largest_correlation_before:.2f} → "
+            f"{self.largest_correlation:.2f}, largest VIF {_vif_text(self.largest_vif_before)} → "
+            f"{_vif_text(self.largest_vif)}, {self._kept()}"
+        )
+        if self.rows_used is not None:
+            given = self.rows_used if self.rows_given is None else self.rows_given
+            said += f"; {self.rows_used:,} of {given:,} rows used"
+        return f"{said[0].upper()}{said[1:]}."
+
+    def _kept(self) -> str:
+        weakest = f"{shortened(self.weakest)} {rounded_down(self.min_fidelity, 3):.3f}"
+        if self.min_fidelity < 0:
+            return f"the weakest output has a negative correlation with its variable ({weakest})"
+        return (
+            f"every variable keeps at least {rounded_down(self.min_fidelity, 2):.2f} "
+            f"(weakest: {weakest})"
+        )
+
+
+class Measurement:
+    """Figures of rows and of their outputs, added batch by batch.
+
+    Parameters
+    ----------
+    sources, outputs : sequence of str
+        Names of the columns on both sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.measured import Measurement
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> found = Measurement(["a", "b"], ["a", "b"]).add(X, X).result()
+    >>> found.largest_correlation == found.largest_correlation_before, round(found.min_fidelity, 9)
+    (True, 1.0)
+    """
+
+    def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
+        self.outputs = tuple(outputs)
+        self.n_rows = 0
+        self._sides = (_Side(sources), _Side(outputs))
+        self._pairs = _PairedSums(len(outputs))
+
+    def add(self, sources: Any, outputs: Any, targets: Any = None) -> Measurement:
+        """Add rows; ``targets`` are what the outputs belong to, the sources unless given."""
+        sources, outputs = np.asarray(sources, np.float64), np.asarray(outputs, np.float64)
+        if len(outputs):
+            for side, rows in zip(self._sides, (sources, outputs), strict=True):
+                side.add(rows)
+            self._pairs.add(sources if targets is None else np.asarray(targets), outputs)
+            self.n_rows += len(outputs)
+        return self
+
+    def result(self, *, rows_given: int | None = None, margins: str = "none") -> Measured:
+        """The figures of all rows so far."""
+        (residual_before, vif_before, before), (residual, vif, after) = (
+            side.figures() for side in self._sides
+        )
+        return Measured(
+            names=self.outputs,
+            fidelity=self._pairs.correlations(),
+            residual_before=residual_before,
+            residual=residual,
+            vif_before=vif_before,
+            vif=vif,
+            before=before,
+            after=after,
+            rows_used=self.n_rows,
+            rows_given=self.n_rows if rows_given is None else rows_given,
+            margins=margins,
+        )
+
+
+class _Side:
+    """One side of a table: the rows where columns are many, their moments otherwise."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._moments = None if len(names) > _WIDE else Moments(names)
+        self._rows: list[Array] = []
+
+    def add(self, rows: Array) -> None:
+        if self._moments is None:
+            self._rows.append(rows)
+        else:
+            self._moments.update(rows)
+
+    def figures(self) -> tuple[Array, Array, Array | None]:
+        """Largest absolute correlation and VIF of each column, and the correlation matrix."""
+        if self._moments is not None:
+            R = sample_correlation(self._moments)
+            return residuals(R), _vif_of_rows(R, self._moments.n_rows), R
+        rows = np.concatenate(self._rows)
+        n, p = rows.shape
+        vif = np.full(p, math.inf) if n <= p else vif_or_infinite(np.corrcoef(rows.T))
+        return _residuals_in_blocks(rows), vif, None
+
+
+class _PairedSums:
+    """Correlation of column j on one side with column j on the other, batch by batch."""
+
+    def __init__(self, k: int) -> None:
+        self._n = 0
+        self._means = np.zeros((2, k))
+        self._sums = np.zeros((3, k))  # squares of both sides, products
+
+    def add(self, left: Array, right: Array) -> None:
+        n = len(left)
+        means = np.stack([left.mean(axis=0), right.mean(axis=0)])
+        a, b = left - means[0], right - means[1]
+        gap = means - self._means
+        share = self._n * n / (self._n + n)
+        self._sums += np.stack([(a * a).sum(axis=0), (b * b).sum(axis=0), (a * b).sum(axis=0)])
+        self._sums += share * np.stack([gap[0] ** 2, gap[1] ** 2, gap[0] * gap[1]])
+        self._means += gap * (n / (self._n + n))
+        self._n += n
+
+    def correlations(self) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
+        return np.asarray(np.nan_to_num(np.clip(found, -1.0, 1.0)), dtype=np.float64)
+
+
+def measure_matrix(
+    R: Any,
+    T: Any,
+    names: Sequence[str],
+    *,
+    anchors: Any = None,
+    rows_used: int | None = None,
+    rows_given: int | None = None,
+    margins: str = "none",
+    weighted: bool = False,
+) -> Measured:
+    """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
+
+    The columns of ``T`` need not have unit variance for this ``R``.
+    """
+    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    G = T.T @ R @ T
+    spread = np.sqrt(np.diag(G))
+    after = _symmetric(G / spread[:, None] / spread)
+    n = math.inf if rows_used is None else rows_used
+    return Measured(
+        names=tuple(names),
+        fidelity=np.clip(measures.fidelity(R, T / spread, anchors=anchors), -1.0, 1.0),
+        residual_before=residuals(R),
+        residual=residuals(after),
+        vif_before=_vif_of_rows(R, n),
+        vif=_vif_of_rows(after, n),
+        before=R,
+        after=after,
+        rows_used=rows_used,
+        rows_given=rows_given,
+        margins=margins,
+        weighted=weighted,
+    )
+
+
+def residuals(R: Any) -> Array:
+    """Largest absolute correlation of each variable with another one; 0 for a single variable.
+
+    Examples
+    --------
+    >>> residuals([[1.0, -0.6], [-0.6, 1.0]])
+    array([0.6, 0.6])
+    """
+    off = np.abs(np.asarray(R, dtype=np.float64))
+    np.fill_diagonal(off, 0.0)
+    return np.asarray(off.max(axis=1, initial=0.0), dtype=np.float64)
+
+
+def vif_or_infinite(R: Any) -> Array:
+    """Variance inflation factors; all infinite where ``R`` is singular.
+
+    Examples
+    --------
+    >>> vif_or_infinite([[1.0, 0.6], [0.6, 1.0]]), vif_or_infinite([[1.0, 1.0], [1.0, 1.0]])
+    (array([1.5625, 1.5625]), array([inf, inf]))
+    """
+    try:
+        return measures.vif(_symmetric(R))
+    except InvalidCorrelationError:
+        return np.full(len(R), math.inf)
+
+
+def rounded_down(value: float, digits: int) -> float:
+    """A fidelity to some digits: what is promised must not exceed what holds.
+
+    Examples
+    --------
+    >>> rounded_down(0.8269, 2), rounded_down(0.9 - 1e-12, 2)
+    (0.82, 0.9)
+    """
+    scale = 10.0**digits
+    return math.floor(value * scale + 1e-6) / scale
+
+
+def shortened(name: str) -> str:
+    """A name that leaves room for others: cut in the middle, because the ends tell names apart."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    tail = _LONGEST_NAME // 2
+    return f"{name[: _LONGEST_NAME - 1 - tail]}…{name[-tail:]}"
+
+
+def _vif_of_rows(R: Array, n_rows: float) -> Array:
+    return np.full(len(R), math.inf) if n_rows <= len(R) else vif_or_infinite(R)
+
+
+def _symmetric(R: Any) -> Array:
+    matrix: Array = np.array(R, dtype=np.float64)
+    matrix = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def _residuals_in_blocks(rows: Array) -> Array:
+    centred = rows - rows.mean(axis=0)
+    centred /= np.sqrt((centred**2).sum(axis=0))
+    largest = np.zeros(rows.shape[1])
+    for start in range(0, rows.shape[1], _BLOCK):
+        here = slice(start, start + _BLOCK)
+        block = np.abs(centred[:, here].T @ centred)
+        block[np.arange(len(block)), start + np.arange(len(block))] = 0.0
+        largest[here] = block.max(axis=1)
+    return largest
+
+
+def _vif_text(value: float) -> str:
+    if not math.isfinite(value):
+        return "∞"
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

@@ -1,0 +1,124 @@
+"""The rows that the threshold hangs on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral import api
+from skcoral._validation import check_count
+from skcoral.correlation import estimate
+from skcoral.estimator import CORAL
+from skcoral.estimator.rows import column_names, read_rows
+from skcoral.exceptions import CoralError
+from skcoral.moments import Moments
+from skcoral.results import Array
+from skcoral.stability._frozen import Frozen
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Influence(Frozen):
+    """How much each row moves the threshold ρ★.
+
+    Attributes
+    ----------
+    threshold : float
+        ρ★ with all rows.
+    labels : tuple
+        Index of a data frame, or row numbers.
+    first_order : ndarray of shape (n,)
+        Change of ρ★ if the row were removed, to first order: minus the row's weight times the
+        exact derivative of ρ★ by that weight.
+    refitted : ndarray of int of shape (m,)
+        Rows that were really removed, the one that moves ρ★ most first.
+    threshold_without : ndarray of shape (m,)
+        ρ★ without each of them; NaN, and first, where the rows that remain determine none.
+    """
+
+    threshold: float
+    labels: tuple[Any, ...]
+    first_order: Array
+    refitted: np.ndarray[Any, np.dtype[np.intp]]
+    threshold_without: Array
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per row refitted, the most influential first."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "threshold_without": self.threshold_without,
+                "change": self.threshold_without - self.threshold,
+                "first_order": self.first_order[self.refitted],
+            },
+            index=pd.Index([self.labels[i] for i in self.refitted], name="row"),
+        )
+
+    def __repr__(self) -> str:
+        shown = "".join(
+            f"; without {self.labels[i]}: {value:.6f}"
+            for i, value in zip(self.refitted[:3], self.threshold_without[:3], strict=True)
+        )
+        return f"Influence(threshold={self.threshold:.6f}{shown})"
+
+
+def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:
+    """Find the rows that the threshold ρ★ hangs on.
+
+    With ``z`` a standardised row, ``z̃ = z T`` its outputs at the threshold, λ the threshold's
+    weights and ν the degrees of freedom of the rows (their number less one, without weights), the
+    derivative of ρ★ by the weight of that row is
+
+        Σ_j λ_j z_j (z̃_j − ρ★ z_j) / (2 ν)
+
+    (the envelope theorem: ρ★ is a minimum over λ, so only R moves; exact where λ is unique).
+    Variables that do not bind have λ_j = 0 and play no part. The rows with the largest derivatives
+    are then removed in earnest, one at a time.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The rows.
+    sample_weight : array-like of shape (n,), optional
+        How many times each row counts.
+    n_refits : int, default=10
+        How many rows are removed in earnest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral.stability import influence
+    >>> report = influence(load_wine().data, n_refits=3)
+    >>> report.first_order.shape
+    (178,)
+    """
+    n_refits = check_count("n_refits", n_refits, minimum=0)
+    reader = CORAL()
+    rows = read_rows(reader, X, reset=True)
+    n = len(rows)
+    moments = Moments(column_names(reader)).update(rows, sample_weight=sample_weight)
+    table = estimate(moments)
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    whole = api.threshold(table)
+    Z = (rows - table.mean) / table.scale
+    pull = (Z * (Z @ whole.T - whole.value * Z)) @ whole.weights
+    first_order = -weights * pull / (2.0 * moments.degrees_of_freedom)
+    ranked = np.argsort(-np.abs(first_order), kind="stable")
+    chosen = ranked[weights[ranked] > 0][:n_refits]
+    without = np.full(len(chosen), np.nan)
+    for k, row in enumerate(chosen):
+        kept = np.where(np.arange(n) == row, 0.0, weights)
+        rest = Moments(table.names).update(rows, sample_weight=kept)
+        # a row that the whole model hangs on may be the answer that was looked for
+        with suppress(CoralError):
+            without[k] = api.threshold(estimate(rest)).value
+    change = np.where(np.isnan(without), np.inf, np.abs(without - whole.value))
+    order = np.argsort(-change, kind="stable")
+    labels = tuple(X.index) if hasattr(X, "index") and not callable(X.index) else tuple(range(n))
+    return Influence(whole.value, labels, first_order, chosen[order], without[order])

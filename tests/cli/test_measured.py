@@ -1,0 +1,259 @@
+"""What ``coral fit`` says first is what anyone finds in the file that it wrote."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm, rankdata
+
+from skcoral.cli import fitting
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def skewed(n=120, seed=8):
+    rng = np.random.default_rng(seed)
+    return np.exp(rng.normal(size=(n, 5)) @ rng.normal(size=(5, 5)) / 2)
+
+
+@pytest.fixture(scope="module")
+def skewed_csv(tmp_path_factory):
+    """A skewed table with a column of text, weights, and two incomplete rows."""
+    path = tmp_path_factory.mktemp("skewed") / "skewed.csv"
+    rng = np.random.default_rng(1)
+    with path.open("w", newline="") as stream:
+        out = csv.writer(stream)
+        out.writerow(["who", *NAMES, "w", "n"])
+        for i, row in enumerate(skewed()):
+            cells = [repr(v) for v in row.tolist()]
+            if i in (7, 50):
+                cells[2] = ".."
+            weight, count = repr(float(rng.gamma(2.0)) / 120), int(rng.integers(1, 5))
+            out.writerow([f"name {i}", *cells, weight, count])
+    return path
+
+
+def columns_of(path, names=NAMES):
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    kept = [row for row in rows if all(row[name] not in ("", "..") for name in names)]
+    return np.array([[float(row[name]) for name in names] for row in kept]), len(rows)
+
+
+def margins_of(X, kind, w):
+    """Ranks as shares of the total weight, ties in the middle: by comparing all pairs."""
+    if kind == "none":
+        return X
+    smaller = (X[:, None] < X[None]).astype(float) + 0.5 * (X[:, None] == X[None])
+    shares = np.einsum("k,kij->ij", w, smaller) / w.sum()
+    return shares if kind == "ranks" else norm.ppf(shares)
+
+
+def figures(before, after, names=NAMES):
+    """The figures of the headline, by numpy and inverses."""
+    R, G = np.corrcoef(before.T), np.corrcoef(after.T)
+    p = len(R)
+    fidelity = np.diag(np.corrcoef(before.T, after.T)[:p, p:])
+    return {
+        "largest_correlation_before": np.abs(R - np.eye(p)).max(),
+        "largest_correlation": np.abs(G - np.eye(p)).max(),
+        "largest_vif_before": np.diag(np.linalg.inv(R)).max(),
+        "largest_vif": np.diag(np.linalg.inv(G)).max(),
+        "min_fidelity": fidelity.min(),
+        "weakest": names[int(np.argmin(fidelity))],
+        "rows_used": len(after),
+    }
+
+
+def assert_same(told, expected):
+    assert told["rows_used"] == expected["rows_used"]
+    for name, value in expected.items():
+        if name != "weakest":
+            assert told[name] == pytest.approx(value, abs=1e-8, rel=1e-8), name
+    return told
+
+
+GOALS = {
+    "threshold": [],
+    "floor": ["--rho-min", "0.93"],
+    "named": ["--rho-min", "a=0.97"],
+    "budget": ["--budget", "0.05"],
+    "worst": ["--rho-min", "0.93", "--criterion", "worst"],
+    "support": ["--rho-min", "0.6", "--support", "0.3"],
+}
+SHRINKAGE = {"own": [], "shrunk": ["--shrinkage", "0.3"], "auto": ["--shrinkage", "auto"]}
+WEIGHTS = {
+    "plain": [],
+    "weighted": ["--weights", "w"],
+    "counted": ["--weights", "n"],
+    "told": ["--weights", "n", "--weight-kind", "reliability"],
+}
+
+
+@pytest.mark.parametrize("margins", ["none", "ranks", "normal"])
+@pytest.mark.parametrize("goal", GOALS)
+def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal, margins):
+    """All combinations of goal, margins, shrinkage, weights and scale."""
+    for k, (shrinkage, weights) in enumerate(itertools.product(SHRINKAGE, WEIGHTS)):
+        out = tmp_path / f"{k}.csv"
+        status, told = answer(
+            "fit", skewed_csv, *GOALS[goal], *SHRINKAGE[shrinkage], *WEIGHTS[weights],
+            "--margins", margins, "--output-scale", ["unit", "original"][k % 2],
+            "--exclude", "w,n", "-o", out,
+        )  # fmt: skip
+        case = (goal, margins, shrinkage, weights)
+        assert status in (0, 4), (case, told)
+        before, n_given = columns_of(skewed_csv)
+        after, _ = columns_of(out)
+        measured = told["measured"]
+        assert list(measured) == [
+            "largest_correlation_before", "largest_correlation", "largest_vif_before",
+            "largest_vif", "min_fidelity", "weakest", "rows_used", "rows_given",
+        ]  # fmt: skip
+        w = np.ones(118)
+        if weights != "plain":
+            w = columns_of(skewed_csv, [*NAMES, WEIGHTS[weights][1]])[0][:, 5]
+        assert_same(measured, figures(margins_of(before, margins, w), after))
+        assert measured["rows_given"] == n_given == 120
+        assert measured["rows_used"] == 118
+        own = shrinkage == "own" and weights == "plain"
+        sentence = told["certificate"]["sentence"]
+        assert told["certificate"]["is_about_rows"] == own
+        assert sentence.startswith("The certificate is about") != own
+        if own:
+            assert measured["min_fidelity"] == pytest.approx(
+                told["certificate"]["min_fidelity"], abs=1e-9
+            )
+
+
+def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monkeypatch):
+    status, whole = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
+    monkeypatch.setattr(fitting, "IN_MEMORY", 0)
+    for k, extra in enumerate(([], ["-o", tmp_path / "b.csv"], ["--weights", "w"])):
+        status, told = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
+        assert status == 0
+        if k < 2:
+            for name, value in whole["measured"].items():
+                wanted = value if isinstance(value, str) else pytest.approx(value, abs=1e-10)
+                assert told["measured"][name] == wanted
+        else:
+            out = tmp_path / "weighted.csv"
+            answer("fit", skewed_csv, "--exclude", "n", *extra, "-o", out)
+            assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0]))
+
+
+def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):
+    """Shrinkage: the outputs in the file correlate, and the first sentence says so."""
+    X = np.random.default_rng(0).normal(size=(10, 15))
+    path, out = tmp_path / "few.csv", tmp_path / "out.csv"
+    names = [f"x{j}" for j in range(15)]
+    np.savetxt(path, X, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
+    arguments = ["fit", path, "--rho-min", "0.9", "--shrinkage", "auto", "-o", out]
+    status, told = answer(*arguments)
+    assert status == 0
+    after, _ = columns_of(out, names)
+    largest = np.abs(np.corrcoef(after.T) - np.eye(15)).max()
+    assert largest > 0.5
+    assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
+    assert told["measured"]["largest_vif"] is None  # infinite
+    status, text, _ = main(*arguments, "--force")
+    text = " ".join(text.split())
+    assert text.startswith(f"Largest correlation {np.abs(np.corrcoef(X.T) - np.eye(15)).max():.2f}")
+    assert f"→ {largest:.2f}, largest VIF ∞ → ∞" in text
+    assert text.index("→") < text.index("shrunk towards the identity") < text.index("uncorrelated")
+    assert "Certified for these" not in text
+
+
+def test_a_duplicated_column_stays_a_duplicate(answer, tmp_path):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 40))
+    path, out = tmp_path / "twice.csv", tmp_path / "out.csv"
+    rows = np.column_stack([a, b, 2 * a])
+    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header="a,b,twice", comments="")
+    status, told = answer("fit", path, "--shrinkage", "0.5", "--rho-min", "0.5", "-o", out)
+    assert status == 0
+    after, _ = columns_of(out, ["a", "b", "twice"])
+    largest = np.abs(np.corrcoef(after.T) - np.eye(3)).max()
+    assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
+    assert told["measured"]["largest_vif_before"] is None
+
+
+@pytest.mark.parametrize("spelling", [["--correlation", "spearman"], ["--margins", "ranks"]])
+def test_ranks_keep_their_promise_in_the_file_and_for_new_rows(answer, tmp_path, spelling):
+    """Fidelity is the correlation with the ranks, on the rows written; new rows follow the map."""
+    X = skewed(300, seed=4)
+    path, out, model = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "model.json"
+    np.savetxt(path, X, fmt="%.17g", delimiter=",", header=",".join(NAMES), comments="")
+    status, told = answer("fit", path, "--rho-min", "0.9", *spelling, "-o", out, "--model", model)
+    assert status == 0
+    after, _ = columns_of(out)
+    fidelity = np.diag(np.corrcoef(rankdata(X, axis=0).T, after.T)[:5, 5:])
+    assert fidelity.min() >= 0.9 - 1e-9
+    assert told["measured"]["largest_correlation"] == pytest.approx(
+        np.abs(np.corrcoef(after.T) - np.eye(5)).max(), abs=1e-9
+    )
+    assert "ranks" in told["headline"]
+    again = tmp_path / "again.csv"
+    status, second = answer("transform", path, "--model", model, "-o", again)
+    assert status == 0
+    np.testing.assert_array_equal(columns_of(again)[0], after)
+    assert second["measured"]["min_fidelity"] == pytest.approx(fidelity.min(), abs=1e-9)
+
+
+def test_weights_that_sum_to_one_are_no_counts(main, answer, skewed_csv, tmp_path):
+    arguments = ["fit", skewed_csv, "--exclude", "n", "--weights", "w"]
+    status, told = answer(*arguments)
+    assert status == 0
+    assert told["weights"] == "reliability"
+    assert "these 118 rows with their weights" in told["certificate"]["about"]
+    status, _, err = main(*arguments, "--weight-kind", "frequency")
+    assert status == 3
+    assert "no frequencies" in err
+    assert "--weight-kind reliability" in err
+
+
+def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv):
+    status, told = answer("fit", wine_csv, "--rho-min", "alcohol=0.95")
+    assert status == 0
+    assert any("12 variables" in n or "1 of 13 variables has a floor" in n for n in told["notes"])
+    _, text, _ = main("fit", wine_csv, "--rho-min", "alcohol=0.95")
+    assert "the others have none (0): malic_acid" in " ".join(text.split())
+    _, text, _ = main("fit", wine_csv, "--rho-min", "alcohol=0.95", "--rho-min", "0.5")
+    assert "have none" not in text
+
+
+def test_a_report_that_is_no_html_is_refused_before_any_work(main, tmp_path):
+    missing = tmp_path / "not there.csv"
+    for name in ("report.pdf", "report.docx", "report"):
+        status, _, err = main("fit", missing, "--report", tmp_path / name)
+        assert status == 2
+        assert "must end in .html" in err
+        assert "print it" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_row_labels_are_called_by_what_they_are(main, tmp_path):
+    path = tmp_path / "labels.csv"
+    rng = np.random.default_rng(3)
+    lines = [",a,b"] + [f"row {i},{x},{y}" for i, (x, y) in enumerate(rng.normal(size=(20, 2)))]
+    path.write_text("\n".join(lines) + "\n")
+    status, text, _ = main("fit", path)
+    assert status == 0
+    assert "Columns left as they were: the row labels." in text
+
+
+def test_the_first_line_is_the_same_everywhere(main, answer, wine_csv, tmp_path):
+    from html import unescape
+
+    report = tmp_path / "report.html"
+    _, told = answer("fit", wine_csv, "--rho-min", "0.85", "--report", report)
+    _, text, _ = main("fit", wine_csv, "--rho-min", "0.85")
+    assert " ".join(text.split()).startswith(told["headline"])
+    assert told["headline"] in unescape(report.read_text())
+    assert json.dumps(told["measured"])
+    assert told["headline"].startswith("Largest correlation 0.86 → ")
+    assert told["headline"].endswith(" 0.850); 178 of 178 rows used.")
