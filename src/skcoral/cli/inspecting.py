@@ -13,6 +13,7 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
+from skcoral.measured import shortened
 from skcoral.moments import Moments
 from skcoral.results import Array, Threshold
 
@@ -156,7 +157,7 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
     for sentence in _remarks(answer, loaded, dropped):
         console.say(sentence)
     pairs = "; ".join(
-        f"{' – '.join(map(console.shortened, item['pair']))} {item['correlation']:+.3f}"
+        f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in answer["strongest_pairs"][:3]
     )
     console.say(f"Strongest pairs: {pairs}.")
@@ -198,7 +199,7 @@ def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
         "number": "left out",
     }
     unused = [
-        f"{console.shortened(column['name'])} ({kinds[column['kind']]})"
+        f"{shortened(column['name'])} ({kinds[column['kind']]})"
         if column["name"]
         else "the row labels"
         for column in answer["columns"]
