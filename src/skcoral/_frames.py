@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._linalg import gram_defect, precise_column_dots
 from skcoral._requirements import listing, repeated
 from skcoral._validation import (
     check_anchors,
@@ -17,6 +18,7 @@ from skcoral._validation import (
     check_pair_weights,
     frame_names,
 )
+from skcoral.certificates import settle
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
@@ -35,6 +37,7 @@ class Composites:
         labels = list(getattr(anchors, "columns", ()))
         if labels and hasattr(anchors, "index"):
             anchors = _sources_in_order(anchors, names)
+        self._sources = R
         self.B = check_anchors(anchors, len(R), names)
         k = self.B.shape[1]
         self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
@@ -48,7 +51,21 @@ class Composites:
 
     def map_back(self, result: Decorrelation) -> Decorrelation:
         """Coefficients on the variables instead of on the composites."""
-        return replace(result, T=self._unit @ result.T, anchors=self.B)
+        T = self._of_unit_variance(self._unit @ result.T)
+        nudge = 1e-16
+        while nudge < 1e-6 and result.certificate.kind == "tradeoff":
+            fidelity = precise_column_dots(self._sources @ self._unit, T)
+            low = np.flatnonzero(fidelity < result.rho_min)
+            if not len(low):
+                break
+            # A step towards the composite itself raises its share; rounding took a little of it.
+            T[:, low] = self._of_unit_variance((1 - nudge) * T[:, low] + nudge * self._unit[:, low])
+            nudge *= 4.0
+        return settle(replace(result, T=T, anchors=self.B), self._sources)
+
+    def _of_unit_variance(self, T: Array) -> Array:
+        defect = np.diag(gram_defect(self._sources, T, precise=True))
+        return np.asarray(T / np.sqrt(1.0 + defect))
 
 
 def named_correlation(R: Any) -> tuple[Array, tuple[str, ...]]:

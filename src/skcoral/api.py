@@ -29,6 +29,7 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
+from skcoral.certificates import rounding_matters, settle
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
@@ -230,7 +231,11 @@ def decorrelate(
             max_iter=max_iter,
             callback=check_callback(callback),
         )
-    return replace(result if composites is None else composites.map_back(result), R=given)
+    if composites is not None:
+        result = composites.map_back(result)
+    elif rounding_matters(result):
+        result = settle(result, matrix)
+    return replace(result, R=given)
 
 
 def maximize_fidelity(
@@ -290,7 +295,11 @@ def maximize_fidelity(
         max_iter=check_count("max_iter", max_iter),
         callback=check_callback(callback),
     )
-    return replace(result if composites is None else composites.map_back(result), R=given)
+    if composites is not None:
+        result = composites.map_back(result)
+    elif rounding_matters(result):
+        result = settle(result, matrix)
+    return replace(result, R=given)
 
 
 def frontier(

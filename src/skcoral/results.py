@@ -19,6 +19,18 @@ Array = NDArray[np.float64]
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
 
+# What is promised, and how far a number may be off: the one table of tolerances. Solvers aim at
+# less, so that what they say stands up to a re-check; certificates and surfaces use it as it is.
+UNIT_VARIANCE_TOL = 1e-10  # variances of outputs
+FLOOR_TOL = 1e-10  # by how much a fidelity floor may be missed
+EXACT_TOL = 1e-8  # largest residual correlation of outputs that are called uncorrelated
+MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors, may be missed
+OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
+BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
+REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
+PRICE_TOL = 1e-6  # prices of a support problem, relative to max(1, price)
+BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
+
 
 def read_only(a: Any) -> Array:
     """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
@@ -47,7 +59,7 @@ class Certificate:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        frozen = {name: read_only(a) for name, a in self.arrays.items()}
+        frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
         object.__setattr__(self, "arrays", MappingProxyType(frozen))
         object.__setattr__(self, "info", MappingProxyType(dict(self.info)))
 
@@ -82,7 +94,8 @@ class Threshold:
     n_iter : int
         Newton steps taken.
     tol : float
-        The gap that was asked for.
+        The gap up to which the threshold counts as certified: what was asked for, and at most
+        ``OPTIMAL_GAP``.
     """
 
     lower: float
@@ -361,6 +374,14 @@ class Frontier:
             f"threshold={self.threshold:.6f}, largest gap={self.gap.max():.1e}, "
             f"p={len(self.names)})"
         )
+
+
+def _symmetric(name: str, a: Any) -> Any:
+    """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
+    a = np.asarray(a, dtype=np.float64)
+    if name not in ("S", "H", "P", "N", "slope") or a.ndim != 2 or a.shape[0] != a.shape[1]:
+        return a
+    return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * (a + a.T)
 
 
 def _freeze(obj: Any, *fields: str) -> None:

@@ -146,7 +146,7 @@ def test_any_dual_point_gives_a_valid_bound() -> None:
         ({"weights": np.zeros(13), "S": np.zeros((0, 0))}, "all weights are zero"),
         ({"weights": np.ones(13)}, "no array S"),
         ({"weights": np.ones(13), "S": -np.eye(13)}, "positive definite"),
-        ({"weights": np.ones(12), "S": np.eye(12)}, "13 variables"),
+        ({"weights": np.ones(12), "S": np.eye(12)}, "must be 13 numbers, got 12"),
         ({"weights": np.full(13, np.nan), "S": np.eye(13)}, "shape|finite"),
     ],
 )

@@ -1,6 +1,7 @@
-"""Certificates: both sides of every claim, computed again from R, T and the dual point alone."""
+"""Certificates: every claim of a result, computed again from R, T and the dual point alone."""
 
-from skcoral.certificates.floating import Check, check
-from skcoral.certificates.rigorous import prove
+from skcoral.certificates.checking import check, prove
+from skcoral.certificates.ledger import Check, Claim
+from skcoral.certificates.settling import rounding_matters, settle
 
-__all__ = ["Check", "check", "prove"]
+__all__ = ["Check", "Claim", "check", "prove", "rounding_matters", "settle"]

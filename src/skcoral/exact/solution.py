@@ -11,20 +11,30 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky, column_dots, to_host
 from skcoral._linalg import gram_defect
+from skcoral.certificates.settling import many_digits, mean_room
 from skcoral.exact.maxmean import BestExact, best_exact, mean_excess
 from skcoral.exact.minmax import ExactThreshold, exact_threshold
 from skcoral.exact.weighted import WeightedRoot
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.measures import residual_by
-from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.results import (
+    EXACT_TOL,
+    FLOOR_TOL,
+    MEAN_TOL,
+    OPTIMAL_GAP,
+    Certificate,
+    Criterion,
+    Decorrelation,
+    Status,
+    Threshold,
+)
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
-FLOOR_TOL = 1e-10  # a floor counts as met if it is missed by no more than this
-EDGE = 1e-8  # floors that can all be raised by this fraction at most are at the edge
-MEAN_TOL = 1e-8  # by how much the largest mean fidelity may be missed
-EXACT_TOL = 1e-8  # ‖TᵀRT - I‖ of what is called exact
+# Below what is promised, so that rounding does not decide a re-check.
+_AIM = 0.9
+EDGE = _AIM * MEAN_TOL  # floors that can all be raised by this fraction at most are at the edge
 
 
 def solve_threshold(
@@ -48,7 +58,7 @@ def solve_threshold(
         bounds={"zca": float(zca.min()), "trace": float(zca.mean())},
         certificate=Certificate("threshold", {"weights": found.weights, "S": found.S}),
         n_iter=found.n_iter,
-        tol=tol,
+        tol=min(tol, OPTIMAL_GAP),
     )
     if result.status != "optimal":
         warnings.warn(
@@ -89,12 +99,12 @@ def solve_exact(
     """
     best = None
     if floors is not None:
-        best = best_exact(R, floors, tol=FLOOR_TOL, max_iter=max_iter, callback=callback)
+        best = best_exact(R, floors, tol=_AIM * FLOOR_TOL, max_iter=max_iter, callback=callback)
         if best.feasible and _has_largest_mean(R, floors, best):
             return _result(R, floors, best, names, criterion, pair_weights, settled=True)
         if not best.feasible and best.trace_margin < -1e-6:
             return None  # proved to be out of reach by a clear margin
-        tol = min(tol, FLOOR_TOL)  # what does not bind may be short by a part of it
+        tol = min(tol, _AIM * FLOOR_TOL)  # what does not bind may be short by a part of it
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
     if floors is None or best is None:
@@ -102,7 +112,7 @@ def solve_exact(
         settled = edge.gap <= EDGE
     else:
         settled = edge.lower - 1 <= EDGE
-        met = bool(np.all(edge.fidelity >= floors - FLOOR_TOL))
+        met = bool(np.all(edge.fidelity >= floors - _AIM * FLOOR_TOL))
         if best.feasible and not (met and settled):
             return _result(R, floors, best, names, criterion, pair_weights, settled=False)
         if not met:
@@ -112,10 +122,13 @@ def solve_exact(
 
 def _has_largest_mean(R: Any, floors: Array, best: BestExact) -> bool:
     try:
+        if many_digits(best.weights, best.T):
+            excess = mean_room(to_host(R), floors, best.weights, best.S, best.T)
+            return excess <= _AIM * MEAN_TOL
         excess = mean_excess(R, floors, best.weights, beside(best.S, R), beside(best.T, R))
     except np.linalg.LinAlgError:
         return False
-    return excess <= MEAN_TOL
+    return excess <= _AIM * MEAN_TOL
 
 
 def _result(
@@ -134,7 +147,7 @@ def _result(
     size = float(np.abs(defect).max())
     G = np.eye(R.shape[0]) + defect
     status: Status = "exact"
-    if size > EXACT_TOL:
+    if size > _AIM * EXACT_TOL:
         status = "not_converged"
         warnings.warn(
             f"the outputs are uncorrelated only to {size:.1e} (wanted: {EXACT_TOL:.0e}): the "

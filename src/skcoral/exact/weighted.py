@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     beside,
-    diagonal,
+    column_dots,
     eigh,
     library,
     right_singular,
@@ -24,6 +24,7 @@ from skcoral._arrays import (
     submatrix,
     to_host,
 )
+from skcoral._linalg import gram_defect, precise_column_dots
 
 Array = NDArray[np.float64]
 
@@ -91,8 +92,9 @@ class WeightedRoot:
         return row_dots(squares @ self.spread, squares)
 
     def root(self) -> Any:
-        """``S`` itself."""
-        return (self.V * self.sigma) @ self.V.T
+        """``S`` itself, symmetric to the last bit."""
+        S = (self.V * self.sigma) @ self.V.T
+        return (S + S.T) / 2
 
     def transform(self) -> Any:
         """``T = D S⁻¹``."""
@@ -115,5 +117,8 @@ def trace_bound_at(R: Any, weights: Array, S: Any) -> float:
         Positive definite, rows in the order of the m variables with λ_j > 0.
     """
     on = np.flatnonzero(weights > 0)
-    inner = solve_positive(S, scaled(submatrix(R, on, on), weights[on]))
-    return 0.5 * float(diagonal(inner).sum() + diagonal(S).sum())
+    C = submatrix(R, on, on)
+    X = solve_positive(S, beside(np.diag(weights[on]), R)).T
+    # Around X = D S⁻¹ the bound is Σ λ_j f_j(X) - ½ ⟨XᵀCX - I, S⟩ but for the square of a rounding.
+    inexact = float(column_dots(S, gram_defect(C, X, precise=True)).sum())
+    return float(weights[on] @ precise_column_dots(C, X)) - 0.5 * inexact

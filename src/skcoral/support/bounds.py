@@ -22,9 +22,9 @@ import scipy.linalg as sla
 import scipy.optimize as so
 from numpy.typing import NDArray
 
-from skcoral.exceptions import CertificateError
+from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
-from skcoral.support.frame import FrameBound, Norm, frame_value
+from skcoral.support.frame import FrameBound, Norm
 from skcoral.support.geometry import Caps, caps
 from skcoral.support.kkt import quadratic_form
 from skcoral.support.pattern import Mask
@@ -272,33 +272,7 @@ def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:
     >>> round(certified_bound(R, answer.rho_min, answer.certificate), 6)
     1.063159
     """
-    if certificate.kind != "support" or "support" not in certificate.arrays:
-        raise CertificateError(
-            f"expected a certificate of kind 'support', got {certificate.kind!r}."
-        )
-    mask, criterion = certificate.arrays["support"] > 0.5, certificate.info["criterion"]
-    if mask.shape != R.shape:
-        raise CertificateError(
-            f"the certificate is for {len(mask)} variables, the matrix has {len(R)}."
-        )
-    space = feasible_set(R, mask, floors)
-    if certificate.info["bound"] == "lifted":
-        H, lam = certificate.arrays["H"], certificate.arrays["multipliers"]
-        if np.any(lam < 0):
-            raise CertificateError("a multiplier of a floor is negative.")
-        H = _into_dual_ball(H, criterion)
-        Q, first = quadratic_form(space, H)
-        smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
-        return max(_lifted_at(space, Q, first, H, 0.0, smallest, lam, criterion)[0], 0.0)
-    eta = certificate.arrays["eta"]
-    if np.any(eta < 0):
-        raise CertificateError("a multiplier of a floor is negative.")
-    root = np.linalg.cholesky(R)
-    half = sla.solve_triangular(root, certificate.arrays["P"], lower=True)
-    M = sla.solve_triangular(root, half.T, lower=True)
-    norm: Norm = certificate.info["norm"]
-    value = frame_value(space, 0.5 * (M + M.T), eta, norm)
-    return _from_norm(value, criterion, norm, space.p)
+    return proved_bound(R, floors, certificate)
 
 
 def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:

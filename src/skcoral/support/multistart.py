@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from skcoral._linalg import gram_defect
+from skcoral.certificates import settle
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
 from skcoral.support.bounds import (
     LowerBound,
-    certified_bound,
     feasible_set,
     frame_certificate,
     least_norm_bound,
@@ -195,23 +195,21 @@ def _result(
     if exact:
         bound = LowerBound(0.0, "none", _empty_certificate(space, criterion))
         status = "exact"
-    elif judge.certifies(found):
-        status = "optimal"
     elif not found.converged:
         status = "not_converged"
-    return Decorrelation(
+    result = Decorrelation(
         T=T,
         correlation=G,
         fidelity=fidelity(R, T),
         rho_min=floors,
         criterion=criterion,
         objective=found.value,
-        lower_bound=min(certified_bound(R, floors, bound.certificate), found.value),
+        lower_bound=min(bound.value, found.value),
         prices=prices,
         weights=lam,
         status=status,
         names=names,
-        certificate=bound.certificate,
+        certificate=_with_slope(bound.certificate, found.half_slope),
         n_iter=judge.progress.iteration,
         details={
             "support": mask,
@@ -223,6 +221,13 @@ def _result(
             "random_state": random_state if isinstance(random_state, int) else None,
         },
     )
+    return settle(result, R)
+
+
+def _with_slope(certificate: Certificate, slope: Array) -> Certificate:
+    """Add the half-gradient of the criterion at T, from which the prices follow."""
+    arrays = {**certificate.arrays, "slope": 0.5 * (slope + slope.T)}
+    return Certificate(certificate.kind, arrays, certificate.info)
 
 
 def _empty_certificate(space: Caps, criterion: Criterion) -> Certificate:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from skcoral.exact import solve_exact
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.results import Criterion, Decorrelation
+from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.outcome import OPTIMAL_GAP, as_result
+from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
 
 Array = NDArray[np.float64]
@@ -144,6 +144,10 @@ def _result(
     max_iter: int,
     details: dict[str, float],
 ) -> Decorrelation:
+    # What the dual point that is returned proves, and nothing that was proved on the way.
+    slope, left = node.slope, details["budget"] - max(node.solved.lower_bound, 0.0)
+    proved_by_node = node.rho + left / slope if slope > 0 else 1.0
+    details["rho_upper"] = max(min(proved_by_node, 1.0), details["rho_upper"])
     short = details["rho_upper"] - node.rho
     proved = short <= OPTIMAL_GAP
     result = as_result(

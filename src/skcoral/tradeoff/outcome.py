@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.results import Certificate, Criterion, Decorrelation, Status
+from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
 from skcoral.tradeoff import criteria
 
 Array = NDArray[np.float64]
 
-OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
+_AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Solved:
     @property
     def certified(self) -> bool:
         """Whether the gap is closed as far as the word "optimal" promises."""
-        return self.gap <= OPTIMAL_GAP * max(1.0, self.objective)
+        return self.gap <= _AIM * OPTIMAL_GAP * max(1.0, self.objective)
 
 
 def as_result(
@@ -63,6 +63,7 @@ def as_result(
     warn: bool = True,
 ) -> Decorrelation:
     """Judge what was solved, and warn where the gap is open (unless the caller does)."""
+    solved = replace(solved, lower_bound=max(solved.lower_bound, 0.0))  # no criterion is negative
     status: Status = "optimal"
     if not solved.certified:
         status = "not_converged" if solved.n_iter >= max_iter else "best_found"

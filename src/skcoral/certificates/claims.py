@@ -1,0 +1,368 @@
+"""The claims of a decorrelation, each computed again from R, T and the dual point.
+
+Nothing of a solver enters. The attained side comes from ``T`` and ``R``, the bound from the
+inequality that the certificate's arrays plug into, and the status has to follow from the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skcoral.certificates import supports
+from skcoral.certificates.enclosures import Array, Enclosure, exactly, up
+from skcoral.certificates.inequalities import (
+    along,
+    complete_square,
+    conjugate,
+    floors_of,
+    residual,
+    scaled_floors,
+)
+from skcoral.certificates.ledger import Check, Ledger
+from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import (
+    dual_parts,
+    multipliers_and_matrix,
+    number,
+    require_fields,
+)
+from skcoral.exceptions import CertificateError
+from skcoral.results import (
+    BOUND_TOL,
+    BUDGET_TOL,
+    EXACT_TOL,
+    FLOOR_TOL,
+    MEAN_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+    UNIT_VARIANCE_TOL,
+    Decorrelation,
+)
+
+
+class Attained:
+    """What ``T`` does: correlations, fidelities and residual, enclosed."""
+
+    def __init__(self, result: Decorrelation, R: Array, arithmetic: Arithmetic) -> None:
+        self.B, self.weights = require_fields(result, len(R))
+        self.k = len(result.names)
+        image = arithmetic.product(R, result.T)
+        gram = arithmetic.apply(np.ascontiguousarray(result.T.T), image)
+        self.correlation = arithmetic.enclosure(gram)
+        self.defect = arithmetic.enclosure(gram, np.eye(self.k))
+        self.misreported = arithmetic.enclosure(gram, result.correlation).size()
+        self.length = exactly(np.ones(self.k))
+        self.floors = floors_of(result.rho_min)
+        if result.anchors is not None:
+            own = arithmetic.product(R, self.B)
+            self.length = along(arithmetic, self.B, own).sqrt()
+            self.floors = scaled_floors(arithmetic, R, self.B, result.rho_min)
+        self.fidelity = along(arithmetic, self.B, image) / self.length
+        off = self.defect.size()
+        np.fill_diagonal(off, 0.0)
+        self.worst = float(off.max(initial=0.0))
+        self.residual = residual(result.criterion, self.correlation, self.weights)
+
+    def scaled(self, multipliers: Array) -> Array:
+        """Multipliers of the anchors as given instead of those of unit length, never smaller."""
+        if np.array_equal(self.length.lower, np.ones(self.k)):
+            return multipliers
+        return np.where(multipliers > 0, up(up(multipliers / self.length.lower)), 0.0)
+
+
+def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic) -> Check:
+    """Judge every claim of a decorrelation of the positive definite ``R``."""
+    attained = Attained(result, R, arithmetic)
+    kind, arrays = dual_parts(result)
+    ledger = Ledger()
+    if result.R is not None:
+        off = float(np.abs(result.R - R).max())
+        ledger.expect("R", off <= BOUND_TOL, f"the result is about another R (off by {off:.1e})")
+    expect_feasible(ledger, result, attained)
+    expect_reported(ledger, result, attained)
+    if kind in ("exact", "threshold"):
+        bound = exactly(0.0)
+        _judge_exact(ledger, result, kind, arrays, attained, R, arithmetic)
+    elif kind == "tradeoff":
+        bound = _judge_tradeoff(ledger, result, arrays, attained, R, arithmetic)
+    else:
+        supports.expect_support(ledger, result, R)
+        bound = supports.support_bound(result.certificate, result.rho_min, R, arithmetic)
+        expect_bound(ledger, result, bound, attained.residual)
+        if result.status == "exact":
+            _expect_uncorrelated(ledger, attained)
+        else:
+            expect_gap_word(ledger, result, bound, attained.residual)
+    lower, upper = max(float(bound.lower), 0.0), float(attained.residual.upper)
+    return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
+
+
+def expect_feasible(ledger: Ledger, result: Decorrelation, attained: Attained) -> None:
+    """Unit variances and floors."""
+    excess = float(np.diag(attained.defect.size()).max())
+    ledger.expect(
+        "unit variances", excess <= UNIT_VARIANCE_TOL, f"a variance differs from 1 by {excess:.1e}"
+    )
+    short = (exactly(result.rho_min) - attained.fidelity).upper
+    j = int(np.argmax(short))
+    ledger.expect(
+        "floors",
+        np.all(short <= FLOOR_TOL),
+        f"a floor is missed by {short[j]:.1e} ({result.names[j]})",
+    )
+
+
+def expect_reported(ledger: Ledger, result: Decorrelation, attained: Attained) -> None:
+    """Correlations, fidelities and objective are those of T."""
+    ledger.expect(
+        "correlation",
+        np.all(attained.misreported <= REPORTED_TOL),
+        "the reported correlations are not those of T "
+        f"(off by {float(attained.misreported.max()):.1e})",
+    )
+    off = (attained.fidelity - result.fidelity).size()
+    ledger.expect(
+        "fidelity",
+        np.all(off <= REPORTED_TOL),
+        f"the reported fidelities are not those of T (off by {float(off.max()):.1e})",
+    )
+    ledger.expect(
+        "objective",
+        (attained.residual - result.objective).size() <= _close(result.objective),
+        f"the residual of T is {float(attained.residual.upper):.9g}, not {result.objective:.9g}",
+    )
+
+
+def expect_bound(
+    ledger: Ledger, result: Decorrelation, bound: Enclosure, residual: Enclosure
+) -> None:
+    """The bound is what the certificate proves, and lies below what T attains."""
+    close = _close(result.objective)
+    low, high = float(bound.lower), float(bound.upper)
+    ledger.expect(
+        "lower bound",
+        result.lower_bound <= max(low, 0.0) + close,
+        f"the certificate proves only {low:.9g}, not {result.lower_bound:.9g}",
+    )
+    ledger.expect(
+        "lower bound",
+        result.lower_bound >= min(low, float(residual.lower)) - OPTIMAL_GAP * max(1.0, low),
+        f"the certificate proves {low:.9g}, and {result.lower_bound:.9g} is reported",
+        modest=True,
+    )
+    ledger.expect(
+        "bounds in order",
+        high <= float(residual.lower) + OPTIMAL_GAP * max(1.0, result.objective),
+        f"the bounds cross: {high:.9g} is proved to be the least, and T leaves "
+        f"{float(residual.upper):.9g}",
+    )
+
+
+def _judge_tradeoff(
+    ledger: Ledger,
+    result: Decorrelation,
+    arrays: Mapping[str, Array],
+    attained: Attained,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    bound = tradeoff_bound(result, arrays, attained, R, arithmetic)
+    multipliers = arrays["multipliers"]
+    expect_bound(ledger, result, bound, attained.residual)
+    open_floor = False
+    if "budget" in result.details:
+        slope = (attained.length * (2.0 * attained.scaled(multipliers))).total()
+        reach = (exactly(number(result.details["budget"], "the budget")) - bound) / slope
+        top = float((reach + float(result.rho_min.max())).upper)
+        open_floor = _expect_budget(ledger, result, attained, top)
+    expect_gap_word(ledger, result, bound, attained.residual, open_floor=open_floor)
+    ledger.expect(
+        "weights",
+        np.array_equal(result.weights, multipliers),
+        "the weights are not the multipliers of the certificate",
+    )
+    prices = 2.0 * multipliers
+    costs = np.any(arrays["H"] - np.diag(np.diag(arrays["H"])) != 0, axis=1)
+    prices = np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), prices)
+    expect_equal_prices(ledger, result, prices)
+    return bound
+
+
+def tradeoff_bound(
+    result: Decorrelation,
+    arrays: Mapping[str, Array],
+    attained: Attained,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    """Return what ``φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹)`` proves."""
+    multipliers, H, on = multipliers_and_matrix(arrays, ("multipliers", "H"), attained.k)
+    if not len(on):
+        return exactly(0.0)  # no criterion is negative
+    kappa = attained.scaled(multipliers)[on]
+    square = complete_square(arithmetic, R, attained.B[:, on], kappa, H, "H")
+    penalty, outside = conjugate(result.criterion, H, attained.weights[np.ix_(on, on)])
+    bound = (square.value(attained.floors[on]) - penalty) / outside
+    if not np.isfinite(bound.lower):
+        raise CertificateError("the certificate proves nothing: its bound is not finite.")
+    return bound
+
+
+def expect_equal_prices(
+    ledger: Ledger, result: Decorrelation, prices: Array, tolerance: float = REPORTED_TOL
+) -> None:
+    """The prices are those that the multipliers of the floors imply; infinite ones included."""
+    with np.errstate(invalid="ignore"):
+        off = np.abs(result.prices - prices) <= tolerance * np.maximum(1.0, np.abs(prices))
+    same = off | (result.prices == prices)
+    wrong = [name for name, fine in zip(result.names, same, strict=True) if not fine]
+    ledger.expect(
+        "prices",
+        not wrong,
+        f"the prices of {', '.join(wrong[:4])} do not follow from the multipliers",
+    )
+
+
+def fidelity_room(
+    result: Decorrelation,
+    kind: str,
+    arrays: Mapping[str, Array],
+    attained: Attained,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    """By how much another exact decorrelator can exceed T: in the mean, or in all floors at once.
+
+    From ``Σ d_j f_j ≤ [tr(S⁻¹DRD) + tr S] / 2`` for every exact decorrelator; with ``d ≥ 1`` and
+    ``f ≥ ρ`` that bounds ``Σ f_j``.
+    """
+    weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), attained.k)
+    if kind == "exact" and np.any(weights < 1):
+        raise CertificateError("weights below one prove nothing about the mean fidelity.")
+    kappa = attained.scaled(weights)[on]
+    square = complete_square(arithmetic, R, attained.B[:, on], kappa, S, "S")
+    half = square.value(attained.floors[on]) * -0.5
+    if kind == "threshold":
+        return half / (attained.length[on] * kappa).total()
+    short = (exactly(result.rho_min) - attained.fidelity).total()
+    room: Enclosure = (half + short) / float(attained.k)
+    return room
+
+
+def _judge_exact(
+    ledger: Ledger,
+    result: Decorrelation,
+    kind: str,
+    arrays: Mapping[str, Array],
+    attained: Attained,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> None:
+    weights, _, _ = multipliers_and_matrix(arrays, ("weights", "S"), attained.k)
+    ledger.expect(
+        "weights",
+        np.array_equal(result.weights, weights),
+        "the weights are not those of the certificate",
+    )
+    ledger.expect(
+        "lower bound",
+        result.lower_bound == 0.0,
+        f"without a trade-off the lower bound is 0, not {result.lower_bound:.9g}",
+    )
+    expect_equal_prices(ledger, result, np.zeros(attained.k))
+    try:
+        room = fidelity_room(result, kind, arrays, attained, R, arithmetic)
+    except CertificateError:
+        if result.status == "exact":
+            raise
+        room = Enclosure(np.inf, np.inf)
+    top = float((room + float(result.rho_min.max())).upper) if kind == "threshold" else np.inf
+    if "budget" in result.details:
+        _expect_budget(ledger, result, attained, top)
+    most = float(room.upper)
+    if result.status == "exact":
+        _expect_uncorrelated(ledger, attained)
+        ledger.expect(
+            "largest fidelity",
+            most <= MEAN_TOL,
+            f"the floors could all be {most:.1e} higher"
+            if kind == "threshold"
+            else f"the mean fidelity could be {most:.1e} larger",
+        )
+    elif result.status == "best_found":
+        _expect_uncorrelated(ledger, attained)
+        ledger.expect(
+            "status",
+            room.upper > 0.5 * MEAN_TOL,
+            "the certificate proves the largest fidelities, so the status is 'exact'",
+            modest=True,
+        )
+    else:
+        ledger.expect(
+            "status",
+            result.status == "not_converged" and attained.worst > 0.5 * EXACT_TOL,
+            f"a status of {result.status!r} does not follow from a residual of "
+            f"{attained.worst:.1e} and a certificate of the exact regime",
+            modest=result.status == "not_converged",
+        )
+
+
+def _expect_uncorrelated(ledger: Ledger, attained: Attained) -> None:
+    ledger.expect(
+        "uncorrelated",
+        attained.worst <= EXACT_TOL,
+        f"not exact: a residual of {attained.worst:.1e}",
+    )
+
+
+def expect_gap_word(
+    ledger: Ledger,
+    result: Decorrelation,
+    bound: Enclosure,
+    residual: Enclosure,
+    *,
+    open_floor: bool = False,
+) -> None:
+    """Hold "optimal" to a closed gap, and the other words to an open one."""
+    gap = residual - Enclosure(max(float(bound.lower), 0.0), max(float(bound.upper), 0.0))
+    limit = OPTIMAL_GAP * max(1.0, result.objective)
+    told = f"the gap is {float(gap.upper):.1e}"
+    if result.status == "optimal":
+        ledger.expect("status", gap.upper <= limit, told)
+        ledger.expect("status", not open_floor, "the bound on the common floor leaves a gap")
+    elif result.status == "exact":
+        ledger.expect(
+            "status", False, "'exact' needs a certificate of the exact regime, this is a trade-off"
+        )
+    else:
+        ledger.expect(
+            "status",
+            open_floor or gap.upper > 0.5 * limit,
+            f"{told}, so the status is 'optimal'",
+            modest=True,
+        )
+
+
+def _expect_budget(ledger: Ledger, result: Decorrelation, attained: Attained, top: float) -> bool:
+    """Judge a budget and the bound ``top`` on its floor; return whether that leaves a gap."""
+    budget = number(result.details["budget"], "the budget")
+    reported = number(result.details.get("rho_upper", 1.0), "the bound on the floor")
+    ledger.expect(
+        "budget",
+        attained.residual.upper <= budget + BUDGET_TOL * max(1.0, budget),
+        f"the budget of {budget:.9g} is exceeded: {float(attained.residual.upper):.9g}",
+    )
+    common = bool(np.all(result.rho_min == result.rho_min[0]))
+    ledger.expect("budget", common, "within a budget there is one common floor, here are several")
+    ledger.expect(
+        "largest floor",
+        reported >= (top if top < 1.0 else 1.0) - REPORTED_TOL,
+        f"only floors above {top:.9g} are proved to exceed the budget, not {reported:.9g}",
+    )
+    return not reported - float(result.rho_min[0]) <= OPTIMAL_GAP
+
+
+def _close(value: float) -> float:
+    return REPORTED_TOL * max(1.0, abs(value))

@@ -1,0 +1,82 @@
+"""The verdict on a result: its claims one by one, and the two numbers that they stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a result and whether it holds.
+
+    Attributes
+    ----------
+    name : str
+        What is claimed: "unit variances", "floors", "lower bound" and so on.
+    holds : bool
+        Whether it is certainly true, rounding included.
+    problem : str
+        What was found instead; empty if it holds.
+    modest : bool
+        Whether the claim is refused for saying less than is proved, not more.
+    """
+
+    name: str
+    holds: bool
+    problem: str = ""
+    modest: bool = False
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a re-check found.
+
+    Attributes
+    ----------
+    passed : bool
+        Whether every claim of the result holds.
+    lower, upper : float
+        The two numbers, computed again: for a threshold ``lower ≤ ρ★ ≤ upper``; for a
+        decorrelation ``lower ≤ least possible residual ≤ upper``, ``upper`` being the residual
+        that ``T`` really leaves.
+    problems : tuple of str
+        What does not hold, in words; empty if ``passed``.
+    rigorous : bool
+        Whether rounding was enclosed by ball arithmetic, or by error bounds of floating point.
+    claims : tuple of Claim
+        Everything that was judged, in order.
+    """
+
+    passed: bool
+    lower: float
+    upper: float
+    problems: tuple[str, ...]
+    rigorous: bool = False
+    claims: tuple[Claim, ...] = field(default=(), repr=False)
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``."""
+        return self.upper - self.lower
+
+    def __repr__(self) -> str:
+        kind = "proved" if self.rigorous else "re-checked"
+        verdict = "passed" if self.passed else "FAILED: " + "; ".join(self.problems)
+        return f"Check({self.lower:.9g} to {self.upper:.9g}, gap {self.gap:.1e}, {kind}, {verdict})"
+
+
+class Ledger:
+    """Collects claims."""
+
+    def __init__(self) -> None:
+        self.claims: list[Claim] = []
+
+    def expect(self, name: str, holds: object, problem: str, *, modest: bool = False) -> None:
+        """Note a claim; what is not certainly true does not hold."""
+        certain = bool(holds)
+        self.claims.append(Claim(name, certain, "" if certain else problem, modest))
+
+    def verdict(self, lower: float, upper: float, *, rigorous: bool) -> Check:
+        """Close the list."""
+        problems = tuple(claim.problem for claim in self.claims if not claim.holds)
+        return Check(not problems, lower, upper, problems, rigorous, tuple(self.claims))

@@ -1,0 +1,232 @@
+"""What is claimed, and of which matrix: types, shapes, names and the parts of a certificate.
+
+Everything here is decided on the numbers as they stand, without arithmetic. What does not even fit
+together is refused with an error; what fits is handed to the claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._validation import check_anchors, check_correlation, check_pair_weights, frame_names
+from skcoral.certificates.enclosures import Array
+from skcoral.exceptions import CertificateError, CoralError
+from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
+
+LARGEST = 1e100  # beyond it products leave the range of floating point
+
+#: The arrays and settings that each kind of certificate consists of.
+PARTS: dict[str, tuple[set[str], set[str]]] = {
+    "threshold": ({"weights", "S"}, set()),
+    "exact": ({"weights", "S"}, set()),
+    "tradeoff": ({"multipliers", "H"}, {"criterion"}),
+    "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
+    "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
+    "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
+}
+
+
+def claimed_matrix(result: Any, R: Any) -> Array:
+    """Return ``R`` as an array; refuse what carries no certificate, and other variables."""
+    if not isinstance(result, Threshold | Decorrelation):
+        raise CertificateError(
+            "a certificate comes with a Threshold or a Decorrelation, got "
+            f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
+            "correlation_."
+        )
+    matrix, names = check_correlation(R), frame_names(R)
+    require_names(result, names, len(matrix))
+    return matrix
+
+
+def require_names(result: Threshold | Decorrelation, names: list[str] | None, p: int) -> None:
+    """Refuse names that are not the variables' own, or not names at all."""
+    anchors = None if isinstance(result, Threshold) else result.anchors
+    own = result.names
+    wanted = p if anchors is None else np.shape(anchors)[-1]
+    if not isinstance(own, tuple) or not all(isinstance(name, str) for name in own):
+        raise CertificateError("the names of a result must be a tuple of text.")
+    require_shape(result.T, p, wanted)
+    if len(own) != wanted or len(set(own)) != wanted:
+        raise CertificateError(
+            f"the result names {len(own)} outputs ({len(set(own))} different ones); it needs "
+            f"{wanted} different names."
+        )
+    if names is None or anchors is not None or names == list(own):
+        return
+    if sorted(names) == sorted(own):
+        raise CertificateError(
+            "the variables of R are in another order than those of the result: use "
+            "R.loc[list(result.names), list(result.names)]."
+        )
+    odd = next((a, b) for a, b in zip(own, names, strict=True) if a != b)
+    raise CertificateError(
+        f"the result is about other variables than R: `{odd[0]}` where R has `{odd[1]}`."
+    )
+
+
+def require_shape(T: Any, p: int, k: int) -> None:
+    """Refuse a transformation that does not belong to the matrix."""
+    shape = np.shape(T)
+    if shape != (p, k):
+        raise CertificateError(
+            f"the result is for a {' by '.join(map(str, shape))} transformation, the matrix asks "
+            f"for {p} by {k}."
+        )
+
+
+def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool = False) -> Array:
+    """Return an array of finite numbers of this shape; prices may also be infinite or undefined."""
+    a = np.asarray(value)
+    if a.dtype != np.float64 or a.shape != shape:
+        raise CertificateError(f"{what} must be {_told(shape)}, got {_told(a.shape)} ({a.dtype}).")
+    if not open_ended and not np.isfinite(a).all():
+        raise CertificateError(f"{what} holds numbers that are not finite.")
+    with np.errstate(invalid="ignore"):
+        if np.any(np.abs(a[np.isfinite(a)]) > LARGEST):
+            raise CertificateError(f"{what} holds numbers beyond {LARGEST:g}.")
+    return a
+
+
+def number(value: Any, what: str) -> float:
+    """Return one finite number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, float | int | np.floating):
+        raise CertificateError(f"{what} must be a number, got {value!r}.")
+    if not abs(float(value)) <= LARGEST:
+        raise CertificateError(f"{what} must be finite, got {value!r}.")
+    return float(value)
+
+
+def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
+    """Kind of a certificate with all of its parts: nothing missing, nothing beside."""
+    if not isinstance(certificate, Certificate):
+        raise CertificateError(f"a Certificate is wanted, got {type(certificate).__name__}.")
+    kind, info = certificate.kind, certificate.info
+    if kind == "support":
+        kind = f"support/{info.get('bound')}"
+    if not isinstance(kind, str) or kind not in PARTS:
+        raise CertificateError(f"no certificate of the kind {kind!r} is known.")
+    arrays, settings = PARTS[kind]
+    arrays = arrays - (set(without) - set(certificate.arrays))
+    missing = sorted(arrays - set(certificate.arrays))
+    if missing:
+        raise CertificateError(f"the certificate holds no array {' and '.join(missing)}.")
+    if set(info) != settings or set(certificate.arrays) != arrays:
+        found = sorted(map(str, {*info, *certificate.arrays} ^ (arrays | settings)))
+        raise CertificateError(
+            f"a certificate of the kind {kind!r} consists of {', '.join(sorted(arrays | settings))}"
+            f"; check {', '.join(found)}."
+        )
+    return kind
+
+
+def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Array]]:
+    """Kind and arrays of the certificate of a result, whose criterion it has to share."""
+    kind, info = certificate_kind(result.certificate), result.certificate.info
+    if "criterion" in info and info["criterion"] != getattr(result, "criterion", None):
+        raise CertificateError(
+            f"the certificate is about the criterion {info['criterion']!r}, the result about "
+            f"{getattr(result, 'criterion', None)!r}."
+        )
+    return kind, result.certificate.arrays
+
+
+def multipliers_and_matrix(
+    arrays: Mapping[str, Array], names: tuple[str, str], k: int
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Multipliers, the matrix that goes with them, and the outputs that it covers.
+
+    Outputs without a multiplier may be left out (``S``) or have a row of zeros (``H``).
+    """
+    weights, matrix = arrays[names[0]], arrays[names[1]]
+    weights = numbers(weights, (k,), f"`{names[0]}`")
+    if np.any(weights < 0):
+        raise CertificateError(f"a weight is negative ({weights.min():.3g}): it proves nothing.")
+    if names[1] == "H":
+        matrix = numbers(matrix, (k, k), "`H`")
+        on = np.flatnonzero((weights > 0) | np.any(matrix != 0, axis=0))
+        matrix = matrix[np.ix_(on, on)]
+    else:
+        on = np.flatnonzero(weights > 0)
+        if not len(on):
+            raise CertificateError("all weights are zero: they prove nothing.")
+        matrix = numbers(matrix, (len(on), len(on)), f"`{names[1]}`")
+    if not np.array_equal(matrix, matrix.T):
+        raise CertificateError(f"`{names[1]}` is not symmetric.")
+    return weights, np.ascontiguousarray(matrix), on
+
+
+def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
+    """Check every field of a result for type and shape; return anchors and pair weights."""
+    k = len(result.names)
+    numbers(result.T, (p, k), "T")
+    numbers(result.correlation, (k, k), "`correlation`")
+    for name in ("fidelity", "rho_min"):
+        numbers(getattr(result, name), (k,), f"`{name}`")
+    for name in ("prices", "weights"):
+        numbers(getattr(result, name), (k,), f"`{name}`", open_ended=True)
+    for name in ("objective", "lower_bound"):
+        number(getattr(result, name), f"`{name}`")
+    _require_word(result.criterion, get_args(Criterion), "criterion")
+    _require_word(result.status, get_args(Status), "status")
+    _require_count(result.n_iter)
+    if result.R is not None:
+        numbers(result.R, (p, p), "`R`")
+    if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
+        raise CertificateError("a floor lies outside [0, 1].")
+    B, weights = np.eye(p), 1.0 - np.eye(k)
+    try:
+        if result.anchors is not None:
+            B = check_anchors(result.anchors, p, [f"source {j}" for j in range(p)])
+            # Only directions matter; a power of two takes out the scale without a rounding.
+            B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+            B = numbers(B, (p, k), "`anchors`")
+        if result.pair_weights is not None:
+            given = numbers(result.pair_weights, (k, k), "`pair_weights`")
+            weights = check_pair_weights(given, k, result.names)
+            if not np.array_equal(weights, given):
+                raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
+    except CertificateError:
+        raise
+    except CoralError as error:
+        raise CertificateError(str(error)) from error
+    return B, weights
+
+
+def require_threshold_fields(result: Threshold, p: int) -> None:
+    """Check every field of a threshold for type and shape."""
+    numbers(result.T, (p, p), "T")
+    numbers(result.fidelity, (p,), "`fidelity`")
+    numbers(result.weights, (p,), "`weights`")
+    for name in ("lower", "upper", "tol"):
+        number(getattr(result, name), f"`{name}`")
+    _require_count(result.n_iter)
+    if set(result.bounds) != {"zca", "trace"}:
+        raise CertificateError(
+            "the bounds of a threshold are 'zca' and 'trace', got "
+            f"{sorted(map(str, result.bounds))}."
+        )
+    for name, value in result.bounds.items():
+        number(value, f"`bounds[{name!r}]`")
+
+
+def _require_word(value: Any, words: tuple[str, ...], what: str) -> None:
+    if not isinstance(value, str) or value not in words:
+        raise CertificateError(f"{what} must be one of {', '.join(words)}; got {value!r}.")
+
+
+def _require_count(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise CertificateError(f"n_iter must be a number of steps, got {value!r}.")
+
+
+def _told(shape: tuple[int, ...]) -> str:
+    if not shape:
+        return "one number"
+    if len(shape) == 1:
+        return f"{shape[0]} numbers"
+    return " by ".join(map(str, shape)) + " numbers"

@@ -1,0 +1,187 @@
+"""What a result may say of itself: its numbers and its status as a re-check will find them.
+
+Solvers work in rounded numbers, and where floors are next to one or variables nearly collinear the
+rounding of a bound exceeds what is promised about it. A solver that passes its result through here
+says no more than its certificate proves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skcoral.certificates.claims import Attained, fidelity_room, tradeoff_bound
+from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.inequalities import along, complete_square, floors_of
+from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.products import Floats
+from skcoral.certificates.reading import certificate_kind, dual_parts
+from skcoral.certificates.supports import expect_support, support_bound
+from skcoral.exceptions import CertificateError, NotCertifiedWarning
+from skcoral.results import (
+    EXACT_TOL,
+    MEAN_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+    Certificate,
+    Decorrelation,
+    Status,
+)
+
+_MANY_DIGITS = 1e3  # times the unit rounding of 1e-16 stays below what is promised of a number
+_AIM = 0.9  # of the gap that is promised, so that rounding does not decide a re-check
+
+
+def settle(result: Decorrelation, R: Array) -> Decorrelation:
+    """Return ``result`` with the numbers and the status that its certificate bears out.
+
+    Parameters
+    ----------
+    result : Decorrelation
+        As a solver made it.
+    R : ndarray of shape (p, p)
+        The correlation matrix.
+
+    Returns
+    -------
+    Decorrelation
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        settled = _settle(result, R)
+    if result.status in ("exact", "optimal") and settled.status not in ("exact", "optimal"):
+        warnings.warn(
+            f"the answer was found to be {result.status}, but floors next to one or nearly "
+            "collinear variables leave too few digits to prove it: a gap of "
+            f"{settled.gap:.1e} stays open.",
+            NotCertifiedWarning,
+            stacklevel=4,
+        )
+    return settled
+
+
+def rounding_matters(result: Decorrelation) -> bool:
+    """Whether the numbers are so large that their rounding shows in what is promised."""
+    if result.certificate.kind != "tradeoff":
+        return False
+    return any(many_digits(a, result.T) for a in result.certificate.arrays.values())
+
+
+def many_digits(dual: Array, T: Array) -> bool:
+    """Whether a dual point and a transformation are so large that rounding takes over."""
+    steep = max(float(np.abs(dual).max(initial=0.0)), 1.0)
+    return steep * max(float(np.abs(T).max()) ** 2 * len(T), 1.0) > _MANY_DIGITS
+
+
+def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
+    """By how much the mean fidelity of an exact decorrelator can exceed that of T, proved.
+
+    Infinite where ``S`` proves nothing.
+    """
+    arithmetic = Floats(parts=3)
+    try:
+        square = complete_square(arithmetic, R, np.eye(len(R)), weights, S, "S")
+    except CertificateError:
+        return np.inf
+    fidelity = along(arithmetic, np.eye(len(R)), arithmetic.product(R, T))
+    short = (exactly(rho_min) - fidelity).total()
+    return float((square.value(floors_of(rho_min)) * -0.5 + short).upper) / len(R)
+
+
+def _settle(result: Decorrelation, R: Array) -> Decorrelation:
+    attained = Attained(result, R, Floats(parts=3))
+    result = _with_numbers_of(attained, result)
+    kind, arrays = dual_parts(result)
+    if kind in ("exact", "threshold"):
+        if result.status == "exact" and not attained.worst <= _AIM * EXACT_TOL:
+            return replace(result, status="not_converged")
+        if result.status == "exact":
+            room = fidelity_room(result, kind, arrays, attained, R, Floats(parts=3))
+            if not room.upper <= _AIM * MEAN_TOL:
+                return replace(result, status="best_found")
+        return result
+    bound = _bound(result, attained, R)
+    if bound is None:
+        result = _without_proof(result)
+    if kind != "tradeoff":
+        result = _with_known_prices(result, R)
+    lower = 0.0 if bound is None else max(float(bound.lower), 0.0)
+    status: Status = result.status
+    if status != "exact":
+        closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
+        # Within a budget the floor has a bound of its own.
+        top = float(result.details.get("rho_upper", 0.0))
+        closed = closed and top - float(result.rho_min.max()) <= OPTIMAL_GAP
+        status = "optimal" if closed else "best_found" if status == "optimal" else status
+    return replace(result, lower_bound=min(lower, result.objective), status=status)
+
+
+def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:
+    """Replace what is reported of T where rounding has moved it."""
+    near = 0.1 * REPORTED_TOL
+    changes: dict[str, Any] = {}
+    if not np.all(attained.misreported <= near):
+        changes["correlation"] = _middle(attained.correlation)
+    if not np.all((attained.fidelity - result.fidelity).size() <= near):
+        changes["fidelity"] = _middle(attained.fidelity)
+    if not (attained.residual - result.objective).size() <= near * max(1.0, result.objective):
+        changes["objective"] = float(_middle(attained.residual))
+    return replace(result, **changes) if changes else result
+
+
+def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | None:
+    """The lower bound that the certificate proves; None if rounding leaves too little of it."""
+    for parts, digits in ((2, 1e-3), (3, 0.1)):
+        arithmetic = Floats(parts=parts)
+        try:
+            if result.certificate.kind == "tradeoff":
+                bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
+            else:
+                bound = support_bound(result.certificate, result.rho_min, R, arithmetic)
+        except CertificateError:
+            continue
+        if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
+            return bound
+    return None
+
+
+def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:
+    """Lower bound that a certificate of kind "support" proves, from R and its arrays alone."""
+    if not certificate_kind(certificate, without=("slope",)).startswith("support"):
+        raise CertificateError(
+            f"expected a certificate of kind 'support', got {certificate.kind!r}."
+        )
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bound = support_bound(certificate, rho_min, R, Floats(parts=3))
+    return max(float(bound.lower), 0.0)
+
+
+def _without_proof(result: Decorrelation) -> Decorrelation:
+    """Put the point that proves no more than zero in place of one that proves nothing."""
+    certificate, k = result.certificate, len(result.names)
+    if certificate.kind == "tradeoff":
+        arrays = {"multipliers": np.zeros(k), "H": np.zeros((k, k))}
+        nothing = Certificate("tradeoff", arrays, certificate.info)
+        return replace(
+            result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0
+        )
+    kept = {name: certificate.arrays[name] for name in ("support", "slope")}
+    arrays = {"P": np.zeros((k, k)), "eta": np.zeros(k), **kept}
+    info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
+    return replace(result, certificate=Certificate("support", arrays, info), lower_bound=0.0)
+
+
+def _with_known_prices(result: Decorrelation, R: Array) -> Decorrelation:
+    """Withdraw prices that do not follow from the slope of the criterion at T."""
+    ledger = Ledger()
+    expect_support(ledger, result, R)
+    if all(claim.holds for claim in ledger.claims if claim.name != "support"):
+        return result
+    unknown = np.full(len(result.names), np.nan)
+    return replace(result, prices=unknown, weights=unknown)
+
+
+def _middle(enclosure: Enclosure) -> Any:
+    return 0.5 * (enclosure.lower + enclosure.upper)

@@ -1,0 +1,350 @@
+"""The claims of a transformation with a prescribed support: zeros, lower bounds and prices.
+
+Column k of T lives on Ω_k. Two inequalities bound the residual of every such T from below:
+
+* frame: for any symmetric P and η ≥ 0, with θ_k such that ``P_Ω - η_k r_k r_kᵀ - θ_k R_Ω ⪰ 0`` on
+  Ω_k (``r_k = R e_k``),
+
+      D2 ≥ Σ_k (θ_k + η_k ρ_k²) - tr(R⁻¹P) - ½ tr(R⁻¹PR⁻¹P),
+
+  and half the linear part bounds the absolute sum if also ``-R ⪯ P ⪯ R``; P is taken as ``L M Lᵀ``
+  with float matrices M and L, ``R ≈ L Lᵀ``;
+* lifted: the inequality of the trade-off with ``H ⊗ R`` restricted to the support.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral.certificates.enclosures import Array, Enclosure, down, exactly, up
+from skcoral.certificates.inequalities import Definite, conjugate, definite
+from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import numbers
+from skcoral.exceptions import CertificateError
+from skcoral.results import PRICE_TOL, Certificate, Decorrelation
+
+Mask = NDArray[np.bool_]
+
+_UNIT = 2.0**-53
+_WIDER = 1 + 1e-9
+_MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
+_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
+_MOST_COEFFICIENTS = 400
+_ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
+_CROWDED = 1e-10  # a residual that makes a floor of one cost anything
+
+
+def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
+    """Zeros off the support, and prices that follow from the slope of the criterion."""
+    if result.anchors is not None or result.pair_weights is not None:
+        raise CertificateError("a support is not combined with anchors or pair weights.")
+    p = len(R)
+    mask, floors = _columns(result.certificate, result.rho_min, p)
+    claimed = np.asarray(result.details.get("support", mask))
+    if claimed.shape != (p, p):
+        raise CertificateError("the support of the result has another shape than R.")
+    ledger.expect(
+        "support",
+        np.array_equal(np.where(result.rho_min >= 1, np.eye(p), claimed) > 0, mask),
+        "the certificate is about another support than the result",
+    )
+    ledger.expect("support", not np.any(result.T[~mask]), "T is not zero off its support")
+    wide = claimed.sum(axis=0) > 1
+    _expect_prices(ledger, result, R, floors, wide)
+
+
+def support_bound(
+    certificate: Certificate, rho_min: Array, R: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """Return the lower bound that a certificate proves for every T with its support."""
+    mask, floors = _columns(certificate, rho_min, len(R))
+    if certificate.info["bound"] == "lifted":
+        return _lifted_bound(certificate, mask, floors, R, arithmetic)
+    return _frame_bound(certificate, mask, floors, R, arithmetic)
+
+
+def _columns(certificate: Certificate, rho_min: Array, p: int) -> tuple[Mask, Array]:
+    """What each column may consist of, and its floor.
+
+    A floor of one leaves the source alone, and a source alone has a fidelity of one.
+    """
+    given = numbers(certificate.arrays["support"], (p, p), "`support`")
+    if not np.isin(given, (0.0, 1.0)).all() or not np.diag(given).all():
+        raise CertificateError("a support consists of zeros and ones, with ones on the diagonal.")
+    mask = np.where(rho_min >= 1, np.eye(p), given) > 0
+    return mask, np.where(mask.sum(axis=0) == 1, 1.0, rho_min)
+
+
+def _frame_bound(
+    certificate: Certificate,
+    mask: Mask,
+    floors: Array,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
+    P, eta = numbers(arrays["P"], (p, p), "`P`"), numbers(arrays["eta"], (p,), "`eta`")
+    if np.any(eta < 0):
+        raise CertificateError("a multiplier of a floor is negative.")
+    if not np.array_equal(P, P.T):
+        raise CertificateError("`P` is not symmetric.")
+    norm = certificate.info["norm"]
+    if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
+        raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
+    if not P.any() and not eta.any():
+        return exactly(0.0)
+    L: Array = np.linalg.cholesky(R).astype(np.float64)
+    half = sla.solve_triangular(L, P, lower=True)
+    M = sla.solve_triangular(L, half.T, lower=True)
+    M = 0.5 * (M + M.T)
+    E, doubt, unknown = _factor_error(L, R, arithmetic)
+    # With R = L(I + E)Lᵀ, tr(R⁻¹P) is tr M - tr(EM) and tr(R⁻¹PR⁻¹P) is tr M² - 2 tr(EM²), but
+    # for squares of E.
+    MM = M @ M
+    second = unknown + 4 * doubt**2
+    trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * _WIDER
+    square_size = float(np.sum(M * M)) * _WIDER
+    traces = exactly(np.diag(M)).total() - _within(float(np.sum(E * M)), second * trace_size)
+    squares = exactly(M).square().total()
+    squares = squares - _within(2 * float(np.sum(E * MM)), 4 * second * square_size)
+    linear = -traces
+    for k in range(p):
+        linear += _column_bound(k, mask[:, k], L, M, float(eta[k]), floors[k], R, arithmetic)
+    if norm == "nuclear":
+        return linear * 0.5 / _spectral_size(M, doubt, arithmetic)
+    value = linear - squares * 0.5
+    if criterion == "squared":
+        return value
+    value = Enclosure(max(float(value.lower), 0.0), max(float(value.upper), 0.0))
+    if criterion == "worst":
+        value = value / max(p * (p - 1) / 2, 1.0)
+    return value.sqrt()
+
+
+def _within(value: float, radius: float) -> Enclosure:
+    """A number known within ``radius``, its own rounding included."""
+    radius = (radius + 1e-12 * abs(value)) * _WIDER
+    return Enclosure(down(value - radius), up(value + radius))
+
+
+def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, float, float]:
+    """``E = L⁻¹ R L⁻ᵀ - I``: an approximation, a bound of its norm, and one of the error."""
+    K = sla.lapack.dtrtri(L, lower=1)[0]
+    lack = arithmetic.enclosure(arithmetic.product(L, np.ascontiguousarray(L.T)), R)
+    middle = -0.5 * (lack.lower + lack.upper)
+    E = K @ middle @ K.T
+    sizes = np.abs(K) @ lack.size() @ np.abs(K).T
+    apart = arithmetic.enclosure(arithmetic.product(K, L), np.eye(len(R))).size()
+    off = float(np.sqrt(np.sum(apart * apart))) * _WIDER  # how far K is from L⁻¹
+    norm = float(np.sqrt(np.sum(sizes * sizes))) * _WIDER
+    if not (off < 0.1 and norm < 0.1):
+        raise CertificateError("R is too nearly singular to prove a bound for this support.")
+    return 0.5 * (E + E.T), norm / (1 - off) ** 2 * _WIDER, norm * (3 * off + 1e-12)
+
+
+def _column_bound(
+    k: int,
+    allowed: Mask,
+    L: Array,
+    M: Array,
+    eta: float,
+    floor: float,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    """``θ_k + η_k ρ_k²``, with ``θ_k + η_k`` found and proved in coordinates that make R_Ω unity.
+
+    There the first axis is the source itself, and ``r_k r_kᵀ`` becomes ``e₁e₁ᵀ`` but for a doubt
+    that leaves the first row of ``R_Ω - r_k r_kᵀ`` exactly zero: a large η_k does no harm.
+    """
+    omega = np.flatnonzero(allowed)
+    omega = np.concatenate(([k], omega[omega != k]))
+    rows = L[omega]
+    if len(omega) == 1:  # the source itself, of fidelity one
+        return arithmetic.enclosure(
+            arithmetic.apply(rows, arithmetic.product(M, np.ascontiguousarray(rows.T)))
+        )[0, 0]
+    inside = R[np.ix_(omega, omega)]
+    K = sla.lapack.dtrtri(np.linalg.cholesky(inside), lower=1)[0]
+    Kt = np.ascontiguousarray(K.T)
+    unity = arithmetic.enclosure(
+        arithmetic.apply(K, arithmetic.product(inside, Kt)), np.eye(len(omega))
+    ).size()
+    image = arithmetic.apply(M, arithmetic.product(np.ascontiguousarray(rows.T), Kt))
+    form = arithmetic.enclosure(arithmetic.apply(K, arithmetic.apply(rows, image)))
+    middle = 0.5 * (form.lower + form.upper)
+    middle = 0.5 * (middle + middle.T)
+    spread = np.maximum(form.upper - middle, middle - form.lower)
+    beside = np.ones(len(omega))
+    beside[0] = 0.0
+    size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
+    whole = middle + np.diag(eta * beside)
+    half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(omega))))
+    guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
+    for margin in _MARGINS:
+        theta = guess - margin * (size + abs(guess))
+        A = whole - theta * np.eye(len(omega))
+        doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
+        radius = (spread + doubt + 6 * _UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * _WIDER
+        if definite(arithmetic, A, radius) is not None:
+            below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
+            return exactly(theta) - below * eta
+    raise CertificateError("the certificate proves nothing about a column: it is not definite.")
+
+
+def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
+    """A number α ≥ 1 with ``-α R ⪯ P ⪯ α R``."""
+    size = float(np.abs(np.linalg.eigvalsh(M)).max())
+    for margin in _MARGINS:
+        bound = size * (1 + margin) + margin
+        radius = 2 * _UNIT * (np.abs(M) + bound * np.eye(len(M)))
+        sides = (bound * np.eye(len(M)) + sign * M for sign in (1.0, -1.0))
+        if all(definite(arithmetic, A, radius) is not None for A in sides):
+            return exactly(max(1.0, bound / (1 - doubt) * _WIDER))
+    raise CertificateError("the size of `P` cannot be proved.")
+
+
+def _lifted_bound(
+    certificate: Certificate,
+    mask: Mask,
+    floors: Array,
+    R: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
+    H = numbers(arrays["H"], (p, p), "`H`")
+    lam = numbers(arrays["multipliers"], (p,), "`multipliers`")
+    if np.any(lam < 0):
+        raise CertificateError("a multiplier of a floor is negative.")
+    if not np.array_equal(H, H.T):
+        raise CertificateError("`H` is not symmetric.")
+    penalty, outside = conjugate(criterion, H, 1.0 - np.eye(p))
+    columns, rows = np.nonzero(mask.T)
+    among = R[np.ix_(rows, rows)]
+    target = R * lam
+    for shift in _SHIFTS:
+        shifted = H + np.diag(shift * np.abs(np.diag(H))) if shift else H
+        Q = among * shifted[np.ix_(columns, columns)]
+        proof = _definite_form(Q, arithmetic)
+        if proof is not None:
+            break
+    else:
+        raise CertificateError("H is not positive definite on the support: it proves nothing.")
+    V = np.zeros((p, p))
+    factor = sla.cho_factor(Q, lower=True, check_finite=False)
+    V[rows, columns] = sla.cho_solve(factor, target[rows, columns])
+    left = _stationarity(R, V, shifted, target, arithmetic)
+    V[rows, columns] -= sla.cho_solve(factor, 0.5 * (left.lower + left.upper)[rows, columns])
+    image = arithmetic.product(R, V)
+    gram = arithmetic.enclosure(arithmetic.apply(np.ascontiguousarray(V.T), image), np.eye(p))
+    left = _stationarity(R, V, shifted, target, arithmetic)
+    z = (left.size() + np.spacing(np.abs(target)))[rows, columns]
+    rest = proof.inverse_form(z)
+    own = arithmetic.enclosure(image)
+    fidelity = Enclosure(np.diag(own.lower), np.diag(own.upper))
+    value = ((exactly(floors) - fidelity) * (2.0 * lam)).total() + (gram * shifted).total()
+    value = (value - Enclosure(0.0, rest) - penalty) / outside
+    return Enclosure(max(float(value.lower), 0.0), max(float(value.upper), 0.0))
+
+
+def _stationarity(R: Array, V: Array, H: Array, target: Array, arithmetic: Arithmetic) -> Enclosure:
+    """``R V H - R D_λ``."""
+    return arithmetic.enclosure(arithmetic.apply(R, arithmetic.product(V, H)), target)
+
+
+@dataclass(frozen=True)
+class _LeastEigenvalue:
+    """A proof that a matrix is positive definite, for those too large for :func:`definite`."""
+
+    value: float
+
+    def inverse_form(self, z: Array) -> float:
+        """Upper bound of ``zᵀA⁻¹z`` from the sizes of the entries of ``z``."""
+        return float(np.sum(z * z)) / self.value * _WIDER
+
+
+def _definite_form(Q: Array, arithmetic: Arithmetic) -> Definite | _LeastEigenvalue | None:
+    """Prove ``Q ≻ 0``, where each entry of ``Q`` was rounded once.
+
+    If floating-point Cholesky ends for ``Q - c I``, no eigenvalue of ``Q`` lies below ``c`` less
+    ``(n + 2) u tr Q`` (Rump, 2006).
+    """
+    radius = 2 * _UNIT * np.abs(Q)
+    n, trace = len(Q), float(np.trace(Q))
+    if n <= _MOST_COEFFICIENTS:
+        return definite(arithmetic, Q, radius)
+    if not np.all(np.diag(Q) > 0) or not np.isfinite(trace):
+        return None
+    doubt = 2 * (n + 4) * _UNIT * trace + float(radius.sum(axis=1).max())
+    guess = float(sla.eigvalsh(Q, subset_by_index=[0, 0], check_finite=False)[0])
+    for c in (0.9 * guess, 0.5 * guess):
+        if c > 2 * doubt and sla.lapack.dpotrf(Q - c * np.eye(n), lower=1)[1] == 0:
+            return _LeastEigenvalue(c - doubt)
+    return None
+
+
+def _expect_prices(
+    ledger: Ledger, result: Decorrelation, R: Array, floors: Array, wide: Mask
+) -> None:
+    """Prices are the multipliers of the floors at T, or said not to be known (NaN)."""
+    p = len(R)
+    slope = numbers(result.certificate.arrays["slope"], (p, p), "`slope`")
+    if np.isnan(result.prices).all() and np.isnan(result.weights).all():
+        return  # said not to be known
+    image = R @ result.T
+    G = result.T.T @ image
+    if result.status != "exact":
+        _expect_subgradient(ledger, result, slope, G)
+    f = np.diag(image)
+    along = np.einsum("ij,ji->i", image, slope)
+    radial = np.einsum("ij,ji->i", G, slope)
+    active = (floors > 0) & (floors < 1) & (f - floors <= _ON_RIM)
+    room = np.where(active, 1.0 - f * f, 1.0)
+    multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
+    off = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0)
+    whole = (result.rho_min >= 1) & wide & (off > _CROWDED)
+    prices = np.where(whole, np.inf, 2.0 * multipliers)
+    # Near a floor of one the multiplier is a small difference over a small one.
+    digits = 64 * p * _UNIT * (np.abs(image).max(axis=1) + 1.0) * np.abs(slope).sum(axis=1) / room
+    digits += 64 * _UNIT * multipliers / room
+    for name, reported, wanted in (
+        ("prices", result.prices, prices),
+        ("weights", result.weights, multipliers),
+    ):
+        with np.errstate(invalid="ignore"):
+            off = np.abs(reported - wanted)
+            near = off <= PRICE_TOL * np.maximum(1.0, np.abs(wanted)) + digits
+        ledger.expect(
+            name,
+            np.all(near | (reported == wanted)),
+            f"the {name} are not the multipliers of the floors at T",
+        )
+
+
+def _expect_subgradient(ledger: Ledger, result: Decorrelation, slope: Array, G: Array) -> None:
+    """``slope`` is half a subgradient of the criterion: equality in Fenchel's inequality."""
+    E = G - np.diag(np.diag(G))
+    size = np.abs(slope)
+    if result.criterion == "squared":
+        value = 0.5 * float(np.sum(E * E)) + 0.5 * float(np.sum(slope * slope))
+        inside = True
+    elif result.criterion == "absolute":
+        value = 0.5 * float(np.abs(E).sum())
+        inside = bool(size.max(initial=0.0) <= 0.5 * (1 + PRICE_TOL))
+    else:
+        value = float(np.abs(E).max(initial=0.0))
+        inside = bool(size.sum() <= 1 + PRICE_TOL)
+    gap = value - float(np.sum(slope * E))
+    ledger.expect(
+        "slope",
+        inside
+        and abs(gap) <= PRICE_TOL * max(1.0, value)
+        and not np.any(np.diag(slope))
+        and np.array_equal(slope, slope.T),
+        f"the slope of the certificate is not one of the criterion at T ({gap:.1e})",
+    )
