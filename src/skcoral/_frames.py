@@ -18,7 +18,7 @@ from skcoral._validation import (
     check_pair_weights,
     frame_names,
 )
-from skcoral.certificates import settle
+from skcoral.certificates.settling import settle
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,

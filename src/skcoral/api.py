@@ -29,7 +29,7 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.certificates import rounding_matters, settle
+from skcoral.certificates.settling import rounding_matters, settle
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold

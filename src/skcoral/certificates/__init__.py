@@ -2,6 +2,5 @@
 
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.ledger import Check, Claim
-from skcoral.certificates.settling import rounding_matters, settle
 
-__all__ = ["Check", "Claim", "check", "prove", "rounding_matters", "settle"]
+__all__ = ["Check", "Claim", "check", "prove"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize as so
 
-from skcoral.certificates import settle
+from skcoral.certificates.settling import settle
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.measures import fidelity
 from skcoral.results import Array, Criterion, Decorrelation, Status

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._linalg import gram_defect
-from skcoral.certificates import settle
+from skcoral.certificates.settling import settle
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
 from skcoral.support.bounds import (
