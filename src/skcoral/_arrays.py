@@ -93,6 +93,11 @@ def column_dots(A: Any, B: Any) -> Array:
     return np.asarray(to_host(library(A).sum(A * B, axis=0)))
 
 
+def column_sums(A: Any) -> Array:
+    """The sum of each column, in NumPy."""
+    return np.asarray(to_host(library(A).sum(A, axis=0)))
+
+
 def row_dots(A: Any, B: Any) -> Array:
     """``diag(ABᵀ)``, in NumPy."""
     if isinstance(A, np.ndarray):

@@ -1,0 +1,170 @@
+"""Matrices of many columns that are kept as factors: a transformation and a correlation matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_BLOCK = 512  # columns at a time
+
+
+class LowRankTransform:
+    """The transformation ``T = I + left @ right``, without its p × p coefficients.
+
+    Rows are transformed by ``Z @ T`` or :meth:`apply`, at a cost of rows × rank × columns.
+
+    Parameters
+    ----------
+    left : ndarray of shape (p, r)
+        ``A⁺``, the pseudo-inverse of the factor.
+    right : ndarray of shape (r, p)
+        ``U - A``, what the outputs differ from their sources by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral._lowrank import LowRankTransform
+    >>> T = LowRankTransform(np.array([[1.0], [0.0]]), np.array([[0.0, 2.0]]))
+    >>> T.toarray()
+    array([[1., 2.],
+           [0., 1.]])
+    >>> np.array([[3.0, 4.0]]) @ T
+    array([[ 3., 10.]])
+    """
+
+    __array_ufunc__ = None  # so that an array to the left of @ asks this object
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = _read_only(left)
+        self.right = _read_only(right)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, p)."""
+        return self.left.shape[0], self.right.shape[1]
+
+    @property
+    def rank(self) -> int:
+        """Rank of what is added to the identity, at most."""
+        return int(self.left.shape[1])
+
+    def apply(self, Z: Any) -> Array:
+        """``Z @ T``."""
+        Z = np.asarray(Z)
+        return np.asarray(Z + (Z @ self.left) @ self.right)
+
+    def __rmatmul__(self, Z: Any) -> Array:
+        return self.apply(Z)
+
+    def solve(self, Y: Any) -> Array:
+        """The rows of least norm whose outputs are nearest to ``Y``: ``Y T⁺``.
+
+        By ``(I + LR)⁻¹ = I - L(I + RL)⁻¹R`` where ``I + RL`` (r × r) is well conditioned.
+        """
+        Y = np.asarray(Y, dtype=np.float64)
+        middle = np.eye(self.rank) + self.right @ self.left
+        inside = Y - (Y @ self.left) @ sla.pinv(middle, rtol=1e-12) @ self.right
+        return np.asarray(inside)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether different rows have different outputs, to working precision."""
+        middle = np.eye(self.rank) + self.right @ self.left
+        values = np.linalg.svd(middle, compute_uv=False)
+        return bool(values[-1] > 1e-12 * max(values[0], 1.0))
+
+    def largest(self) -> float:
+        """The largest coefficient in absolute value."""
+        return max(float(np.abs(block).max()) for _, block in self.blocks())
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Some columns of ``T`` at a time."""
+        for start in range(0, self.shape[1], _BLOCK):
+            columns = slice(start, min(start + _BLOCK, self.shape[1]))
+            block = self.left @ self.right[:, columns]
+            here = np.arange(columns.start, columns.stop)
+            block[here, here - columns.start] += 1.0
+            yield columns, block
+
+    def toarray(self) -> Array:
+        """All coefficients, as an ordinary array of p × p numbers."""
+        return np.eye(self.shape[0]) + self.left @ self.right
+
+    def __repr__(self) -> str:
+        return f"LowRankTransform(p={self.shape[0]}, rank={self.rank})"
+
+
+class FactoredCorrelation:
+    """The correlation matrix ``UᵀU`` of many outputs, kept as its factor U (r × p)."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, factor: Any) -> None:
+        self.factor = _read_only(factor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, p)."""
+        p = int(self.factor.shape[1])
+        return p, p
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Some columns of the matrix at a time; its diagonal is one."""
+        p = self.shape[0]
+        for start in range(0, p, _BLOCK):
+            columns = slice(start, min(start + _BLOCK, p))
+            block = self.factor.T @ self.factor[:, columns]
+            here = np.arange(columns.start, columns.stop)
+            block[here, here - columns.start] = 1.0
+            yield columns, block
+
+    def toarray(self) -> Array:
+        """All correlations, as an ordinary array of p × p numbers."""
+        G = self.factor.T @ self.factor
+        G = 0.5 * (G + G.T)
+        np.fill_diagonal(G, 1.0)
+        return np.asarray(G)
+
+    def __repr__(self) -> str:
+        return f"FactoredCorrelation(p={self.shape[0]}, rank={self.factor.shape[0]})"
+
+
+def largest_residuals(G: Any) -> Array:
+    """The largest absolute correlation of each variable with another one."""
+    if not isinstance(G, FactoredCorrelation):
+        size = np.abs(G)
+        np.fill_diagonal(size, 0.0)
+        return np.asarray(size.max(axis=0, initial=0.0))
+    out = np.empty(len(G))
+    for columns, block in G.blocks():
+        here = np.arange(columns.start, columns.stop)
+        block[here, here - columns.start] = 0.0
+        out[columns] = np.abs(block).max(axis=0, initial=0.0)
+    return out
+
+
+def pseudo_inverse(A: Array) -> Array:
+    """``A⁺`` (p × r) of a factor with few rows, by an orthogonal basis of its row space."""
+    Q, small = sla.qr(A.T, mode="economic", check_finite=False)
+    return np.asarray(Q @ sla.pinv(small.T, rtol=1e-14))
+
+
+def transform_of(A: Array, U: Array, *, dense: bool) -> Any:
+    """``T = I + A⁺(U - A)``: the transformation nearest to the identity with ``AT = U``."""
+    low = LowRankTransform(pseudo_inverse(A), U - A)
+    return low.toarray() if dense else low
+
+
+def _read_only(a: Any) -> Array:
+    out = np.asarray(a, dtype=np.float64).view()
+    out.flags.writeable = False
+    return out

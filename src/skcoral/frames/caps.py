@@ -1,0 +1,36 @@
+"""Outputs that are feasible: unit vectors ``u_j`` with ``a_jᵀu_j ≥ ρ_j``, in r dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._arrays import beside, column_dots
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
+    """The nearest points of the caps: unit length, and turned to the rim where below the floor.
+
+    A column without any direction stays at its source. ``room`` is left above each floor, so that
+    rounding in what is computed from the columns cannot miss it.
+    """
+    target = np.where(floors < 1.0, np.minimum(floors + room, 0.5 * (1.0 + floors)), 1.0)
+    along = column_dots(A, V)
+    away = V - beside(along[None, :], V) * A
+    # twice, because close to the source little is left and its rounding would grow with it
+    away = away - beside(column_dots(A, away)[None, :], V) * A
+    across = np.sqrt(column_dots(away, away))
+    size = np.hypot(along, across)
+    nothing = across <= 4 * _EPS * np.maximum(size, 1e-300)
+    inside = (size > 0.0) & (along >= target * size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosine = np.where(nothing | (target >= 1.0), 1.0, np.where(inside, along / size, target))
+        sine = np.sqrt(np.maximum((1.0 - cosine) * (1.0 + cosine), 0.0))
+        factor = np.where(nothing | (cosine >= 1.0), 0.0, sine / np.where(nothing, 1.0, across))
+    return beside(cosine[None, :], V) * A + beside(factor[None, :], V) * away

@@ -1,0 +1,123 @@
+"""The bound (★) of the trade-off for singular matrices.
+
+(★) lets outputs leave the span of the sources and is valid for every R; it is tight at high
+floors. The dual point is found for a matrix that is shrunk by next to nothing, where the solver of
+the trade-off works, and the bound is then evaluated for the matrix that was given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral.exact import solve_exact
+from skcoral.results import Criterion
+from skcoral.tradeoff import criteria, solve_tradeoff
+
+Array = NDArray[np.float64]
+
+# Towards the identity, for the search only: where R has null directions that H shares (duplicates)
+# the bound loses the root of it; the larger one is for floors next to one.
+_SHRUNK = (1e-14, 1e-8)
+_FEW = 40  # variables up to which the first is tried
+
+
+@dataclass(frozen=True)
+class LiftedProof:
+    """A dual point of (★): multipliers λ and H ≻ 0, and the outputs it suggests."""
+
+    lam: Array
+    H: Array
+    suggested: tuple[Array, ...]
+    n_iter: int
+
+
+def lifted_proof(
+    A: Array,
+    floors: Array,
+    criterion: Criterion,
+    pair_weights: Array | None,
+    *,
+    tol: float,
+    max_iter: int,
+) -> LiftedProof | None:
+    """Search a dual point of (★); None where it proves nothing or none was found."""
+    for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
+        proof = _searched(A, floors, criterion, pair_weights, shrunk, tol=tol, max_iter=max_iter)
+        if proof is not None:
+            return proof
+    return None
+
+
+def _searched(
+    A: Array,
+    floors: Array,
+    criterion: Criterion,
+    pair_weights: Array | None,
+    shrunk: float,
+    *,
+    tol: float,
+    max_iter: int,
+) -> LiftedProof | None:
+    R = A.T @ A
+    R *= 1.0 - shrunk
+    np.fill_diagonal(R, 1.0)
+    settings: dict[str, Any] = {
+        "names": tuple(f"x{j}" for j in range(len(R))),
+        "criterion": criterion,
+        "pair_weights": pair_weights,
+        "tol": tol,
+        "max_iter": max_iter,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if solve_exact(R, floors, **settings) is not None:
+                return None
+            answer = solve_tradeoff(R, floors, **settings)
+        except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+            return None
+    dual = answer.certificate.arrays
+    if "H" not in dual:
+        return None
+    lam, H = np.array(dual["multipliers"]), np.array(dual["H"])
+    factor = _factor(H)
+    if factor is None or not (np.isfinite(lam).all() and np.isfinite(H).all()):
+        return None
+    own = sla.cho_solve((factor, True), (A * lam).T, check_finite=False).T
+    return LiftedProof(lam, H, (own, A @ answer.T), answer.n_iter)
+
+
+def lifted_bound(
+    proof: LiftedProof,
+    A: Array,
+    U: Array,
+    floors: Array,
+    criterion: Criterion,
+    pair_weights: Array | None,
+) -> float:
+    """Evaluate (★), expanded at a feasible ``U`` so that large multipliers lose no digits.
+
+    With ``Z = UH - A D_λ`` it is ``2λᵀ(ρ - f) + ⟨UᵀU - I, H⟩ - φ*(off H) - tr(Z H⁻¹ Zᵀ)``.
+    """
+    penalty = criteria.conjugate(criterion, proof.H, pair_weights)
+    factor = _factor(proof.H)
+    if factor is None or not np.isfinite(penalty):
+        return -np.inf
+    defect = U.T @ U
+    np.fill_diagonal(defect, 0.0)  # the columns have unit length
+    f = np.where(floors >= 1.0, 1.0, np.einsum("ij,ij->j", A, U))
+    Z = U @ proof.H - A * proof.lam
+    rest = sla.solve_triangular(factor, Z.T, lower=True, check_finite=False)
+    slack = 2.0 * float(proof.lam @ (floors - f))
+    return slack + float(np.sum(defect * proof.H)) - penalty - float(np.sum(rest * rest))
+
+
+def _factor(H: Array) -> Array | None:
+    factor, info = sla.lapack.dpotrf(H, lower=1, clean=1)
+    return factor if info == 0 else None

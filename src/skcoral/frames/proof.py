@@ -1,0 +1,97 @@
+"""The bound (★★) of a dual point, evaluated beside a feasible U so that no digits are lost.
+
+For any ``N ⪰ 0``, ``λ ≥ 0``, ``κ ≥ 0`` with ``N + κ_j I ≻ 0`` and ``ν = (p - tr N)/r``, every
+feasible U has
+
+    D2 ≥ νp - p/2 - ½‖N + νI‖² + 2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j                  (★★)
+
+and with ``z_j = (N + κ_j I)u_j - λ_j a_j`` the difference of the two sides is the sum
+
+    ½‖UUᵀ - N - νI‖² + Σ_j [2λ_j(a_jᵀu_j - ρ_j) + κ_j(1 - ‖u_j‖²) + z_jᵀ(N + κ_j I)⁻¹z_j]
+
+of terms that are not negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._arrays import (
+    beside,
+    column_dots,
+    column_sums,
+    eigh,
+    inner,
+    plus_diagonal,
+    to_host,
+)
+from skcoral.frames.dual import FrameDual
+
+Array = NDArray[np.float64]
+
+_LIFT = 3e7  # κ of floors of one, relative to the largest eigenvalue of N
+_KEPT = 1e-6  # share of the least eigenvalue of N that a shift leaves
+
+
+@dataclass(frozen=True)
+class FrameProof:
+    """A dual point of (★★): ``N`` (r × r), λ and κ, all finite."""
+
+    N: Any
+    lam: Array
+    kappa: Array
+
+
+def proof_of(dual: FrameDual) -> FrameProof:
+    """Finite multipliers from a maximisation, with N shifted to its smallest.
+
+    Replacing N by ``N - cI`` and κ by ``κ + c`` changes nothing in (★★); the smaller N, the fewer
+    digits cancel. Floors of one have their λ at infinity; a large κ comes as close as is needed.
+    """
+    point = dual.point
+    shift = (1.0 - _KEPT) * float(point.n.min())
+    n = point.n - shift
+    kappa = point.kappa + shift
+    pinned = ~np.isfinite(point.lam)
+    lam = np.where(pinned, 0.0, point.lam)
+    if pinned.any():
+        kappa = np.where(pinned, _LIFT * max(float(n.max()), 1.0), kappa)
+        energy = column_dots(point.B, beside(n[:, None], point.B) * point.B)
+        lam = np.where(pinned, kappa + energy, lam)
+    N = (dual.Q * beside(n[None, :], dual.Q)) @ dual.Q.T
+    return FrameProof(N=0.5 * (N + N.T), lam=lam, kappa=kappa)
+
+
+def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
+    """How far the sum of squares of a feasible ``U`` can be above the bound of ``proof``."""
+    r, p = A.shape
+    values, Q = eigh(proof.N)
+    n = np.maximum(np.asarray(to_host(values)), 0.0)
+    B, V = Q.T @ A, Q.T @ U
+    nu = (p - float(n.sum())) / r
+    F = plus_diagonal(V @ V.T, -(n + nu))
+    D = beside(n[:, None], B) + beside(proof.kappa[None, :], B)
+    z = D * V - beside(proof.lam[None, :], B) * B
+    rest = column_sums(z * z / D)
+    # a floor of one holds its column at the source, whatever the rounding of the two lengths
+    pinned = floors >= 1.0
+    slack = np.where(pinned, 0.0, column_dots(B, V) - floors)
+    short = np.where(pinned, 0.0, 1.0 - column_dots(V, V))
+    parts = 2.0 * proof.lam * slack + proof.kappa * short + rest
+    return 0.5 * inner(F, F) + float(parts.sum())
+
+
+def bound_of(proof: FrameProof, A: Any, floors: Array) -> float:
+    """The bound (★★) itself, as it is written."""
+    r, p = A.shape
+    values, Q = eigh(proof.N)
+    n = np.maximum(np.asarray(to_host(values)), 0.0)
+    B = Q.T @ A
+    nu = (p - float(n.sum())) / r
+    phi = column_sums(B * B / (beside(n[:, None], B) + beside(proof.kappa[None, :], B)))
+    each = 2.0 * floors * proof.lam - proof.kappa - proof.lam**2 * phi
+    return nu * p - 0.5 * p - 0.5 * float(((n + nu) ** 2).sum()) + float(each.sum())

@@ -1,0 +1,158 @@
+"""The least sum of squared correlations of p outputs in r < p dimensions, with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._arrays import beside
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import descend, squares
+from skcoral.frames.dual import FrameDual, maximise_bound
+from skcoral.frames.point import welch
+from skcoral.frames.proof import FrameProof, gap_of, proof_of
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+_FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
+_LATER = 2000  # gradients at most once the dual has spoken
+_EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
+_ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
+OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
+
+
+@dataclass(frozen=True)
+class FrameSolved:
+    """Feasible outputs with a lower bound.
+
+    Attributes
+    ----------
+    U : array of shape (r, p)
+        The outputs in the basis of the factor.
+    objective, lower_bound : float
+        Attained, and proved to be the least possible.
+    proof : FrameProof or None
+        The dual point; None where the bound of the rank alone is what is used.
+    n_iter : int
+        Newton steps and gradients.
+    """
+
+    U: Any
+    objective: float
+    lower_bound: float
+    proof: FrameProof | None
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``."""
+        return self.objective - self.lower_bound
+
+    def closed(self, goal: float) -> bool:
+        """Whether the gap is at most ``goal``, relative to ``max(1, objective)``."""
+        return self.gap <= goal * max(1.0, self.objective)
+
+
+def solve_squares(
+    A: Any,
+    floors: Array,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    start: Any = None,
+) -> FrameSolved:
+    """Solve for the squared criterion in the factor form.
+
+    Parameters
+    ----------
+    A : array of shape (r, p)
+        Factor of the correlation matrix, ``AᵀA = R``, with unit columns.
+    floors : ndarray of shape (p,)
+        The least fidelities, in [0, 1].
+    tol : float
+        Gap to aim at, relative to ``max(1, objective)``.
+    max_iter : int
+        Largest number of Newton steps.
+    callback : callable, optional
+        Called as ``callback(iteration, objective, lower_bound)``.
+    start : array of shape (r, p), optional
+        Outputs of a neighbouring problem to start from.
+
+    Examples
+    --------
+    Three vectors in the plane cannot be closer to orthogonal than at 120 degrees.
+
+    >>> import numpy as np
+    >>> from skcoral.frames.solver import solve_squares
+    >>> A = np.array([[1.0, 0.0, 0.8], [0.0, 1.0, 0.6]])
+    >>> answer = solve_squares(A, np.array([0.5, 0.5, 0.5]))
+    >>> round(answer.objective, 9)  # (p²/r - p)/2
+    0.75
+    """
+    r, p = A.shape
+    least = welch(p, r)
+    goal = min(tol, 1e-9)
+    U = on_caps(A, A if start is None else start, floors)
+    U, value, steps = descend(A, U, floors, bound=least, goal=0.1 * goal, max_iter=_FIRST)
+    if callback is not None:
+        callback(steps, value, least)
+    if value - least <= goal * max(1.0, value):
+        U = on_caps(A, U, floors, room=_ROOM)
+        return FrameSolved(U, max(squares(U), least), least, None, steps)
+
+    def judge(dual: FrameDual) -> bool:
+        nonlocal U, value
+        candidate = on_caps(A, dual.U, floors)
+        reached = squares(candidate)
+        if reached < value:
+            U, value = candidate, reached
+        if callback is not None:
+            callback(steps + dual.n_iter, value, dual.bound)
+        return value - dual.bound <= 0.1 * goal * max(1.0, value)
+
+    dual = maximise_bound(A, floors, goal=0.1 * goal, max_iter=max_iter, judge=judge)
+    U, value, more = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=_LATER)
+    if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
+        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal)
+        more += extra
+    U = on_caps(A, U, floors, room=_ROOM)
+    value = squares(U)
+    n_iter = steps + dual.n_iter + more
+    proof = proof_of(dual)
+    bound = value - gap_of(proof, A, U, floors)
+    if bound <= least:
+        return FrameSolved(U, value, least, None, n_iter)
+    return FrameSolved(U, max(value, bound), bound, proof, n_iter)
+
+
+def _other_starts(
+    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float
+) -> tuple[Any, float, int]:
+    """Look around where the gap is open: saddles, and valleys beside the one that was taken.
+
+    The displacements come from a fixed seed, so that the same problem has the same answer.
+    """
+    r, p = A.shape
+    rng = np.random.default_rng(0)
+    count = 0
+    for k in range(int(np.clip(_EFFORT / (r * r * p), 1, 12))):
+        noise = beside(rng.normal(size=(r, p)) / np.sqrt(r), A)
+        start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
+        candidate, reached, steps = descend(A, start, floors, bound=bound, goal=goal, max_iter=150)
+        count += steps
+        if reached < value + 0.1 * (value - bound):
+            candidate, reached, steps = descend(
+                A, candidate, floors, bound=bound, goal=goal, max_iter=_LATER // 4
+            )
+            count += steps
+        if reached < value:
+            U, value = candidate, reached
+        if value - bound <= goal * max(1.0, value):
+            break
+    return U, value, count
