@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _BLOCK = 512  # columns at a time
+_SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
 
 class LowRankTransform:
@@ -63,21 +64,25 @@ class LowRankTransform:
         return self.apply(Z)
 
     def solve(self, Y: Any) -> Array:
-        """The rows of least norm whose outputs are nearest to ``Y``: ``Y T⁺``.
-
-        By ``(I + LR)⁻¹ = I - L(I + RL)⁻¹R`` where ``I + RL`` (r × r) is well conditioned.
-        """
+        """The rows whose outputs are ``Y``, or of least norm and nearest to that: ``Y T⁺``."""
         Y = np.asarray(Y, dtype=np.float64)
-        middle = np.eye(self.rank) + self.right @ self.left
-        inside = Y - (Y @ self.left) @ sla.pinv(middle, rtol=1e-12) @ self.right
-        return np.asarray(inside)
+        basis, middle = self._compressed()
+        inside = Y @ basis
+        change = sla.pinv(middle, rtol=_SINGULAR) - np.eye(len(middle))
+        return np.asarray(Y + (inside @ change) @ basis.T)
 
     @property
     def invertible(self) -> bool:
         """Whether different rows have different outputs, to working precision."""
-        middle = np.eye(self.rank) + self.right @ self.left
-        values = np.linalg.svd(middle, compute_uv=False)
-        return bool(values[-1] > 1e-12 * max(values[0], 1.0))
+        values = np.linalg.svd(self._compressed()[1], compute_uv=False)
+        return bool(values[-1] > _SINGULAR * max(float(values[0]), 1.0))
+
+    def _compressed(self) -> tuple[Array, Array]:
+        """A basis Q (p × 2r) and M with ``T = (I - QQᵀ) + Q M Qᵀ``."""
+        both = np.hstack([self.left, self.right.T])
+        basis = sla.qr(both, mode="economic", check_finite=False)[0]
+        middle = np.eye(basis.shape[1]) + (basis.T @ self.left) @ (self.right @ basis)
+        return basis, middle
 
     def largest(self) -> float:
         """The largest coefficient in absolute value."""
@@ -141,9 +146,8 @@ class FactoredCorrelation:
 def largest_residuals(G: Any) -> Array:
     """The largest absolute correlation of each variable with another one."""
     if not isinstance(G, FactoredCorrelation):
-        size = np.abs(G)
-        np.fill_diagonal(size, 0.0)
-        return np.asarray(size.max(axis=0, initial=0.0))
+        size = np.abs(G - np.diag(np.diag(G)))
+        return np.asarray(size.max(axis=1, initial=0.0))
     out = np.empty(len(G))
     for columns, block in G.blocks():
         here = np.arange(columns.start, columns.stop)

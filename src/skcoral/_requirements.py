@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from skcoral._arrays import to_host
-from skcoral._singular import linear_relations, linked_variables, redundant_variables
+from skcoral._singular import (
+    Deficiency,
+    factor_of,
+    linear_relations,
+    linked_variables,
+    redundant_variables,
+)
 from skcoral.exceptions import (
     CoralError,
     InvalidCorrelationError,
@@ -24,6 +30,7 @@ Array = NDArray[np.float64]
 # LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
 # two digits of the limit is looked at again with an eigenvalue decomposition.
 _SUSPICIOUS_RCOND = 1e-10
+_ROUNDING = 1e-12  # how far below zero an eigenvalue may be, relative to the largest
 
 
 def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
@@ -171,20 +178,35 @@ def require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float)
     )
 
 
-def require_positive_definite(
-    R: Array, names: tuple[str, ...], scale: Any, tolerance: float
-) -> None:
-    """Refuse singular and indefinite matrices, with the relations between variables."""
-    factor, failed = lapack.dpotrf(R, lower=1)
-    if not failed:
-        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
-        if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
-            return
+def deficiency_of(
+    R: Array, names: tuple[str, ...], scale: Any, tolerance: float, *, certain: bool = False
+) -> Deficiency | None:
+    """Refuse indefinite matrices; say what is dependent in singular ones; None for the others.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Symmetric, unit diagonal.
+    names : tuple of str
+        The variables.
+    scale : array-like or None
+        Standard deviations, for relations in the original units.
+    tolerance : float
+        Eigenvalues up to this times the largest count as zero.
+    certain : bool
+        Whether the tolerance was chosen by the user, so that eigenvalues are always computed.
+    """
+    if not certain:
+        factor, failed = lapack.dpotrf(R, lower=1)
+        if not failed:
+            rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+            if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
+                return None
     eigenvalues, vectors = np.linalg.eigh(R)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if smallest > tolerance * largest:
-        return
-    if smallest < -tolerance * largest:
+        return None
+    if smallest < -max(_ROUNDING, tolerance if not certain else 0.0) * largest:
         weights = np.abs(vectors[:, 0])
         heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
         raise InvalidCorrelationError(
@@ -195,19 +217,33 @@ def require_positive_definite(
         )
     null = vectors[:, eigenvalues <= tolerance * largest].T
     sd = None if scale is None else np.asarray(scale, dtype=np.float64)
-    relations = linear_relations(null, names, scale=sd)
+    A, dropped = factor_of(eigenvalues, vectors, tolerance)
+    return Deficiency(
+        factor=A,
+        tol=tolerance,
+        dropped=dropped,
+        relations=linear_relations(null, names, scale=sd),
+        variables=linked_variables(null, names),
+        redundant=redundant_variables(null, names),
+    )
+
+
+def refuse_singular(found: Deficiency, R: Array, *, has_scale: bool) -> NoReturn:
+    """Raise the refusal of a singular matrix, with the relations between variables."""
+    relations = found.relations
     shown = "; ".join(relations[:5])
     if len(relations) > 5:
         shown += f"; and {len(relations) - 5} more relations"
-    units = "in standardised units" if sd is None else "up to a constant"
+    units = "up to a constant" if has_scale else "in standardised units"
+    values = np.linalg.eigvalsh(R)
     raise SingularCorrelationError(
-        f"R is singular (smallest eigenvalue {smallest:.1e} of {largest:.3g}; rank "
-        f"{len(names) - len(null)} of {len(names)}), so no exact decorrelator exists: {shown} "
+        f"R is singular (smallest eigenvalue {values[0]:.1e} of {values[-1]:.3g}; rank "
+        f"{found.rank} of {len(R)}), so no exact decorrelator exists: {shown} "
         f"({units}). Drop one variable of each relation, or shrink R explicitly; nothing is "
         "regularised silently. With no more rows than variables, every table is like this.",
         relations=relations,
-        variables=linked_variables(null, names),
-        redundant=redundant_variables(null, names),
+        variables=found.variables,
+        redundant=found.redundant,
     )
 
 

@@ -1,8 +1,9 @@
-"""Null directions of a correlation matrix, told as short linear relations between variables."""
+"""Singular correlation matrices: their factor and rank, and their null directions in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,90 @@ Array = NDArray[np.float64]
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True)
+class Deficiency:
+    """What is known about a correlation matrix of rank r < p.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (r, p)
+        ``A`` with unit columns and ``AᵀA = R`` up to what the tolerance drops.
+    tol : float
+        Eigenvalues up to this times the largest do not count.
+    dropped : float
+        Largest share of a variable's variance that lies in directions that do not count.
+    relations, variables, redundant : list of str
+        As in :class:`~skcoral.exceptions.SingularCorrelationError`; empty where the rows are too
+        few to tell relations from chance.
+    n_rows : int or None
+        Rows of the table, if there is one.
+    warned : bool
+        Whether the user has been told.
+    """
+
+    factor: Array
+    tol: float
+    dropped: float
+    relations: list[str]
+    variables: list[str]
+    redundant: list[str]
+    n_rows: int | None = None
+    warned: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that count."""
+        return int(self.factor.shape[0])
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether the rows are too few for any table of as many columns."""
+        return self.n_rows is not None and self.n_rows <= self.factor.shape[1]
+
+    def told(self) -> str:
+        """Which problem is solved, why, and what exact decorrelation would need."""
+        r, p = self.factor.shape
+        least = 0.5 * p * (p - r) / r
+        relations = "; ".join(self.relations[:5])
+        if len(self.relations) > 5:
+            relations += f"; and {len(self.relations) - 5} more relations"
+        if self.few_rows:
+            reason = (
+                f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
+                f"{r} whatever the columns are (a sampling deficiency: new rows will not repeat it)"
+            )
+            remedy = f"at least {p + 1} rows, fewer columns, or explicit shrinkage"
+            if self.relations:
+                reason += f". Some relations hold beyond that: {relations}"
+        else:
+            where = "these rows" if self.n_rows is not None else "R"
+            reason = (
+                f"The correlation matrix has rank {r} of {p}, because in {where} {relations} "
+                "(a structural deficiency, if that is how the variables are defined)"
+            )
+            remedy = f"dropping {_listed(self.redundant)}, or explicit shrinkage"
+        return (
+            f"{reason}. Outputs live in {r} dimensions, so no transformation removes all "
+            f"correlation: the least possible sum of squares is {least:.6g}, and the answer is "
+            "optimal among all transformations of this rank. Exact decorrelation would need "
+            f"{remedy}. Nothing is regularised; on_singular='raise' refuses such input."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def factor_of(values: Array, vectors: Array, tol: float) -> tuple[Array, float]:
+    """Factor with unit columns from eigenvalues in rising order, and the largest share dropped."""
+    kept = values > tol * values[-1]
+    A = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    length = np.linalg.norm(A, axis=0)
+    dropped = float(np.max(1.0 - np.minimum(length, 1.0) ** 2))
+    return A / np.where(length > 0.0, length, 1.0), dropped
 
 
 def reduced_null_basis(null: Array) -> tuple[Array, NDArray[np.intp]]:

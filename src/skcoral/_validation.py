@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._requirements import (
+    deficiency_of,
     float_array,
     listing,
     real_number,
     repeated,
     require_finite,
-    require_positive_definite,
+    refuse_singular,
     require_symmetric,
     require_unit_diagonal,
     square_matrix,
     worst_pair,
 )
-from skcoral._singular import linear_relations
+from skcoral._singular import Deficiency, linear_relations
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
@@ -107,6 +108,25 @@ def check_correlation(
         The smallest eigenvalue is below 1e-12 times the largest: some variables are linear
         combinations of others, and the message names them.
     """
+    out, found = judge_correlation(R, names, scale=scale, min_variables=min_variables)
+    if found is not None:
+        refuse_singular(found, out, has_scale=scale is not None)
+    return out
+
+
+def judge_correlation(
+    R: Any,
+    names: Sequence[Any] | None = None,
+    *,
+    scale: Any = None,
+    min_variables: int = 1,
+    rank_tol: float | None = None,
+) -> tuple[Array, Deficiency | None]:
+    """Return ``R`` as :func:`check_correlation` does, and what is dependent in it, if anything.
+
+    ``rank_tol`` is the eigenvalue, relative to the largest, up to which a direction does not count
+    (1e-12, or the rounding of a narrower input type, by default).
+    """
     matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     p = matrix.shape[0]
     if p < min_variables:
@@ -129,8 +149,8 @@ def check_correlation(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.12g}."
         )
-    require_positive_definite(out, labels, scale, max(SINGULAR_TOL, p * eps))
-    return out
+    tolerance = max(SINGULAR_TOL, p * eps) if rank_tol is None else rank_tol
+    return out, deficiency_of(out, labels, scale, tolerance, certain=rank_tol is not None)
 
 
 def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
@@ -321,6 +341,19 @@ def check_positive(name: str, value: Any) -> float:
     if not (math.isfinite(number) and number > 0.0):
         raise InvalidArgumentError(f"{name} must be a finite number above 0, got {value!r}.")
     return number
+
+
+def check_rank_tol(value: Any) -> float | None:
+    """Return the tolerance of the rank: None for the usual one, or a number in [0, 1)."""
+    if value is None:
+        return None
+    number = real_number(value, "rank_tol", InvalidArgumentError)
+    if not 0.0 <= number < 1.0:
+        raise InvalidArgumentError(
+            "rank_tol is the eigenvalue, relative to the largest, up to which a direction does not "
+            f"count: None or a number in [0, 1); got {value!r}."
+        )
+    return max(number, 1e-15)
 
 
 def check_callback(callback: Any) -> Any:

@@ -91,3 +91,7 @@ class DownloadError(CoralError, OSError):
 
 class NotCertifiedWarning(UserWarning):
     """The answer is feasible but its optimality is not proved; the message quotes the open gap."""
+
+
+class SingularCorrelationWarning(UserWarning):
+    """The rank is below the number of variables: the least residual is solved for, and not zero."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform, largest_residuals
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -45,7 +47,7 @@ class Certificate:
 
     Attributes
     ----------
-    kind : {"threshold", "exact", "tradeoff", "support"}
+    kind : {"threshold", "exact", "tradeoff", "support", "frame", "welch", "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
         The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime, ``"multipliers"`` (λ)
@@ -80,7 +82,7 @@ class Threshold:
         decorrelator.
     weights : ndarray of shape (p,)
         λ, non-negative with sum one; the variables with λ_j > 0 bind the threshold.
-    T : ndarray of shape (p, p)
+    T : ndarray of shape (p, p), or LowRankTransform
         An exact decorrelator whose fidelities are all at least ``lower``; the variables that do
         not bind have the largest mean fidelity that is still possible.
     fidelity : ndarray of shape (p,)
@@ -96,18 +98,25 @@ class Threshold:
     tol : float
         The gap up to which the threshold counts as certified: what was asked for, and at most
         ``OPTIMAL_GAP``.
+    rank : int or None
+        Rank of the matrix, if it is below the number of variables. The threshold is then the
+        largest common floor at which the sum of squares still has its least value.
+    least_residual : float
+        That value, ``(p²/r - p)/2``; 0 at full rank.
     """
 
     lower: float
     upper: float
     weights: Array
-    T: Array
+    T: Any
     fidelity: Array
     names: tuple[str, ...]
     bounds: Mapping[str, float]
     certificate: Certificate
     n_iter: int
     tol: float = 1e-9
+    rank: int | None = None
+    least_residual: float = 0.0
 
     def __post_init__(self) -> None:
         _freeze(self, "weights", "T", "fidelity")
@@ -153,7 +162,8 @@ class Threshold:
     def __repr__(self) -> str:
         return (
             f"Threshold(value={self.value:.9f}, upper={self.upper:.9f}, gap={self.gap:.1e}, "
-            f"binding {len(self.binding)} of {len(self.names)}: {_short_list(self.binding)})"
+            f"binding {len(self.binding)} of {len(self.names)}: {_short_list(self.binding)}"
+            f"{'' if self.rank is None else f', rank={self.rank}'})"
         )
 
 
@@ -163,11 +173,12 @@ class Decorrelation:
 
     Attributes
     ----------
-    T : ndarray of shape (p, k)
+    T : ndarray of shape (p, k), or LowRankTransform
         Column j makes output j: ``X̃ = Z T`` with ``Z`` the standardised table (k = p unless
-        composites are anchored).
-    correlation : ndarray of shape (k, k)
-        ``TᵀRT``, the correlation matrix of the outputs.
+        composites are anchored). For tables with many more columns than rows it is the identity
+        plus a product of two factors, and ``T.toarray()`` has the coefficients.
+    correlation : ndarray of shape (k, k), or FactoredCorrelation
+        ``TᵀRT``, the correlation matrix of the outputs; kept as a factor in the same case.
     fidelity : ndarray of shape (k,)
         Correlation of each output with its own source; at least ``rho_min``.
     rho_min : ndarray of shape (k,)
@@ -203,10 +214,14 @@ class Decorrelation:
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None
         What was measured on the rows, where the answer was asked for rows.
+    rank : int or None
+        Rank of the correlation matrix, if it is below the number of variables; then
+        ``details["least_residual"]`` is the least sum of squares that this rank allows, and
+        ``details["amplification"]`` the largest coefficient of ``T``.
     """
 
-    T: Array
-    correlation: Array
+    T: Any
+    correlation: Any
     fidelity: Array
     rho_min: Array
     criterion: Criterion
@@ -223,6 +238,7 @@ class Decorrelation:
     details: Mapping[str, Any] = field(default_factory=dict)
     R: Array | None = None
     on_rows: Measured | None = None
+    rank: int | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
@@ -272,13 +288,12 @@ class Decorrelation:
         """One row per output: fidelity, floor, price, and largest residual correlation."""
         import pandas as pd
 
-        residual = np.abs(self.correlation - np.diag(np.diag(self.correlation)))
         return pd.DataFrame(
             {
                 "fidelity": self.fidelity,
                 "floor": self.rho_min,
                 "price": self.prices,
-                "max_residual": residual.max(axis=1),
+                "max_residual": largest_residuals(self.correlation),
             },
             index=pd.Index(self.names, name="variable"),
         )
@@ -288,7 +303,7 @@ class Decorrelation:
             f"Decorrelation(status={self.status!r}, criterion={self.criterion!r}, "
             f"objective={self.objective:.6g}, gap={self.gap:.1e}, "
             f"min_fidelity={self.min_fidelity:.6f}, mean_fidelity={self.mean_fidelity:.6f}, "
-            f"p={len(self.names)})"
+            f"p={len(self.names)}{'' if self.rank is None else f', rank={self.rank}'})"
         )
 
 
@@ -386,6 +401,8 @@ def _symmetric(name: str, a: Any) -> Any:
 
 def _freeze(obj: Any, *fields: str) -> None:
     for name in fields:
+        if isinstance(getattr(obj, name), LowRankTransform | FactoredCorrelation):
+            continue  # read-only by themselves
         object.__setattr__(obj, name, read_only(getattr(obj, name)))
 
 

@@ -1,0 +1,207 @@
+"""Budgets and the frontier of a singular matrix: the least residual as a function of the floor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._arrays import beside, to_host
+from skcoral._singular import Deficiency
+from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
+from skcoral.frames.outcome import as_result
+from skcoral.frames.pairs import largest_residuals
+from skcoral.frames.problem import Answer, FrameProblem
+from skcoral.frames.solver import OPTIMAL_GAP
+from skcoral.frames.threshold import frame_threshold
+from skcoral.results import Criterion, Decorrelation, Frontier
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+
+def singular_budget(
+    found: Deficiency,
+    budget: float,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    dense: bool = True,
+    there: Any = None,
+) -> Decorrelation:
+    """Find the largest common floor whose residual stays within ``budget``, at rank r < p.
+
+    Raises
+    ------
+    InfeasibleError
+        No transformation of this rank has a residual as small.
+
+    Warns
+    -----
+    NotCertifiedWarning
+        Larger floors are not excluded; ``details["rho_upper"]`` says up to where.
+    """
+    A = found.factor if there is None else beside(found.factor, there)
+    p = A.shape[1]
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    if budget < problem.least * (1.0 - 1e-12):
+        raise InfeasibleError(
+            f"A budget of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least that "
+            f"{p} variables of rank {found.rank} can have: outputs live in {found.rank} "
+            "dimensions. Raise the budget, or drop variables that others determine."
+        )
+    budget = max(budget, problem.least)
+    floor, answer, upper = _largest_floor(problem, budget, callback)
+    if answer is None:
+        raise InfeasibleError(
+            f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
+            f"matrix of rank {found.rank}; {problem.least:.6g} is proved to be impossible to go "
+            "below, and what was reached without any floor is "
+            f"{problem.solve(np.zeros(p)).objective:.6g}. Raise the budget."
+        )
+    proved = upper - floor <= OPTIMAL_GAP
+    result = as_result(
+        problem,
+        answer,
+        np.full(p, floor),
+        found,
+        names=names,
+        dense=dense,
+        warn=False,
+        details={"budget": budget, "rho_upper": upper},
+    )
+    if not proved:
+        warnings.warn(
+            f"the common floor {floor:.9g} is within the budget, but only floors above "
+            f"{upper:.9g} are proved to exceed it: a gap of {upper - floor:.2e} is open.",
+            NotCertifiedWarning,
+            stacklevel=3,
+        )
+    return replace(result, status="optimal" if proved else "best_found")
+
+
+def _largest_floor(
+    problem: FrameProblem, budget: float, callback: Callback | None
+) -> tuple[float, Answer | None, float]:
+    """Bisect, with the tangents of the bound as a proof from above and as the next guess."""
+    p = problem.A.shape[1]
+    slack = 1e-9 * max(1.0, budget)
+    count = 0
+
+    def visit(floor: float, start: Any = None) -> Answer:
+        nonlocal count
+        count += 1
+        answer = problem.solve(np.full(p, floor), start=start)
+        if callback is not None:
+            callback(count, answer.objective, answer.lower_bound)
+        return answer
+
+    best = visit(1.0)
+    if best.objective <= budget + slack:
+        return 1.0, best, 1.0
+    low, high, upper = 0.0, 1.0, 1.0
+    inside: Answer | None = None
+    guess = 0.9
+    for _ in range(60):
+        answer = visit(guess, None if inside is None else inside.U)
+        slope = float(answer.slopes.sum())
+        if slope > 0.0 and np.isfinite(slope):
+            # the dual point bounds every common floor, linearly
+            upper = min(upper, guess + (budget - answer.lower_bound) / slope)
+        if answer.objective <= budget + slack:
+            inside, low = answer, guess
+        else:
+            high = guess
+        if upper - low <= 1e-9 or high - low <= 1e-9:
+            break
+        middle = 0.5 * (low + high)
+        aimed = upper - 1e-3 * (upper - low) if answer.certified else middle
+        if upper - low < 1e-6:
+            aimed = upper - 1e-10
+        guess = aimed if low < aimed < high else middle
+    if inside is None:
+        inside = visit(0.0)
+        if inside.objective > budget + slack:
+            return 0.0, None, upper
+    return low, inside, max(upper, low)
+
+
+def singular_frontier(
+    found: Deficiency,
+    floors: Array | None = None,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    n_points: int = 25,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    there: Any = None,
+) -> Frontier:
+    """Compute the frontier of a matrix of rank r < p: from the threshold to one by default.
+
+    Warns
+    -----
+    NotCertifiedWarning
+        Some points have an open gap.
+    """
+    A = found.factor if there is None else beside(found.factor, there)
+    p = A.shape[1]
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    reached = frame_threshold(A, tol=tol)
+    edge = reached.lower
+    if floors is None:
+        # even in the angle, where the curve is smooth up to a floor of one
+        angles = np.linspace(np.arccos(min(edge, 1.0)), 0.0, n_points if edge < 1.0 else 1)
+        grid = np.cos(angles)
+        grid[0] = min(edge, 1.0)
+    else:
+        grid = floors
+    answers: dict[float, Answer] = {}
+    start = reached.U
+    for floor in sorted({float(floor) for floor in grid}):
+        answer = problem.solve(np.full(p, floor), start=start if floor >= edge else None)
+        answers[floor] = answer
+        start = answer.U
+        if callback is not None:
+            callback(len(answers), answer.objective, answer.lower_bound)
+    points = [answers[float(floor)] for floor in grid]
+    outputs = [np.asarray(to_host(answer.U)) for answer in points]
+    residuals = [largest_residuals(U) for U in outputs]
+    fidelity = [problem.fidelity(answer.U) for answer in points]
+    gap = max(a.objective - a.lower_bound for a in points)
+    open_points = sum(not answer.certified for answer in points)
+    if open_points:
+        warnings.warn(
+            f"{open_points} of {len(points)} floors have an open gap, the widest {gap:.2e}; both "
+            "ends of each are in the result.",
+            NotCertifiedWarning,
+            stacklevel=3,
+        )
+    slopes = [
+        np.inf if floor >= 1.0 and answer.proof is not None else float(answer.slopes.sum())
+        for floor, answer in zip(grid, points, strict=True)
+    ]
+    return Frontier(
+        rho_min=grid,
+        objective=np.array([answer.objective for answer in points]),
+        lower_bound=np.array([answer.lower_bound for answer in points]),
+        slope=np.array(slopes),
+        worst_residual=np.array([most.max(initial=0.0) for most, _ in residuals]),
+        mean_residual=np.array([mean for _, mean in residuals]),
+        min_fidelity=np.array([f.min() for f in fidelity]),
+        mean_fidelity=np.array([f.mean() for f in fidelity]),
+        threshold=edge,
+        criterion=criterion,
+        names=tuple(names),
+        pair_weights=pair_weights,
+    )

@@ -1,0 +1,200 @@
+"""Answers in the factor form as results: transformation, status, prices, certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._arrays import beside, column_dots, to_host
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
+from skcoral._singular import Deficiency
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.frames.lifted import LiftedProof
+from skcoral.frames.pairs import largest_residuals
+from skcoral.frames.point import welch
+from skcoral.frames.problem import Answer, FrameProblem
+from skcoral.frames.threshold import FrameThreshold, frame_threshold
+from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, float, float], object]
+
+
+def solve_singular(
+    found: Deficiency,
+    floors: Array | None,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+    dense: bool = True,
+    there: Any = None,
+) -> Decorrelation:
+    """Least residual for a correlation matrix of rank r < p.
+
+    Parameters
+    ----------
+    found : Deficiency
+        With the factor of the matrix.
+    floors : ndarray of shape (p,) or None
+        The least fidelities; None: the largest common one at the least residual of the rank.
+    names : sequence of str
+        The variables.
+    criterion, pair_weights, tol, max_iter, callback
+        As in :func:`skcoral.decorrelate`.
+    dense : bool
+        Whether ``T`` and ``correlation`` are p × p arrays or factors.
+    there : array, optional
+        The matrix as the user gave it: the algebra runs in its library and on its device.
+
+    Warns
+    -----
+    NotCertifiedWarning
+        The gap is open; the answer is feasible all the same.
+    """
+    A = found.factor if there is None else beside(found.factor, there)
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    start = None
+    if floors is None:
+        reached = frame_threshold(A, tol=tol)
+        start = reached.U
+        floors = np.full(A.shape[1], min(max(reached.lower, 0.0), 1.0))
+    answer = problem.solve(floors, start=start, callback=callback)
+    return as_result(problem, answer, floors, found, names=names, dense=dense)
+
+
+def as_result(
+    problem: FrameProblem,
+    answer: Answer,
+    floors: Array,
+    found: Deficiency,
+    *,
+    names: Sequence[str],
+    dense: bool,
+    warn: bool = True,
+    details: dict[str, Any] | None = None,
+) -> Decorrelation:
+    """Judge an answer, and warn where its gap is open (unless the caller does)."""
+    A, U = np.asarray(to_host(problem.A)), np.asarray(to_host(answer.U))
+    status: Status = "optimal" if answer.certified else "best_found"
+    if warn and not answer.certified:
+        warnings.warn(
+            f"the residual correlation {answer.objective:.9g} ({problem.criterion}) is attained, "
+            f"but only {answer.lower_bound:.9g} is proved to be the least: a gap of "
+            f"{answer.objective - answer.lower_bound:.2e} stays open for this matrix of rank "
+            f"{found.rank}.",
+            NotCertifiedWarning,
+            stacklevel=4,
+        )
+    T = transform_of(A, U, dense=dense)
+    G = FactoredCorrelation(U)
+    amplification = T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
+    return Decorrelation(
+        T=T,
+        correlation=G.toarray() if dense else G,
+        fidelity=np.where(floors >= 1.0, 1.0, np.einsum("ij,ij->j", A, U)),
+        rho_min=floors,
+        criterion=problem.criterion,
+        objective=answer.objective,
+        lower_bound=answer.lower_bound,
+        prices=_prices(answer, floors, U),
+        weights=0.5 * answer.slopes,
+        status=status,
+        names=tuple(names),
+        certificate=certificate_of(answer, A, problem.criterion),
+        n_iter=answer.n_iter,
+        pair_weights=problem.pair_weights,
+        details={
+            "least_residual": welch(A.shape[1], A.shape[0]),
+            "amplification": amplification,
+            "rank_tol": found.tol,
+            "dropped_variance": found.dropped,
+            **(details or {}),
+        },
+        rank=found.rank,
+    )
+
+
+def certificate_of(answer: Answer, A: Array, criterion: Criterion) -> Certificate:
+    """The dual point behind the lower bound: (★), (★★) or the rank alone."""
+    info = {"criterion": criterion, "rank": A.shape[0]}
+    proof = answer.proof
+    if proof is None:
+        return Certificate("welch", {"factor": A}, info)
+    if isinstance(proof, LiftedProof):
+        return Certificate("tradeoff", {"multipliers": proof.lam, "H": proof.H}, info)
+    arrays = {"factor": A, "N": to_host(proof.N), "multipliers": proof.lam, "kappa": proof.kappa}
+    return Certificate("frame", arrays, info)
+
+
+def _prices(answer: Answer, floors: Array, U: Array) -> Array:
+    """Derivatives by the floors; infinite at a floor of one that costs anything."""
+    prices = np.array(answer.slopes)
+    ones = floors >= 1.0
+    if ones.any():
+        prices[ones] = np.where(largest_residuals(U)[0][ones] > 0.0, np.inf, 0.0)
+        if answer.proof is None:
+            prices[ones] = 0.0
+    return prices
+
+
+def singular_threshold(
+    found: Deficiency,
+    *,
+    names: Sequence[str],
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+    dense: bool = True,
+    there: Any = None,
+) -> Threshold:
+    """Both ends of the largest common floor at which the residual has its least value.
+
+    Parameters
+    ----------
+    found, names, tol, max_iter, dense, there
+        As in :func:`solve_singular`.
+    callback : callable, optional
+        Called as ``callback(iteration, upper, lower)`` at the end.
+
+    Warns
+    -----
+    NotCertifiedWarning
+        The two ends do not meet within ``tol``.
+    """
+    A = found.factor if there is None else beside(found.factor, there)
+    reached: FrameThreshold = frame_threshold(A, tol=tol, max_iter=max_iter)
+    if callback is not None:
+        callback(reached.n_iter, reached.upper, reached.lower)
+    host, U = np.asarray(to_host(A)), np.asarray(to_host(reached.U))
+    r, p = host.shape
+    return Threshold(
+        lower=reached.lower,
+        upper=reached.upper,
+        weights=reached.proof.lam,
+        T=transform_of(host, U, dense=dense),
+        fidelity=column_dots(host, U),
+        names=tuple(names),
+        bounds={"zca": reached.zca, "trace": reached.trace},
+        certificate=Certificate(
+            "frame_threshold",
+            {
+                "factor": host,
+                "N": to_host(reached.proof.N),
+                "weights": reached.proof.lam,
+                "kappa": reached.proof.kappa,
+            },
+            {"rank": r},
+        ),
+        n_iter=reached.n_iter,
+        tol=tol,
+        rank=r,
+        least_residual=welch(p, r),
+    )
