@@ -2,55 +2,141 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._linalg import gram_defect, precise_column_dots
-from skcoral._requirements import listing, repeated
+from skcoral._lowrank import FactoredCorrelation
+from skcoral._requirements import listing, refuse_singular, repeated
+from skcoral._singular import Deficiency
 from skcoral._validation import (
     check_anchors,
-    check_correlation,
+    check_choice,
     check_floors,
     check_names,
     check_pair_weights,
+    check_rank_tol,
     frame_names,
+    judge_correlation,
 )
-from skcoral.certificates.settling import settle
+from skcoral.certificates.settling import rounding_matters, settle
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
     InvalidCorrelationError,
     InvalidFloorError,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
 )
 from skcoral.results import Decorrelation
 
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A correlation matrix that was judged once: the array, the names, and what is dependent.
+
+    ``R`` is kept as a factor for tables with many more columns than rows.
+    """
+
+    R: Any
+    names: tuple[str, ...]
+    deficiency: Deficiency | None
+
+    @property
+    def dense(self) -> bool:
+        """Whether ``R`` is an ordinary array."""
+        return not isinstance(self.R, FactoredCorrelation)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def described(
+        self, result: Decorrelation, composites: Composites | None = None
+    ) -> Decorrelation:
+        """Coefficients on the variables, no more said than proved, and the matrix it is about."""
+        if composites is not None:
+            result = composites.map_back(result)
+        elif self.deficiency is None and rounding_matters(result):
+            result = settle(result, self.R)
+        return replace(result, R=self.R if self.dense else None)
+
+    def regular(self, what: str) -> Array:
+        """The matrix, refused where it is singular and ``what`` needs all directions."""
+        found = self.deficiency
+        if found is None:
+            return np.asarray(self.R)
+        raise SingularCorrelationError(
+            f"{what} needs a correlation matrix of full rank, and this one has rank {found.rank} "
+            f"of {len(self)}. {found.told()}",
+            relations=found.relations,
+            variables=found.variables,
+            redundant=found.redundant,
+        )
+
+
+def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged:
+    """Turn what the user gave into a judged matrix with names; say so where it is singular."""
+    solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
+    tolerance = check_rank_tol(rank_tol)
+    known = getattr(R, "deficiency", None)
+    if known is not None:  # an estimate from a table, which has been judged and told about
+        return Judged(R.R, tuple(R.names), known)
+    matrix, found = judge_correlation(R, rank_tol=tolerance)
+    names = check_names(frame_names(R), len(matrix))
+    if found is not None:
+        if not solve:
+            refuse_singular(found, matrix, has_scale=False)
+        warnings.warn(found.told(), SingularCorrelationWarning, stacklevel=3)
+    return Judged(matrix, names, found)
+
+
 class Composites:
     """Outputs anchored to composites ``Z b_j``: the same problem for their correlation matrix."""
 
-    def __init__(self, R: Array, names: tuple[str, ...], anchors: Any) -> None:
+    def __init__(self, given: Judged, anchors: Any) -> None:
+        names = given.names
         labels = list(getattr(anchors, "columns", ()))
         if labels and hasattr(anchors, "index"):
             anchors = _sources_in_order(anchors, names)
-        self._sources = R
-        self.B = check_anchors(anchors, len(R), names)
+        self._sources, self._is_singular = given.R, given.deficiency is not None
+        self.B = check_anchors(anchors, len(names), names)
         k = self.B.shape[1]
         self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
         # only directions matter; taking out the scale first keeps squares within range
         directions = self.B / np.abs(self.B).max(axis=0)
-        self._unit = directions / np.sqrt(np.diag(directions.T @ R @ directions))
+        if given.deficiency is None:
+            gram = directions.T @ given.R @ directions
+        else:
+            half = given.deficiency.factor @ directions
+            gram = half.T @ half
+        length = np.sqrt(np.diag(gram))
+        nothing = [self.names[j] for j in np.flatnonzero(length <= 1e-12)]
+        if nothing:
+            raise InvalidAnchorError(
+                f"The composites {listing(nothing)} have no variance: linear relations between the "
+                "variables cancel them out. Anchor to something else."
+            )
+        self._unit = directions / length
+        R = gram / np.outer(length, length)
+        np.fill_diagonal(R, 1.0)
         try:
-            self.R = check_correlation(self._unit.T @ R @ self._unit, self.names)
+            matrix, found = judge_correlation(0.5 * (R + R.T), self.names)
+            if found is not None and given.deficiency is None:
+                refuse_singular(found, matrix, has_scale=False)
         except InvalidCorrelationError as reason:
             raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
+        self.judged = Judged(matrix, self.names, found)
 
     def map_back(self, result: Decorrelation) -> Decorrelation:
         """Coefficients on the variables instead of on the composites."""
+        if self._is_singular:
+            return replace(result, T=self._unit @ result.T, anchors=self.B)
         T = self._of_unit_variance(self._unit @ result.T)
         nudge = 1e-16
         while nudge < 1e-6 and result.certificate.kind == "tradeoff":
@@ -66,12 +152,6 @@ class Composites:
     def _of_unit_variance(self, T: Array) -> Array:
         defect = np.diag(gram_defect(self._sources, T, precise=True))
         return np.asarray(T / np.sqrt(1.0 + defect))
-
-
-def named_correlation(R: Any) -> tuple[Array, tuple[str, ...]]:
-    """Turn what the user gave into an array and names."""
-    matrix = check_correlation(R)
-    return matrix, check_names(frame_names(R), len(matrix))
 
 
 def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:

@@ -80,8 +80,8 @@ class Deficiency:
             remedy = f"dropping {_listed(self.redundant)}, or explicit shrinkage"
         return (
             f"{reason}. Outputs live in {r} dimensions, so no transformation removes all "
-            f"correlation: the least possible sum of squares is {least:.6g}, and the answer is "
-            "optimal among all transformations of this rank. Exact decorrelation would need "
+            f"correlation: the least possible sum of squares is {least:.6g}, and lower bounds "
+            "say how close the answer is. Exact decorrelation would need "
             f"{remedy}. Nothing is regularised; on_singular='raise' refuses such input."
         )
 

@@ -7,7 +7,6 @@ plain arrays. Each question loads its own solver: the first answer does not wait
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from skcoral._arrays import beside
 from skcoral._frames import (
     Composites,
-    named_correlation,
+    judge,
     read_bounds,
     read_floors,
     read_pair_weights,
@@ -29,7 +28,6 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.certificates.settling import rounding_matters, settle
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
@@ -39,7 +37,13 @@ CRITERIA = ("squared", "worst", "absolute")
 
 
 def threshold(
-    R: Any, *, tol: float = 1e-9, max_iter: int = 100, callback: Callback | None = None
+    R: Any,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 100,
+    on_singular: str = "solve",
+    rank_tol: float | None = None,
+    callback: Callback | None = None,
 ) -> Threshold:
     """Return the largest fidelity that every variable can keep under exact decorrelation.
 
@@ -48,14 +52,20 @@ def threshold(
     between two bounds: ``lower`` is attained by the returned ``T``, and the weights λ prove that no
     exact decorrelator exceeds ``upper``.
 
+    A singular ``R`` of rank r has no exact decorrelator. Its threshold is the largest common floor
+    at which the sum of squares still has its least value ``(p²/r - p)/2``; the two ends need not
+    meet then.
+
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix, positive definite. Names of a DataFrame are kept.
+        Correlation matrix. Names of a DataFrame are kept.
     tol : float, default=1e-9
         Gap below which the threshold counts as certified; what is reached is usually far smaller.
     max_iter : int, default=100
         Largest number of Newton steps.
+    on_singular, rank_tol
+        As in :func:`decorrelate`.
     callback : callable, optional
         Called as ``callback(iteration, upper, lower)`` before each step.
 
@@ -63,12 +73,15 @@ def threshold(
     -------
     Threshold
         With ``value``, ``lower``, ``upper``, ``gap``, ``weights``, ``binding``, ``T``,
-        ``fidelity``, and the analytic ``bounds`` of ZCA-cor and the trace.
+        ``fidelity``, the analytic ``bounds`` of ZCA-cor and the trace, and for singular matrices
+        ``rank`` and ``least_residual``.
 
     Warns
     -----
     NotCertifiedWarning
         The gap is wider than ``tol``; both bounds are valid all the same.
+    SingularCorrelationWarning
+        ``R`` is singular; the message names the relations.
 
     Examples
     --------
@@ -86,14 +99,18 @@ def threshold(
     Fulton, Fulton, Sharma and Tomić, "CORAL: Constrained Oblique Rotation with Anchored Loadings
     for Fidelity-Constrained Decorrelation", section 3.
     """
-    matrix, names = named_correlation(R)
-    return solve_threshold(
-        beside(matrix, R),
-        names=names,
-        tol=check_positive("tol", tol),
-        max_iter=check_count("max_iter", max_iter),
-        callback=check_callback(callback),
-    )
+    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    settings: dict[str, Any] = {
+        "names": given.names,
+        "tol": check_positive("tol", tol),
+        "max_iter": check_count("max_iter", max_iter),
+        "callback": check_callback(callback),
+    }
+    if given.deficiency is not None:
+        from skcoral.frames import singular_threshold
+
+        return singular_threshold(given.deficiency, dense=given.dense, there=R, **settings)
+    return solve_threshold(beside(given.R, R), **settings)
 
 
 def decorrelate(
@@ -107,6 +124,8 @@ def decorrelate(
     anchors: Any = None,
     tol: float = 1e-9,
     max_iter: int = 200,
+    on_singular: str = "solve",
+    rank_tol: float | None = None,
     n_starts: int = 100,
     random_state: int | np.random.Generator | None = 0,
     callback: Callback | None = None,
@@ -119,14 +138,18 @@ def decorrelate(
     largest mean fidelity (ZCA-cor itself if it meets the floors); above, it is the least residual,
     with a dual bound that proves it. Dense problems are deterministic and globally solved.
 
+    A singular ``R`` of rank r is solved in the r dimensions where its outputs live: their sum of
+    squares is at least ``(p²/r - p)/2``, and ``T`` is the transformation nearest to the identity
+    that attains the outputs found. ``rank`` of the result says which problem was solved.
+
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix, positive definite. Names of a DataFrame are kept.
+        Correlation matrix. Names of a DataFrame are kept.
     rho_min : float, sequence, mapping by name, or None
         Floors: the least correlation of each output with its own source, in [0, 1]. A mapping sets
         some of them, the others have none. None means as high as exact decorrelation allows (with
-        ``support`` or ``bounds``: no floor).
+        ``support`` or ``bounds``: no floor; singular: as high as the least sum of squares allows).
     criterion : {"squared", "worst", "absolute"}
         Sum of squared residual correlations over pairs, the largest absolute one, or the sum of
         absolute ones.
@@ -144,6 +167,13 @@ def decorrelate(
         Gap to aim at, relative to ``max(1, objective)``.
     max_iter : int, default=200
         Largest number of Newton steps.
+    on_singular : {"solve", "raise"}
+        What to do with a singular ``R``: solve for its least residual, with a warning that names
+        the relations, or refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
+    rank_tol : float, optional
+        Directions whose variance is at most this share of the largest eigenvalue of ``R`` do not
+        count: 1e-12 unless given. With a weak direction that counts, exact decorrelation amplifies
+        it; raise the tolerance to leave such directions as they are.
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
     callback : callable, optional
@@ -159,6 +189,8 @@ def decorrelate(
     -----
     NotCertifiedWarning
         The answer is feasible but its gap is open.
+    SingularCorrelationWarning
+        ``R`` is singular; the message names the relations.
 
     Examples
     --------
@@ -172,8 +204,7 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
-    given, names = named_correlation(R)
-    matrix = given
+    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     criterion_ = cast(Criterion, check_choice("criterion", criterion, CRITERIA))
     tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
     composites = None
@@ -183,59 +214,50 @@ def decorrelate(
                 "anchors cannot be combined with support or bounds: coefficients on composites "
                 "and on single variables would be restricted at once. Use one of them."
             )
-        composites = Composites(matrix, names, anchors)
-        matrix, names = composites.R, composites.names
-    p = len(matrix)
+        composites = Composites(given, anchors)
+    problem = given if composites is None else composites.judged
+    names, p = problem.names, len(problem)
     weights = read_pair_weights(pair_weights, p, names)
+    settings: dict[str, Any] = {
+        "names": names,
+        "criterion": criterion_,
+        "tol": tol,
+        "max_iter": max_iter,
+        "callback": check_callback(callback),
+    }
     if support is not None or bounds is not None:
         if weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.support import pattern, solve_support
 
         found = solve_support(
-            matrix,
+            problem.regular("A support"),
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
             np.ones((p, p), dtype=bool) if support is None else pattern(support, names=names),
-            names=names,
-            criterion=criterion_,
             bounds=None if bounds is None else read_bounds(bounds, names),
-            tol=tol,
-            max_iter=max_iter,
             n_starts=check_count("n_starts", n_starts),
             random_state=check_random_state(random_state),
-            callback=check_callback(callback),
+            **settings,
         )
-        return replace(found, R=given)
+        return given.described(found)
     floors = None if rho_min is None else read_floors(rho_min, p, names)
-    result = solve_exact(
-        matrix if composites else beside(matrix, R),
-        floors,
-        names=names,
-        criterion=criterion_,
-        pair_weights=weights,
-        tol=tol,
-        max_iter=max_iter,
-        callback=check_callback(callback),
-    )
-    if result is None:
-        assert floors is not None  # a common floor of "as high as possible" is always within reach
-        from skcoral.tradeoff import solve_tradeoff
+    settings["pair_weights"] = weights
+    if problem.deficiency is not None:
+        from skcoral.frames import solve_singular
 
-        result = solve_tradeoff(
-            matrix if composites else beside(matrix, R),
-            floors,
-            names=names,
-            criterion=criterion_,
-            pair_weights=weights,
-            tol=tol,
-            max_iter=max_iter,
-            callback=check_callback(callback),
+        result = solve_singular(
+            problem.deficiency, floors, dense=problem.dense, there=R, **settings
         )
-    if composites is not None:
-        result = composites.map_back(result)
-    elif rounding_matters(result):
-        result = settle(result, matrix)
-    return replace(result, R=given)
+    else:
+        there = problem.R if composites else beside(problem.R, R)
+        exact = solve_exact(there, floors, **settings)
+        if exact is None:
+            assert floors is not None  # "as high as possible" is always within reach
+            from skcoral.tradeoff import solve_tradeoff
+
+            exact = solve_tradeoff(there, floors, **settings)
+        result = exact
+    return given.described(result, composites)
 
 
 def maximize_fidelity(
@@ -247,6 +269,8 @@ def maximize_fidelity(
     anchors: Any = None,
     tol: float = 1e-9,
     max_iter: int = 200,
+    on_singular: str = "solve",
+    rank_tol: float | None = None,
     callback: Callback | None = None,
 ) -> Decorrelation:
     """Return the transformation with the largest common floor whose residual stays in a budget.
@@ -259,11 +283,11 @@ def maximize_fidelity(
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix, positive definite.
+        Correlation matrix.
     budget : float
         Residual that is acceptable, in the units of ``criterion``: a sum of squares, the largest
         |r|, or the sum of |r|.
-    criterion, pair_weights, anchors, tol, max_iter, callback
+    criterion, pair_weights, anchors, tol, max_iter, on_singular, rank_tol, callback
         As in :func:`decorrelate`.
 
     Returns
@@ -278,28 +302,30 @@ def maximize_fidelity(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    given, names = named_correlation(R)
-    matrix = given
-    composites = None if anchors is None else Composites(matrix, names, anchors)
-    if composites is not None:
-        matrix, names = composites.R, composites.names
-    from skcoral.tradeoff import solve_budget
+    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    composites = None if anchors is None else Composites(given, anchors)
+    problem = given if composites is None else composites.judged
+    amount = check_budget(budget)
+    settings: dict[str, Any] = {
+        "names": problem.names,
+        "criterion": cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
+        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
+        "tol": check_positive("tol", tol),
+        "max_iter": check_count("max_iter", max_iter),
+        "callback": check_callback(callback),
+    }
+    if problem.deficiency is not None:
+        from skcoral.frames import singular_budget
 
-    result = solve_budget(
-        matrix if composites else beside(matrix, R),
-        check_budget(budget),
-        names=names,
-        criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        pair_weights=read_pair_weights(pair_weights, len(matrix), names),
-        tol=check_positive("tol", tol),
-        max_iter=check_count("max_iter", max_iter),
-        callback=check_callback(callback),
-    )
-    if composites is not None:
-        result = composites.map_back(result)
-    elif rounding_matters(result):
-        result = settle(result, matrix)
-    return replace(result, R=given)
+        result = singular_budget(
+            problem.deficiency, amount, dense=problem.dense, there=R, **settings
+        )
+    else:
+        from skcoral.tradeoff import solve_budget
+
+        there = problem.R if composites else beside(problem.R, R)
+        result = solve_budget(there, amount, **settings)
+    return given.described(result, composites)
 
 
 def frontier(
@@ -311,23 +337,25 @@ def frontier(
     anchors: Any = None,
     n_points: int = 25,
     tol: float = 1e-9,
+    on_singular: str = "solve",
+    rank_tol: float | None = None,
     callback: Callback | None = None,
 ) -> Frontier:
     """Return the least residual correlation as a function of the common floor.
 
-    Zero up to the threshold ρ★, convex and increasing after it, and equal to the residual of the
-    untransformed variables at one.
+    Zero up to the threshold ρ★ (the least residual of its rank for a singular ``R``), increasing
+    after it, and equal to the residual of the untransformed variables at one.
 
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
-        Correlation matrix, positive definite.
+        Correlation matrix.
     rho_min : sequence of float, optional
         Common floors at which to evaluate the curve; by default a grid from ρ★ to 1 that is dense
         where the curve bends.
     n_points : int, default=25
         Size of that grid.
-    criterion, pair_weights, anchors, tol, callback
+    criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
         As in :func:`decorrelate`; the callback receives the point number instead of the iteration.
 
     Returns
@@ -341,10 +369,8 @@ def frontier(
     >>> [round(float(v), 6) for v in curve.objective]
     [0.0, 0.000637, 0.64]
     """
-    matrix, names = named_correlation(R)
-    if anchors is not None:
-        composites = Composites(matrix, names, anchors)
-        matrix, names = composites.R, composites.names
+    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    problem = given if anchors is None else Composites(given, anchors).judged
     floors = None
     if rho_min is not None:
         values = np.atleast_1d(np.asarray(rho_min, dtype=object))
@@ -353,15 +379,20 @@ def frontier(
                 f"rho_min must be a list of common floors, got an array of shape {values.shape}."
             )
         floors = check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
+    settings: dict[str, Any] = {
+        "names": problem.names,
+        "criterion": cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
+        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
+        "n_points": check_count("n_points", n_points, minimum=2),
+        "tol": check_positive("tol", tol),
+        "callback": check_callback(callback),
+    }
+    if problem.deficiency is not None:
+        from skcoral.frames import singular_frontier
+
+        return singular_frontier(problem.deficiency, floors, there=R, **settings)
     from skcoral.tradeoff import trace_frontier
 
     return trace_frontier(
-        beside(matrix, R) if anchors is None else matrix,
-        floors,
-        names=names,
-        criterion=cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        pair_weights=read_pair_weights(pair_weights, len(matrix), names),
-        n_points=check_count("n_points", n_points, minimum=2),
-        tol=check_positive("tol", tol),
-        callback=check_callback(callback),
+        beside(problem.R, R) if anchors is None else problem.R, floors, **settings
     )

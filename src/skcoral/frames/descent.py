@@ -22,9 +22,8 @@ _MEMORY = 8  # values that a step is compared with
 
 def squares(U: Any) -> float:
     """Sum of the squared correlations of the columns over the pairs, ``½(‖UUᵀ‖² - p)``."""
-    r, p = U.shape
-    F = U @ U.T if r <= p else U.T @ U
-    return 0.5 * (inner(F, F) - p)
+    F = U @ U.T
+    return 0.5 * (inner(F, F) - float(U.shape[1]))
 
 
 def descend(

@@ -77,7 +77,6 @@ def maximise_bound(
     goal: float,
     max_iter: int,
     judge: Callable[[FrameDual], bool] | None = None,
-    start: Any = None,
     only_excess: bool = False,
 ) -> FrameDual:
     """Maximise (★★) over N.
@@ -94,22 +93,19 @@ def maximise_bound(
         Largest number of Newton steps.
     judge : callable, optional
         Told every iterate; the maximisation ends when it says True.
-    start : array of shape (r, r), optional
-        A first N, positive definite.
     only_excess : bool
         Measure ``goal`` by what the bound has above that of the rank alone.
     """
     r, p = A.shape
-    N = A @ A.T if start is None else start
-    n, Q = _spectrum(N)
-    point = frame_point(n, Q.T @ A, floors)
-    if start is None:
-        # q is linear plus quadratic along a ray, so the best multiple of N is known
-        dev = float(n @ n) - float(n.sum()) ** 2 / r
-        gain = point.excess + 0.5 * dev
-        size = max(gain / dev, 1e-3) if dev > 0.0 else 1.0
-        point = frame_point(size * n, point.B, floors, size * point.kappa)
-    tau = max(float(np.mean(point.n)) * p / r * 0.1, 1e-300)
+    n, Q = _spectrum(A @ A.T)
+    point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
+    # q is linear plus quadratic along a ray, so the best multiple of N is nearly known
+    dev = float(n @ n) - float(n.sum()) ** 2 / r
+    size = max((point.excess + 0.5 * dev) / dev, 1e-3) if dev > 0.0 else 1.0
+    n = size * n
+    tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
+    share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
+    point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
     products = 0
     for step in range(max_iter):
         current = FrameDual(point, Q, tau, step, products)
@@ -121,7 +117,7 @@ def maximise_bound(
         products += used
         decrement = inner(force, V)
         left = goal * (max(point.excess, 1e-30) if only_excess else max(1.0, abs(point.value)))
-        if r * tau <= 0.5 * left and decrement <= 0.5 * left:
+        if 2 * r * tau <= 0.5 * left and decrement <= 0.5 * left:
             return current
         new, turn = _line_search(point, V, floors, tau, decrement)
         if new is None:
@@ -129,6 +125,9 @@ def maximise_bound(
         point, Q = new, Q @ turn
         if decrement < _CENTRED * r * tau:
             tau = min(tau, max(_SHRINK * tau, 0.1 * left / r))
+            point = frame_point(
+                point.n, point.B, floors, barrier=share * tau, kappa=_SHRINK * point.kappa
+            )
     return FrameDual(point, Q, tau, max_iter, products)
 
 
@@ -145,20 +144,22 @@ def _line_search(
     root = beside(1.0 / np.sqrt(point.n), V)
     lowest = float(np.asarray(to_host(eigh(root[:, None] * V * root[None, :])[0]))[0])
     length = 1.0 if lowest >= -_INSIDE else -_INSIDE / lowest
-    before = point.excess + tau * float(np.log(point.n).sum())
+    before = point.excess + point.barrier * point.logs + tau * float(np.log(point.n).sum())
     for _ in range(25):
         values, turn = eigh(plus_diagonal(length * V, point.n))
         n = np.asarray(to_host(values))
         if n[0] > 0.0:
-            new = frame_point(n, turn.T @ point.B, floors, point.kappa)
-            after = new.excess + tau * float(np.log(n).sum())
+            new = frame_point(n, turn.T @ point.B, floors, barrier=point.barrier, kappa=point.kappa)
+            after = new.excess + new.barrier * new.logs + tau * float(np.log(n).sum())
             if after >= before + 1e-4 * length * decrement - 1e-14 * abs(before):
                 return new, turn
         length *= 0.5
     return None, V
 
 
-def _conjugate_gradient(operator: Curvature, force: Any, rtol: float, limit: int) -> tuple[Any, int]:
+def _conjugate_gradient(
+    operator: Curvature, force: Any, rtol: float, limit: int
+) -> tuple[Any, int]:
     """Solve for the Newton step, preconditioned by the operator's diagonal."""
     V = 0.0 * force
     rest = force

@@ -24,7 +24,7 @@ from skcoral._arrays import beside, column_dots, column_sums, diagonal, plus_dia
 Array = NDArray[np.float64]
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
-_ROOT_TOL = 1e-14
+_ROOT_TOL = 1e-12
 
 
 def welch(p: int, r: int) -> float:
@@ -54,6 +54,8 @@ class FramePoint:
         ``UUᵀ``.
     excess : float
         What q(N) has above the bound of the rank, to the accuracy of N.
+    barrier, logs : float
+        Weight of ``Σ log κ_j``, and that sum.
     """
 
     n: Array
@@ -65,6 +67,8 @@ class FramePoint:
     phi: Array
     F: Any
     excess: float
+    barrier: float
+    logs: float
 
     @property
     def value(self) -> float:
@@ -79,74 +83,138 @@ class FramePoint:
         return plus_diagonal(self.F + 0.0, -self.n + self.n.mean() - p / r)
 
 
-def frame_point(n: Array, B: Any, floors: Array, kappa: Array | None = None) -> FramePoint:
-    """Evaluate the dual where N has the eigenvalues ``n``; ``kappa`` is a first guess."""
+def frame_point(
+    n: Array, B: Any, floors: Array, *, barrier: float = 0.0, kappa: Array | None = None
+) -> FramePoint:
+    """Evaluate the dual where N has the eigenvalues ``n``.
+
+    Parameters
+    ----------
+    n : ndarray of shape (r,)
+        Eigenvalues of N, positive.
+    B : array of shape (r, p)
+        The factor in the eigenbasis of N.
+    floors : ndarray of shape (p,)
+        The least fidelities.
+    barrier : float
+        Weight of ``Σ log κ_j``, which keeps every ‖u_j‖ below one and the dual twice
+        differentiable; the bound is valid with any.
+    kappa : ndarray of shape (p,), optional
+        A first guess.
+    """
     r, p = B.shape
     pinned = floors >= 1.0
-    kappa, E, phi = _norm_roots(n, B, floors, kappa)
+    kappa, E, phi = _norm_roots(n, B, floors, barrier, kappa)
     lam = np.where(pinned, np.inf, floors / phi)
     factor = np.where(pinned, 0.0, lam)
     U = beside(factor[None, :], B) * (E * B)
+    least = factor**2 * phi - kappa
     if pinned.any():
         stay = beside(pinned.astype(np.float64)[None, :], B)
         E = E * (1.0 - stay)
         U = U + stay * B
+        energy = column_dots(B, beside(n[:, None], B) * B)
+        least = np.where(pinned, energy, least)
     F = U @ U.T
-    c = float(n @ diagonal(F))
     spread = float(n @ n) - float(n.sum()) ** 2 / r
-    excess = c - p / r * float(n.sum()) - 0.5 * spread
-    return FramePoint(n=n, B=B, E=E, U=U, lam=lam, kappa=kappa, phi=phi, F=F, excess=excess)
+    excess = float(least.sum()) - p / r * float(n.sum()) - 0.5 * spread
+    logs = float(np.log(np.where(pinned, 1.0, kappa)).sum()) if barrier else 0.0
+    return FramePoint(
+        n=n,
+        B=B,
+        E=E,
+        U=U,
+        lam=lam,
+        kappa=kappa,
+        phi=phi,
+        F=F,
+        excess=excess,
+        barrier=barrier,
+        logs=logs,
+    )
 
 
 def _norm_roots(
-    n: Array, B: Any, floors: Array, start: Array | None
+    n: Array, B: Any, floors: Array, barrier: float, start: Array | None
 ) -> tuple[Array, Any, Array]:
-    """The κ_j ≥ 0 that bring ``‖u_j‖`` down to one, ``1/(n + κ)`` and ``a_jᵀ(N+κ_jI)⁻¹a_j``.
+    """The κ_j with ``‖u_j‖² = 1 - τ/κ_j``, then ``1/(n + κ)`` and ``a_jᵀ(N+κ_jI)⁻¹a_j``.
 
     With weights ``b_a²`` the values ``e_a = 1/(n_a + κ)`` have mean m and standard deviation s, and
-    ``‖u‖ = 1`` says ``m/s = ρ/√(1-ρ²)``: m/s is increasing and nearly linear in κ, so that
-    Newton's method takes a few steps, also for floors next to one.
+    the equation says ``√(1 - ρ² - τ/κ) m/s = ρ``: m/s is increasing and nearly linear in κ, so that
+    Newton's method takes a few steps, also for floors next to one. Without a barrier κ is zero
+    where the norm is below one already.
     """
-    W = B * B
-    rho = np.where(floors >= 1.0, 0.0, floors)
-    goal = rho / np.sqrt((1.0 - rho) * (1.0 + rho))
-    column = beside(n[:, None], B)
-    kappa = np.zeros(len(floors)) if start is None else start.copy()
-    low, high = np.zeros_like(kappa), np.full_like(kappa, np.inf)
-    scale = float(n.max())
-    for _ in range(_ROOT_STEPS):
-        E = 1.0 / (column + beside(kappa[None, :], B))
-        WE = W * E
-        m = column_sums(WE)
-        spread = E - beside(m[None, :], B)
-        v = column_dots(W * spread, spread)
-        s = np.sqrt(v)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(s > 1e-14 * m, m / s, np.inf)
-            # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
-            E2 = WE * E
-            dm = -column_sums(E2)
-            dv = -2.0 * column_dots(E2, spread)
-            slope = dm / s - 0.5 * m * dv / (v * s)
-            move = (goal - ratio) / slope
-        low = np.where(ratio < goal, np.maximum(low, kappa), low)
-        high = np.where(ratio >= goal, np.minimum(high, kappa), high)
-        done = (np.abs(ratio - goal) <= _ROOT_TOL * np.maximum(goal, 1.0)) | (high <= 0.0)
-        if done.all():
+    live = (floors > 0.0) & (floors < 1.0)
+    rho = np.where(live, floors, 0.5)
+    low = np.where(live, barrier / ((1.0 - rho) * (1.0 + rho)), barrier)
+    kappa = 2.0 * low if start is None else np.maximum(start, 1.0000001 * low)
+    kappa = np.where(live, kappa, low)
+    high = np.full_like(low, np.inf)
+    W, rows = B * B, beside(n[:, None], B)
+    wanted = np.flatnonzero(live)
+    for step in range(_ROOT_STEPS):
+        if not len(wanted):
             break
-        new = kappa + move
-        middle = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * kappa + scale)
-        bad = ~np.isfinite(new) | (new < low) | (new > high)
-        new = np.where(bad & (new < low) & (low == 0.0), 0.0, np.where(bad, middle, new))
-        settled = done | (np.abs(new - kappa) <= 4e-16 * np.abs(kappa))
-        if settled.all():
-            break
-        kappa = np.where(settled, kappa, new)
-    return kappa, E, m
+        # most columns are done after a few steps; the rest is cheap in NumPy
+        some = step >= 3 and isinstance(B, np.ndarray) and len(wanted) < 0.5 * len(floors)
+        here = wanted if some else np.arange(len(floors))
+        weights = W[:, here] if some else W
+        found = _root_step(
+            weights, rows, kappa[here], rho[here], low[here], high[here], barrier, float(n.max())
+        )
+        new, low[here], high[here], done = found
+        moving = ~done & live[here]
+        kappa[here] = np.where(moving, new, kappa[here])
+        wanted = here[moving]
+    E = 1.0 / (rows + beside(kappa[None, :], B))
+    return kappa, E, column_sums(W * E)
+
+
+def _root_step(
+    W: Any,
+    rows: Any,
+    kappa: Array,
+    rho: Array,
+    low: Array,
+    high: Array,
+    barrier: float,
+    scale: float,
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """One safeguarded Newton step: the next κ, the bracket, and which columns are done."""
+    rest = (1.0 - rho) * (1.0 + rho)
+    E = 1.0 / (rows + beside(kappa[None, :], W))
+    WE = W * E
+    m = column_sums(WE)
+    spread = E - beside(m[None, :], W)
+    v = np.maximum(column_dots(W * spread, spread), (1e-14 * m) ** 2)
+    # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
+    E2 = WE * E
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        used = barrier / kappa if barrier > 0.0 else np.zeros_like(kappa)
+        root = np.sqrt(np.maximum(rest - used, 0.0))
+        ratio = m / np.sqrt(v)
+        value = root * ratio - rho
+        growth = column_dots(E2, spread) / v - column_sums(E2) / m  # of log(m/s)
+        move = -value / (0.5 * used / kappa * ratio / root + root * ratio * growth)
+        # where the barrier is most of it, κ (1 - ‖u‖²) = τ is the equation that is nearly linear
+        slack = rest - (rho / ratio) ** 2
+        linear = -(kappa * slack - barrier) / (slack + 2.0 * kappa * growth * (rho / ratio) ** 2)
+        move = np.where(used > 0.1 * rest, linear, move)
+    above = value >= 0.0
+    low = np.where(above, low, np.maximum(low, kappa))
+    high = np.where(above, np.minimum(high, kappa), high)
+    done = (np.abs(value) <= _ROOT_TOL * rho) | (high <= low)
+    new = kappa + move
+    middle = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * kappa + scale)
+    if barrier == 0.0:
+        middle = np.where((new <= 0.0) & (low == 0.0), 0.0, middle)
+    new = np.where(np.isfinite(new) & (new > low) & (new < high), new, middle)
+    done |= np.abs(new - kappa) <= _ROOT_TOL * np.abs(kappa)
+    return new, low, high, done
 
 
 class Curvature:
-    """Minus the second derivative of ``q + τ log det N``: two products of size r × r × p.
+    """Minus the second derivative of q and of its barriers: two products of size r × r × p.
 
     With ``X = VU`` the minimisers change by ``-E∘X`` plus what keeps ``a_jᵀu_j`` and ``‖u_j‖``:
     multiples of ``u_j`` and of ``u_j ∘ (e_j - ē_j)``, which are orthogonal in the metric of E.
@@ -156,7 +224,6 @@ class Curvature:
         self._U, self._E = point.U, point.E
         U, E = point.U, point.E
         live = np.isfinite(point.lam) & (point.lam > 0.0)
-        held = live & (point.kappa > 0.0)
         lam = np.where(live, point.lam, 1.0)
         # Σ u²/e, and the mean of e with the weights u²/e
         floor = lam**2 * point.phi
@@ -164,9 +231,11 @@ class Curvature:
         spread = E - beside(mean[None, :], U)
         self._C = U * spread
         size = lam * column_dots(point.B * self._C, spread)  # Σ C²/e, where u/e = λb
+        held = live & (point.kappa > 0.0)
+        soft = 0.5 * point.barrier / np.where(held, point.kappa, 1.0) ** 2
+        size = np.where(held, size + soft, 0.0)
         self._inverse_floor = np.where(live, 1.0 / floor, 0.0)
-        usable = held & (size > 0.0)
-        self._inverse_norm = np.where(usable, 1.0 / np.where(usable, size, 1.0), 0.0)
+        self._inverse_norm = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
         square = U * U
         cross = E @ square.T
         self._barrier = beside(tau / np.outer(point.n, point.n), U)

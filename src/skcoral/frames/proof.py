@@ -94,4 +94,4 @@ def bound_of(proof: FrameProof, A: Any, floors: Array) -> float:
     nu = (p - float(n.sum())) / r
     phi = column_sums(B * B / (beside(n[:, None], B) + beside(proof.kappa[None, :], B)))
     each = 2.0 * floors * proof.lam - proof.kappa - proof.lam**2 * phi
-    return nu * p - 0.5 * p - 0.5 * float(((n + nu) ** 2).sum()) + float(each.sum())
+    return float(nu * p - 0.5 * p - 0.5 * ((n + nu) ** 2).sum() + each.sum())

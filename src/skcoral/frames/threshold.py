@@ -70,7 +70,7 @@ def frame_threshold(A: Any, *, tol: float = 1e-9, max_iter: int = 100) -> FrameT
     r, p = A.shape
     values, Q = eigh(A @ A.T)
     size = np.sqrt(np.maximum(np.asarray(to_host(values)), 0.0))
-    trace = min(float(size.sum()) / np.sqrt(p * r), 1.0)
+    trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
     even = np.divide(np.sqrt(p / r), size, out=np.zeros_like(size), where=size > 0)
     zca = (Q * beside(even[None, :], Q)) @ (Q.T @ A)
     upper, proof, dual, steps = _from_above(A, trace, Q, size, max_iter)
@@ -102,9 +102,7 @@ def _from_above(
         if upper >= _CLOSEST and dual is not None:
             break
         floor = min(upper, _CLOSEST)
-        found = maximise_bound(
-            A, np.full(p, floor), goal=1e-3, max_iter=max_iter, only_excess=True
-        )
+        found = maximise_bound(A, np.full(p, floor), goal=1e-3, max_iter=max_iter, only_excess=True)
         steps += found.n_iter
         dual = found
         if not found.point.excess > 0.0:
@@ -127,7 +125,7 @@ def _root(dual: FrameDual, floor: float) -> tuple[float, FrameProof]:
     kappa: Array | None = dual.point.kappa
     best, proof = 1.0, None
     for _ in range(30):
-        point = frame_point(n, B, np.full(p, floor), kappa)
+        point = frame_point(n, B, np.full(p, floor), kappa=kappa)
         weight = float(point.lam.sum())
         bound = 0.5 * (total + float((point.kappa + point.lam**2 * point.phi).sum())) / weight
         if bound < best:
@@ -145,9 +143,7 @@ def _root(dual: FrameDual, floor: float) -> tuple[float, FrameProof]:
     return best, proof
 
 
-def _from_below(
-    A: Any, candidates: list[Any], upper: float, tol: float
-) -> tuple[float, Any, int]:
+def _from_below(A: Any, candidates: list[Any], upper: float, tol: float) -> tuple[float, Any, int]:
     """Raise the lower end: tight frames within ever higher floors, by bisection."""
     p = A.shape[1]
     best, frame, count = -1.0, None, 0

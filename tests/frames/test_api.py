@@ -1,0 +1,188 @@
+"""Singular matrices through the four questions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import decorrelate, frontier, maximize_fidelity, threshold
+from skcoral._validation import judge_correlation
+from skcoral.exceptions import (
+    InfeasibleError,
+    InvalidArgumentError,
+    NotCertifiedWarning,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
+)
+from skcoral.frames.lifted import lifted_bound, lifted_proof
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def totals(tables):
+    X = tables.factors(60, 6)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["total"] = frame.a + frame.b + frame.c
+    return frame.corr()
+
+
+def test_the_relation_is_named_and_what_it_means(totals):
+    with pytest.warns(SingularCorrelationWarning, match="`total` = .*`a` .*`b` .*`c`") as caught:
+        decorrelate(totals, 0.99)
+    message = str(caught[0].message)
+    assert "rank 6 of 7" in message
+    assert "dropping `total`" in message
+    assert caught[0].filename == __file__
+
+
+def test_refusal_on_request(totals):
+    for ask in (threshold, decorrelate, frontier, lambda R, **k: maximize_fidelity(R, 1.0, **k)):
+        with pytest.raises(SingularCorrelationError, match="total"):
+            ask(totals, on_singular="raise")
+    with pytest.raises(InvalidArgumentError, match="on_singular"):
+        decorrelate(totals, on_singular="ignore")
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("floor", [None, 0.5, 0.99, {"a": 0.9, "total": 1.0}])
+def test_the_definition_holds(totals, criterion, floor):
+    answer = decorrelate(totals, floor, criterion=criterion)
+    R = totals.to_numpy()
+    G = answer.T.T @ R @ answer.T
+    np.testing.assert_allclose(np.diag(G), 1.0, atol=1e-10)
+    np.testing.assert_allclose(G, answer.correlation, atol=1e-10)
+    np.testing.assert_allclose((R * answer.T).sum(axis=0), answer.fidelity, atol=1e-10)
+    assert (answer.fidelity >= answer.rho_min - 1e-10).all()
+    off = np.abs(G - np.eye(7))
+    value = {"squared": 0.5 * (off**2).sum(), "worst": off.max(), "absolute": 0.5 * off.sum()}
+    assert answer.objective == pytest.approx(value[criterion], rel=1e-9)
+    assert answer.lower_bound <= answer.objective
+    assert answer.rank == 6
+    assert answer.details["least_residual"] == pytest.approx((49 / 6 - 7) / 2)
+    assert answer.names == tuple(totals.columns)
+    assert (answer.status == "optimal") == (answer.gap <= 1e-7 * max(1.0, answer.objective))
+
+
+def test_no_floor_given_means_the_least_residual_at_the_largest_floor(totals):
+    th, answer = threshold(totals), decorrelate(totals)
+    assert th.rank == 6
+    assert th.least_residual == pytest.approx((49 / 6 - 7) / 2)
+    assert th.lower <= th.upper
+    G = th.T.T @ totals.to_numpy() @ th.T
+    assert 0.5 * (np.sum(G**2) - 7) == pytest.approx(th.least_residual, rel=1e-9)
+    assert (totals.to_numpy() * th.T).sum(axis=0).min() == pytest.approx(th.lower, abs=1e-9)
+    assert answer.status == "optimal"
+    assert answer.objective == pytest.approx(th.least_residual, rel=1e-8)
+    assert answer.min_fidelity == pytest.approx(th.lower, abs=1e-9)
+    above = decorrelate(totals, min(th.upper + 1e-3, 1.0))
+    assert above.lower_bound > th.least_residual
+
+
+def test_transformation_is_the_identity_at_floors_of_one(totals):
+    answer = decorrelate(totals, 1.0)
+    np.testing.assert_allclose(answer.T, np.eye(7), atol=1e-9)
+    assert answer.status == "optimal"
+
+
+def test_order_and_signs_of_the_variables_do_not_matter(totals):
+    rng = np.random.default_rng(1)
+    order, signs = rng.permutation(7), rng.choice([-1.0, 1.0], 7)
+    R = totals.to_numpy()
+    turned = (signs[:, None] * R * signs)[np.ix_(order, order)]
+    one, other = decorrelate(R, 0.99), decorrelate(turned, 0.99)
+    assert one.objective == pytest.approx(other.objective, rel=1e-7)
+    expected = (signs[:, None] * one.correlation * signs)[np.ix_(order, order)]
+    np.testing.assert_allclose(other.correlation, expected, atol=1e-4)
+
+
+def test_budget_is_the_inverse_of_the_frontier(totals):
+    curve = frontier(totals, rho_min=[0.97, 0.99])
+    answer = maximize_fidelity(totals, float(curve.objective[1]))
+    assert float(answer.rho_min[0]) == pytest.approx(0.99, abs=1e-6)
+    assert answer.objective <= curve.objective[1] * (1 + 1e-8)
+    assert answer.details["rho_upper"] >= float(answer.rho_min[0])
+    with pytest.raises(InfeasibleError, match="below"):
+        maximize_fidelity(totals, 0.1)
+
+
+def test_frontier_rises_from_the_least_residual_to_the_raw_one(totals):
+    curve = frontier(totals, n_points=6)
+    R = totals.to_numpy()
+    assert curve.objective[0] == pytest.approx((49 / 6 - 7) / 2, rel=1e-8)
+    assert curve.objective[-1] == pytest.approx(0.5 * (np.sum(R**2) - 7), rel=1e-9)
+    assert (np.diff(curve.objective) > 0).all()
+    assert (curve.lower_bound <= curve.objective).all()
+
+
+def test_an_open_gap_is_said(tables):
+    R = np.corrcoef(tables.sums(100, 12, 1).T)
+    with pytest.warns(NotCertifiedWarning, match="gap"):
+        answer = decorrelate(R, 0.93)
+    assert answer.status == "best_found"
+    assert answer.lower_bound < answer.objective <= 1.03 * answer.lower_bound
+
+
+def test_the_rank_tolerance_is_a_choice():
+    """A direction of variance 1e-8: amplified if it counts, left alone if it does not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-4 * rng.normal(size=200)])
+    R = np.corrcoef(X.T)
+    exact = decorrelate(R)
+    assert exact.status == "exact"
+    assert exact.rank is None
+    weak = decorrelate(R, rank_tol=1e-6)
+    assert weak.rank == 4
+    assert weak.details["amplification"] < 10 < np.abs(exact.T).max()
+    assert 0 < weak.details["dropped_variance"] < 1e-6
+    with pytest.raises(InvalidArgumentError, match="rank_tol"):
+        decorrelate(R, rank_tol=2.0)
+
+
+def test_composites_of_dependent_variables(totals):
+    B = np.eye(7)[:, :3]
+    answer = decorrelate(totals, 0.3, anchors=B)
+    assert answer.status == "exact"
+    assert answer.T.shape == (7, 3)
+    both = decorrelate(totals, 0.99, anchors=np.eye(7))
+    assert both.rank == 6
+
+
+def test_support_needs_full_rank(totals):
+    with pytest.raises(SingularCorrelationError, match="support"):
+        decorrelate(totals, 0.5, support=np.eye(7))
+
+
+@pytest.mark.parametrize("p", [2, 5])
+def test_rank_one(p):
+    R = np.outer(np.r_[1.0, -np.ones(p - 1)], np.r_[1.0, -np.ones(p - 1)])
+    answer = decorrelate(R, 0.4)
+    assert answer.rank == 1
+    assert answer.status == "optimal"
+    assert answer.objective == pytest.approx(p * (p - 1) / 2)
+    assert threshold(R).value == pytest.approx(1.0)
+
+
+def test_shrunk_problems_tend_to_the_lifted_bound_and_not_to_the_singular_problem(totals):
+    """With any shrinkage outputs use directions that the rows do not have."""
+    R = totals.to_numpy()
+    floors = np.full(7, 0.95)
+    A = judge_correlation(R)[1].factor
+    limit = lifted_bound(
+        lifted_proof(A, floors, "squared", None, tol=1e-9, max_iter=200),
+        A,
+        A,
+        floors,
+        "squared",
+        None,
+    )
+    singular = decorrelate(R, 0.95)
+    values = [decorrelate((1 - s) * R + s * np.eye(7), 0.95).objective for s in (1e-3, 1e-5, 1e-7)]
+    assert abs(values[-1] - limit) < 1e-2 * limit
+    assert abs(values[-1] - limit) < abs(values[0] - limit)
+    assert limit < 0.95 * singular.lower_bound
