@@ -202,18 +202,10 @@ BAD_FILES = {
     "no header": (b"1,2\n3,4\n", ["header", "numbers"]),
     "duplicate names": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
     "nameless": (b"a,,b\n1,2,3\n", ["column 2 has no name"]),
-    "not utf-8": (
-        b"city,a,b\nOslo,1,2\nMalm\xf6,3,4\n",
-        ["line 3", "column 'city'", "0xf6", "--encoding latin-1"],
-    ),
-    "utf-16": ("a,b\n1,2\n".encode("utf-16"), ["UTF-16", "--encoding utf-16"]),
-    "semicolons": (b"a;b\n1;2\n", ["semicolons", "--separator ';'"]),
-    "decimal commas": (b"a;b\n1,5;2\n", ["--separator ';' --decimal ','"]),
     "decimal comma cell": (
         b'a,b\n1,2\n2,3\n3,"4,5"\n',
         ["line 4", "column 'b'", "'4,5'", "--decimal ','"],
     ),
-    "pipes": (b"a|b\n1|2\n", ["--separator '|'"]),
     "too many cells": (b"a,b\n1,2\n1,2,3\n", ["line 3", "3 cells", "after column 'b'"]),
     "too few cells": (b"a,b,c\n1,2,3\n1,2\n", ["line 3", "2 cells", "'b'"]),
     "open quote": (b'a,b\n1,2\n1,"2\n3,4\n', ["line 3", "quot"]),
@@ -226,8 +218,8 @@ BAD_FILES = {
         ["line 2", "column 'c'", "without currency or percent signs"],
     ),
     "percent": (parquet(a=[1.0, 2], b=[2.0, 1], c=["5%", "7.5 %"]), ["row 1", "'5%'", "percent"]),
-    "only decimal commas": (
-        b'a,b,c\n1,2,"1,5"\n2,3,"2,5"\n',
+    "commas that may group thousands": (
+        b'a,b,c\n1,2,"1,500"\n2,3,"2,500"\n',
         ["line 2", "column 'c'", "--decimal ','"],
     ),
     "stray word": (b"a,b\n1,2\n3,4\n5,x\n", ["line 4", "column 'b'", "'x'"]),
@@ -273,7 +265,7 @@ def test_points_where_commas_were_promised():
 
 def test_text_that_only_resembles_numbers_passes_through():
     cells = ["2020-01-01", "10.0.12.7", "12:30", "1-2", "A,100", "+49 30 123", "7,12,9", "$", "%"]
-    rows = "".join(f'{i},{i * i},"{cell}"\n' for i, cell in enumerate(cells))
+    rows = "".join(f'{i * i % 7},{i * i},"{cell}"\n' for i, cell in enumerate(cells))
     table = open_table(f"a,b,c\n{rows}".encode())
     content = profile(table)
     assert content.column("c").kind == "text"
@@ -337,19 +329,15 @@ def test_a_workbook_of_charts_only():
 
 
 @pytest.mark.parametrize(
-    ("data", "reading"),
+    ("data", "encoding", "reading"),
     [
-        (b"a;b\n1;2\n", {"separator": ";"}),
-        (b"a;b\n1,5;2,5\n", {"separator": ";", "decimal": ","}),
-        (b"a|b\n1|2\n", {"separator": "|"}),
-        (b"a b\n1 2\n4 5\n", {"separator": " "}),
-        ("a,b\n1,2\n".encode("utf-16"), {"encoding": "utf-16"}),
-        ("größe,b\n1,2\n".encode("cp1252"), {"encoding": "cp1252"}),
+        ("a,b\n1,2\n".encode("utf-16"), "utf-8", {"encoding": "utf-16"}),
+        ("größe,b\n1,2\n".encode("cp1252"), "utf-8", {"encoding": "cp1252"}),
     ],
 )
-def test_a_refusal_tells_how_the_file_may_be_read(data, reading):
+def test_a_refusal_tells_how_the_file_may_be_read(data, encoding, reading):
     with pytest.raises(InvalidTableError) as caught:
-        profile(open_table(data, name="t.csv"))
+        profile(open_table(data, name="t.csv", encoding=encoding))
     assert caught.value.reading == reading
     assert len(open_table(data, name="t.csv", **caught.value.reading).names) == 2
 

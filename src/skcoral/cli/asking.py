@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, gather, naming
+from skcoral.cli.loading import Loaded, correlations
 from skcoral.cli.running import UsageError
 from skcoral.io.cells import plain_cells, to_numbers
 from skcoral.io.columns import profile
@@ -63,17 +63,13 @@ def read_support(value: str | None, loaded: Loaded) -> Any:
     """
     if value is None:
         return None
-    from skcoral.correlation import sample_correlation
     from skcoral.support import support_from_threshold
 
     try:
         threshold = float(value)
     except ValueError:
         return _support_file(value, loaded.names)
-    moments, _ = gather(loaded)
-    with naming(loaded.table):
-        R = sample_correlation(moments)
-    return support_from_threshold(R, threshold)
+    return support_from_threshold(correlations(loaded).R, threshold)
 
 
 def _support_file(path: str, names: Sequence[str]) -> Any:

@@ -8,10 +8,9 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import dropped_sentence, gather, load, naming
+from skcoral.cli.loading import correlations, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
-from skcoral.correlation import estimate
 from skcoral.io.writing import Outputs, output_format, table_writer
 from skcoral.results import Frontier
 from skcoral.words import CRITERIA
@@ -41,10 +40,9 @@ def frontier(
             if path is not None:
                 outputs.reserve(path)
         loaded = load(options)
-        moments, dropped = gather(loaded)
-        with naming(loaded.table):
-            R = estimate(moments).R
-        with console.progress("Following the curve") as tell:
+        found = correlations(loaded)
+        with naming(loaded.table), console.progress("Following the curve") as tell:
+            R = found.solvable().R
             curve = api.frontier(
                 R, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
             )
@@ -70,8 +68,9 @@ def frontier(
         console.machine(
             {
                 "file": loaded.table.label,
-                "rows": moments.n_rows,
-                "dropped_rows": dropped,
+                "rows": found.n_rows,
+                "dropped_rows": found.dropped,
+                "notes": loaded.notes,
                 "constant": list(loaded.constant),
                 "criterion": criterion,
                 "threshold": curve.threshold,
@@ -84,21 +83,25 @@ def frontier(
             }
         )
     else:
-        _tell(curve, criterion, certified)
-        for sentence in (loaded.constant_sentence, dropped_sentence(loaded.table, dropped)):
-            if sentence:
-                console.say(sentence)
+        notes = [
+            *loaded.notes,
+            loaded.constant_sentence,
+            dropped_sentence(loaded.table, found.dropped),
+        ]
+        _tell(curve, criterion, certified, [note for note in notes if note])
         if written:
             console.say(f"Written: {', '.join(written)}")
     return OK if certified else NOT_CERTIFIED
 
 
-def _tell(curve: Frontier, criterion: str, certified: bool) -> None:
+def _tell(curve: Frontier, criterion: str, certified: bool, notes: list[str]) -> None:
     state = "all points certified" if certified else "NOT all points certified"
     console.say(
         console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),
         f"; below it the residual is zero. Residual: {CRITERIA[criterion]}; {state}.",
     )
+    for note in notes:
+        console.say(note)
     rows = [
         (
             console.number(rho, 6),

@@ -13,6 +13,7 @@ from skcoral import certificates, words
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
 from skcoral.cli.loading import Loaded, load, naming, require_rows
+from skcoral.cli.matrix_fitting import fit_matrix, write_transformation
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measure, measured_result, write
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
@@ -70,7 +71,12 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             if path is not None and str(path) != "-":
                 outputs.reserve(path)
         loaded = load(options.table)
-        estimator, X, dropped = _fitted(loaded, options)
+        X: Any = None
+        dropped: list[int] = []
+        if loaded.matrix is not None:
+            estimator: Any = fit_matrix(loaded, options)
+        else:
+            estimator, X, dropped = _fitted(loaded, options)
         result = estimator.result_
         with console.progress("Checking"):
             check = certificates.check(result, estimator.correlation_)
@@ -84,12 +90,15 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             from skcoral.io.models import save_model
 
             save_model(estimator, outputs.staged(options.model))
-        with destination(outputs, options.output) as stream:
-            answer = Answer(
-                loaded, estimator, _measured(stream, options.output, loaded, estimator, X), dropped
-            )
-            if options.report is not None:
-                outputs.write_text(options.report, _report(options, answer, X))
+        if loaded.matrix is not None:
+            said = write_transformation(outputs, options.output, estimator, destination)
+            answer = Answer(loaded, estimator, estimator.measured_, [], said)
+            _write_report(outputs, options, answer, X)
+        else:
+            with destination(outputs, options.output) as stream:
+                measured = _measured(stream, options.output, loaded, estimator, X)
+                answer = Answer(loaded, estimator, measured, dropped)
+                _write_report(outputs, options, answer, X)
         outputs.commit()
     written = [str(p) for p in (options.output, options.model, options.report) if p is not None]
     if as_json:
@@ -186,12 +195,19 @@ def _check_report(report: Path | None) -> None:
         )
 
 
+def _write_report(outputs: Outputs, options: FitOptions, answer: Answer, X: Any) -> None:
+    if options.report is not None:
+        outputs.write_text(options.report, _report(options, answer, X))
+
+
 def _report(options: FitOptions, answer: Answer, X: Any) -> str:
     from skcoral import report
 
     loaded, notes = answer.loaded, answer.notes
     rows = X
-    if X is None or len(X) > HOLDOUT_ROWS:
+    if loaded.matrix is not None:
+        rows = None
+    elif X is None or len(X) > HOLDOUT_ROWS:
         rows = None
         notes.append("The table is large: no hold-out table was made.")
     elif loaded.weights is not None or len(X) < 4 * len(loaded.names):

@@ -8,13 +8,18 @@ import numpy as np
 
 from skcoral import api, baselines, measures
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, dropped_sentence, gather, load, naming
+from skcoral.cli.loading import (
+    Correlations,
+    Loaded,
+    correlations,
+    dropped_sentence,
+    load,
+    naming,
+)
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
-from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.measured import shortened
-from skcoral.moments import Moments
 from skcoral.results import Array, Threshold
 
 _CERTIFIED_GAP = 1e-7
@@ -24,25 +29,24 @@ _SHOWN = 8
 def inspect(options: TableOptions, *, as_json: bool) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
     loaded = load(options)
-    moments, dropped = gather(loaded)
-    answer = _overview(loaded, moments, dropped)
-    names = loaded.names
-    with naming(loaded.table):
-        answer["strongest_pairs"] = _strongest(sample_correlation(moments), names)
+    found = correlations(loaded)
+    answer = _overview(loaded, found)
+    answer["strongest_pairs"] = _strongest(found.R, loaded.names)
     with console.progress("Solving"):
-        answer |= _possible(moments, names)
+        answer |= _possible(found, loaded.names)
     if as_json:
         console.machine(answer)
     else:
-        _show(answer, loaded, dropped)
+        _show(answer, loaded, found.dropped)
     certified = answer["threshold"] is None or answer["threshold"]["certified"]
     return OK if certified else NOT_CERTIFIED
 
 
-def _possible(moments: Moments, names: tuple[str, ...]) -> dict[str, Any]:
-    """What decorrelation can do for the rows summarised, or why it can do nothing."""
+def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
+    """What decorrelation can do for the correlations found, or why it can do nothing."""
     try:
-        solved = estimate(moments)
+        solved = found.solvable()
+        th = api.threshold(solved)
     except (SingularCorrelationError, InvalidTableError) as error:
         told = str(error).replace("shrinkage='auto'", "--shrinkage auto")
         return {
@@ -51,48 +55,50 @@ def _possible(moments: Moments, names: tuple[str, ...]) -> dict[str, Any]:
             "threshold": None,
         }
     R = solved.R
-    th = api.threshold(solved)
     return {
         "dependent": [],
         "redundant": [],
         "condition_number": measures.condition_number(R),
         "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
         "threshold": describe_threshold(th, names),
-        "methods": _methods(R, th, moments.scale),
+        "methods": _methods(R, th, found.scale),
     }
 
 
 def threshold(options: TableOptions, *, as_json: bool) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
     loaded = load(options)
-    moments, dropped = gather(loaded)
-    with naming(loaded.table):
-        solved = estimate(moments)
-    with console.progress("Solving") as tell:
-        th = api.threshold(solved, callback=lambda *_: tell(None))
+    found = correlations(loaded)
+    with naming(loaded.table), console.progress("Solving") as tell:
+        th = api.threshold(found.solvable(), callback=lambda *_: tell(None))
     answer = describe_threshold(th, loaded.names)
     if as_json:
         fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
         console.machine(
             {
                 "file": loaded.table.label,
-                "rows": moments.n_rows,
-                "dropped_rows": dropped,
+                "rows": found.n_rows,
+                "dropped_rows": found.dropped,
                 "constant": list(loaded.constant),
+                "notes": loaded.notes,
             }
             | answer
             | {"fidelity": fidelity}
         )
     else:
         _say_threshold(answer)
+        for sentence in (
+            *loaded.notes,
+            loaded.constant_sentence,
+            dropped_sentence(loaded.table, found.dropped),
+        ):
+            if sentence:
+                console.say(sentence)
         rows = [
             (name, console.number(f, 6), console.number(w, 4) if w > 0 else "")
             for name, f, w in zip(loaded.names, th.fidelity, th.weights, strict=True)
         ]
         console.table(("variable", "fidelity", "weight"), rows)
-        for sentence in (loaded.constant_sentence, dropped_sentence(loaded.table, dropped)):
-            if sentence:
-                console.say(sentence)
     return OK if answer["certified"] else NOT_CERTIFIED
 
 
@@ -110,15 +116,18 @@ def describe_threshold(th: Threshold, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _overview(loaded: Loaded, moments: Moments, dropped: list[int]) -> dict[str, Any]:
+def _overview(loaded: Loaded, found: Correlations) -> dict[str, Any]:
     content = loaded.content
+    used = set(loaded.names)
     return {
         "file": loaded.table.label,
-        "rows": content.n_rows,
-        "complete_rows": moments.n_rows,
-        "dropped_rows": dropped,
+        "is_matrix": loaded.matrix is not None,
+        "rows": None if loaded.matrix is not None else content.n_rows,
+        "complete_rows": found.n_rows,
+        "dropped_rows": found.dropped,
+        "notes": loaded.notes,
         "columns": [
-            {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in loaded.names}
+            {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in used}
             for c in content.columns
         ],
         "constant": list(loaded.constant),
@@ -149,11 +158,13 @@ def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float
 
 def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
     used = len(loaded.names)
-    console.say(
-        console.bold(answer["file"]),
-        f": {console.counted(answer['rows'], 'row')}, {len(answer['columns'])} columns, {used} of "
-        "them variables.",
-    )
+    size = f": {used} variables, their correlation matrix."
+    if loaded.matrix is None:
+        size = (
+            f": {console.counted(answer['rows'], 'row')}, {len(answer['columns'])} columns, "
+            f"{used} of them variables."
+        )
+    console.say(console.bold(answer["file"]), size)
     for sentence in _remarks(answer, loaded, dropped):
         console.say(sentence)
     pairs = "; ".join(
@@ -165,7 +176,7 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
         console.say(
             console.bold("No exact decorrelation: ", "red"), "; ".join(answer["dependent"][:3])
         )
-        if answer["complete_rows"] > used:
+        if answer["complete_rows"] is None or answer["complete_rows"] > used:
             console.say(f"{without(answer['redundant'])}, or fit with --shrinkage auto.")
         return
     console.say(f"Condition number {console.short(answer['condition_number'])}.")
@@ -192,6 +203,8 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
 
 
 def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list[str]:
+    if loaded.matrix is not None:
+        return loaded.notes
     kinds = {
         "text": "text",
         "mixed": "not only numbers",
@@ -203,9 +216,13 @@ def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
         if column["name"]
         else "the row labels"
         for column in answer["columns"]
-        if not column["used"] and column["name"] not in loaded.constant
+        if not column["used"]
+        and column["name"] not in loaded.constant
+        and column["name"] not in loaded.doubtful
     ]
-    remarks = [f"Not used: {console.listing(unused)}."] if unused else []
+    remarks = loaded.notes
+    if unused:
+        remarks.append(f"Not used: {console.listing(unused)}.")
     if dropped:
         remarks.append(dropped_sentence(loaded.table, dropped))
     if loaded.constant:

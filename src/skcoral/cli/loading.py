@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
+from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.io.columns import TableProfile, choose_columns, profile
-from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table
+from skcoral.io.matrices import parse_matrix
+from skcoral.io.notes import doubtful_note, reading_notes
+from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
+from skcoral.io.roles import ROW_WEIGHTS
+from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table, read_text
 from skcoral.moments import Moments
+from skcoral.results import Array
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,8 @@ class Loaded:
     weights: str | None = None
     weight_kind: str = "auto"
     constant: tuple[str, ...] = ()
+    doubtful: Mapping[str, str] = field(default_factory=dict)
+    matrix: NamedMatrix | None = None
 
     @property
     def passed_through(self) -> tuple[str, ...]:
@@ -45,8 +56,23 @@ class Loaded:
         told = [
             f"{n} (constant)" if n in constant else n or "the row labels"
             for n in self.passed_through
+            if n not in self.doubtful
         ]
         return f"Columns left as they were: {console.listing(told)}." if told else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What was assumed and which columns were left out: said next to every answer."""
+        if self.matrix is not None:
+            return [*self.table.assumed, self.matrix.sentence]
+        example = shlex.quote(next(iter(self.doubtful), ""))
+        weights = [name for name, why in self.doubtful.items() if why == ROW_WEIGHTS]
+        how = f"To use one: --include {example}."
+        if weights and self.weights is None:
+            how += f" To weight the rows: --weights {shlex.quote(weights[0])}."
+        doubt = doubtful_note(self.doubtful, how)
+        told = [*reading_notes(self.table, self.content, self.names), doubt]
+        return [sentence for sentence in told if sentence]
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
         """Complete rows of the variables, batch by batch."""
@@ -68,9 +94,10 @@ def open_file(options: TableOptions) -> Table:
     table = open_table(
         options.file,
         separator=separator,
-        decimal=options.decimal or ".",
-        encoding=options.encoding or "utf-8",
+        decimal=options.decimal,
+        encoding=options.encoding,
         sheet=options.sheet,
+        na=tuple(options.na),
     )
     if options.sheet is not None and table.format != "excel":
         raise UsageError(
@@ -86,9 +113,19 @@ def look_at(table: Table) -> TableProfile:
 
 
 def load(options: TableOptions) -> Loaded:
-    """Open a table, look at its columns and choose the variables."""
-    table = open_file(options)
-    content = look_at(table)
+    """Open a table or a matrix, look at its columns and choose the variables."""
+    try:
+        table = open_file(options)
+        content = look_at(table)
+        matrix = None
+        if options.matrix is not False:
+            matrix = matrix_in(table, content, asked=bool(options.matrix))
+    except (InvalidTableError, InvalidCorrelationError):
+        if not options.matrix:
+            raise
+        table, content, matrix = _pasted_matrix(options)
+    if matrix is not None:
+        return _choose_from(matrix, options, table, content)
     weights = options.weights
     exclude = split_names(options.exclude, table)
     if weights is not None:
@@ -97,7 +134,8 @@ def load(options: TableOptions) -> Loaded:
     columns = split_names(options.columns, table) or None
     if options.columns and columns is None:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
-    names = choose_columns(table, content, columns, exclude=exclude)
+    include = split_names(options.include, table)
+    names = choose_columns(table, content, columns, exclude=exclude, include=include)
     constant = tuple(name for name in names if content.column(name).always is not None)
     if constant and columns is not None:
         value = content.column(constant[0]).always
@@ -113,7 +151,66 @@ def load(options: TableOptions) -> Loaded:
             f"{table.label}: at least two columns that vary are needed, and there is {found}; "
             f"constant: {console.listing(constant)}.\nChoose columns that differ from row to row."
         )
-    return Loaded(table, content, varying, weights, options.weight_kind, constant)
+    aside = {*names, *exclude}
+    doubtful = {c.name: c.doubt for c in content.columns if c.doubt and c.name not in aside}
+    if columns is not None:
+        doubtful = {}
+    return Loaded(table, content, varying, weights, options.weight_kind, constant, doubtful)
+
+
+def _pasted_matrix(options: TableOptions) -> tuple[Table, TableProfile, NamedMatrix | None]:
+    """Read a matrix without names or with one triangle only, the way people write them."""
+    text = read_text(options.file, encoding=options.encoding)
+    numbers, names = parse_matrix(text)
+    matrix = named_matrix(numbers, names, options.file, has_labels=True, asked=True)
+    table = Table(options.file, names, "line", "csv", lambda size: iter(()))
+    return table, TableProfile(len(names), ()), matrix
+
+
+def _choose_from(
+    matrix: NamedMatrix, options: TableOptions, table: Table, content: TableProfile
+) -> Loaded:
+    """Some of the variables of a matrix."""
+    if options.weights is not None:
+        raise UsageError(
+            f"{table.label}: a matrix has no rows to be weighted.\nLeave out --weights, or say "
+            "--no-matrix if these are rows of data."
+        )
+    named = replace(table, names=matrix.names)
+    wanted = split_names(options.columns, named) or matrix.names
+    exclude = split_names(options.exclude, named)
+    for name in (*wanted, *exclude):
+        named.index(name)
+    names = tuple(name for name in wanted if name not in exclude)
+    if len(set(names)) < 2:
+        raise InvalidTableError(
+            f"{table.label}: at least two variables are needed.\nChoose more of them."
+        )
+    return Loaded(table, content, names, matrix=matrix.part(names))
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """A correlation matrix that may be singular, and how to get one that can be solved for."""
+
+    R: Array
+    solvable: Callable[[], Any]
+    scale: Array
+    n_rows: int | None
+    dropped: list[int]
+
+
+def correlations(loaded: Loaded) -> Correlations:
+    """Read the rows of a table, or take the matrix that the file holds."""
+    matrix = loaded.matrix
+    if matrix is not None:
+        found = matrix
+        scale = np.ones(len(found.R)) if found.scale is None else found.scale
+        return Correlations(found.R, lambda: found, scale, None, [])
+    moments, dropped = gather(loaded)
+    with naming(loaded.table):
+        R = sample_correlation(moments)
+    return Correlations(R, lambda: estimate(moments), moments.scale, moments.n_rows, dropped)
 
 
 @contextlib.contextmanager

@@ -21,15 +21,16 @@ class Answer:
     estimator: Any
     measured: Measured
     dropped: list[int]
+    written_as: str = ""
 
     @property
     def notes(self) -> list[str]:
         """What was left out or assumed: said next to the answer."""
-        told = [
-            self.loaded.passed_through_sentence,
-            dropped_sentence(self.loaded.table, self.dropped),
-        ]
-        return [sentence for sentence in told if sentence]
+        loaded = self.loaded
+        told = [*loaded.notes]
+        if loaded.matrix is None:
+            told += [loaded.passed_through_sentence, dropped_sentence(loaded.table, self.dropped)]
+        return [sentence for sentence in (*told, self.written_as) if sentence]
 
     @property
     def no_floor(self) -> str:
@@ -57,9 +58,10 @@ def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
             "min_fidelity": result.min_fidelity,
         },
         "notes": [*answer.notes, *([answer.no_floor] if answer.no_floor else [])],
-        "rows": int(estimator.n_samples_seen_),
+        "is_matrix": loaded.matrix is not None,
+        "rows": estimator.n_samples_seen_,
         "dropped_rows": answer.dropped,
-        "passed_through": list(loaded.passed_through),
+        "passed_through": [] if loaded.matrix is not None else list(loaded.passed_through),
         "constant": list(loaded.constant),
         "status": result.status,
         "certified": words.is_certified(result),

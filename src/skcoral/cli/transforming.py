@@ -82,7 +82,7 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
     content = look_at(table)
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is None:
-        names = choose_columns(table, content)
+        names = choose_columns(table, content, include=None)
         if len(names) != estimator.n_features_in_:
             raise InvalidTableError(
                 f"{table.label}: the model has {estimator.n_features_in_} columns without names, "

@@ -12,11 +12,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io import _text
+from skcoral.io.dialect import marked_encoding, recognise_encoding
 from skcoral.io.tables import Format, Table
 from skcoral.limits import MB, Clock, Limits, current, shown
 
@@ -50,9 +52,10 @@ def open_table(
     name: str | None,
     format: Format | None,
     separator: str | None,
-    decimal: str,
-    encoding: str,
+    decimal: str | None,
+    encoding: str | None,
     sheet: str | None,
+    na: tuple[str, ...],
 ) -> Table:
     """See :func:`skcoral.io.tables.open_table`."""
     limits = current()
@@ -78,12 +81,25 @@ def open_table(
             separator=separator,
             decimal=decimal,
             encoding=encoding,
+            na=na,
         )
     from skcoral.io import _typed
 
     if kind == "parquet":
-        return _typed.open_parquet(label, opener)
-    return _typed.open_excel(label, opener, sheet)
+        return replace(_typed.open_parquet(label, opener), na=na)
+    return replace(_typed.open_excel(label, opener, sheet), na=na)
+
+
+def read_text(source: str | Path, encoding: str | None) -> str:
+    """See :func:`skcoral.io.tables.read_text`."""
+    limits = current()
+    label, opener, _ = _opener(source, None, encoding)
+    unpacked = lambda: _unpacked(opener, label, limits)  # noqa: E731
+    chosen = encoding or recognise_encoding(unpacked)
+    with unpacked() as stream:
+        data = stream.read(limits.record_bytes + 1)
+    limits.require("record_bytes", len(data), label, "the text is long for a matrix")
+    return data.decode("utf-8-sig" if chosen == "utf-8" else chosen, errors="replace")
 
 
 def sheet_names(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[str, ...]:
@@ -106,7 +122,7 @@ def format_of_name(name: str) -> Format | None:
 
 
 def _opener(
-    source: str | Path | bytes | BinaryIO, name: str | None, encoding: str = "utf-8"
+    source: str | Path | bytes | BinaryIO, name: str | None, encoding: str | None = None
 ) -> tuple[str, Opener, int | None]:
     if isinstance(source, bytes):
         data = source
@@ -129,7 +145,7 @@ def _opener(
     return name or str(path), lambda: path.open("rb"), path.stat().st_size
 
 
-def _standard_input(name: str | None, encoding: str) -> tuple[str, Opener, int | None]:
+def _standard_input(name: str | None, encoding: str | None) -> tuple[str, Opener, int | None]:
     if sys.stdin is None or sys.stdin.isatty():
         raise InvalidTableError(
             "standard input: nothing is piped in.\nPipe a table in, or name a file instead of '-'."
@@ -137,12 +153,12 @@ def _standard_input(name: str | None, encoding: str) -> tuple[str, Opener, int |
     return _spooled(sys.stdin.buffer, name or "standard input", encoding)
 
 
-def _spooled(stream: BinaryIO, label: str, encoding: str) -> tuple[str, Opener, int | None]:
+def _spooled(stream: BinaryIO, label: str, encoding: str | None) -> tuple[str, Opener, int | None]:
     """Keep what comes from a pipe or a device, within bounds, after a look at its start."""
     limits = current()
     start = stream.read(_text.SNIFF)
     if not start[:4].startswith(_BINARY):
-        _text.refuse_binary(label, start, encoding)
+        _text.refuse_binary(label, start, encoding or marked_encoding(start))
     spool = _Spool()
     size, piece = 0, start
     clock = Clock(limits, label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
+import itertools
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing
@@ -14,11 +14,11 @@ from typing import Any, BinaryIO, NoReturn
 from zipfile import BadZipFile
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io import dialect
 from skcoral.io.cells import is_number
 from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current, shown
 
-_DECIMAL_COMMA = re.compile(r"(^|;)\s*[+-]?\d+,\d+\s*(;|$)")
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
 SNIFF = 1 << 16
 #: Codecs of Python's for names of hosts and sources of programs.
@@ -34,24 +34,37 @@ def open_text(
     *,
     tab: bool,
     separator: str | None,
-    decimal: str,
-    encoding: str,
+    decimal: str | None,
+    encoding: str | None,
+    na: tuple[str, ...] = (),
 ) -> Table:
     """Open a text table: look at its start, settle the dialect, check the header."""
-    _check_encoding(label, encoding)
+    if encoding is not None:
+        _check_encoding(label, encoding)
     head = _head(label, opener)
+    if encoding is None:
+        encoding = found_encoding = dialect.recognise_encoding(opener)
+    else:
+        found_encoding = None
     refuse_binary(label, head, encoding)
     start = head.decode(_codec(encoding), errors="replace")
-    lines = start.lstrip("\ufeff").splitlines()
+    lines = start.lstrip("\ufeff").splitlines(keepends=True)
+    if len(head) == SNIFF:
+        lines = lines[:-1] or lines  # the last one may be cut
     if not any(line.strip() for line in lines):
         raise InvalidTableError(
             f"{label}: there are only blank lines.\nGive a table with a header."
         )
+    found_separator = found_decimal = None
     if separator is None:
-        separator = "\t" if tab else _separator(label, lines)
-    reader = _Reader(label, opener, size, separator, encoding, current())
+        separator = found_separator = "\t" if tab else dialect.recognise_separator(lines)
+    looked_at = dialect.parsed(lines, separator)
+    place = dialect.header_place(looked_at)
+    if decimal is None:
+        decimal = found_decimal = dialect.recognise_decimal(looked_at[place + 1 :], separator)
+    reader = _Reader(label, opener, size, separator, encoding, current(), place)
     names = reader.header()
-    _check_header(label, names, separator)
+    _check_header(label, names, separator, reader.header_line)
     return Table(
         label,
         tuple(names),
@@ -60,6 +73,14 @@ def open_text(
         reader.batches,
         separator=separator,
         decimal=decimal,
+        na=na,
+        skipped=reader.skipped,
+        assumed=dialect.said(
+            separator=found_separator,
+            decimal=found_decimal,
+            encoding=found_encoding,
+            header=reader.header_line if place else None,
+        ),
     )
 
 
@@ -74,6 +95,7 @@ class _Reader:
         separator: str,
         encoding: str,
         limits: Limits,
+        above: int = 0,
     ) -> None:
         self.label = label
         self.limits = limits
@@ -82,11 +104,14 @@ class _Reader:
         self.separator = separator
         self.encoding = encoding
         self.names: list[str] = []
+        self.above, self.header_line = above, 1
+        self.skipped: list[tuple[int, str]] = []
         self.read_chars = self.record_start = 0
 
     def header(self) -> list[str]:
         with self.opener() as binary, closing(self._rows(binary)) as rows:
-            for _, cells in rows:
+            for line, cells in itertools.islice(rows, self.above, None):
+                self.header_line = line
                 found = f"the header has {len(cells):,} columns"
                 self.limits.require("columns", len(cells), self.label, found)
                 self.names = [cell.strip() for cell in cells]
@@ -99,10 +124,15 @@ class _Reader:
         with self.opener() as binary, closing(self._rows(binary)) as source:
             rows: list[list[str]] = []
             lines: list[int] = []
-            next(source, None)
+            self.skipped.clear()
+            for _ in range(self.above + 1):
+                next(source, None)
             full = self.read_chars + self.limits.record_bytes
             for line, cells in source:
                 if len(cells) != width:
+                    if dialect.is_note(cells):
+                        self.skipped.append((line, cells[0].strip()))
+                        continue
                     self._ragged(line, cells)
                 rows.append(cells)
                 lines.append(line)
@@ -267,54 +297,22 @@ def refuse_binary(label: str, head: bytes, encoding: str) -> None:
         )
 
 
-def _separator(label: str, lines: list[str]) -> str:
-    filled = [line for line in lines if line.strip()]
-    header, body = filled[0], filled[1:20]
-    if "," in header:
-        return ","
-    if "\t" in header:
-        return "\t"
-    if ";" in header:
-        decimal = any(_DECIMAL_COMMA.search(line) for line in body)
-        what = "semicolons and decimal commas" if decimal else "semicolons"
-        option = "--separator ';' --decimal ','" if decimal else "--separator ';'"
-        raise InvalidTableError(
-            f"{label}: line 1: the cells seem to be separated by {what}, not by commas.\n"
-            f"Say so: add {option}.",
-            reading={"separator": ";", "decimal": ","} if decimal else {"separator": ";"},
-        )
-    if "|" in header:
-        raise InvalidTableError(
-            f"{label}: line 1: the cells seem to be separated by '|', not by commas.\n"
-            "Say so: add --separator '|'.",
-            reading={"separator": "|"},
-        )
-    blanks = header.strip().count(" ")
-    if blanks and body and all(line.strip().count(" ") == blanks for line in body):
-        raise InvalidTableError(
-            f"{label}: line 1: the cells seem to be separated by blanks, not by commas.\n"
-            "Say so: add --separator ' '.",
-            reading={"separator": " "},
-        )
-    return ","
-
-
-def _check_header(label: str, names: list[str], separator: str) -> None:
+def _check_header(label: str, names: list[str], separator: str, line: int) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
         if name in seen:
             what = f"the name {name!r}" if name else "no name"
             raise InvalidTableError(
-                f"{label}: line 1: columns {seen[name]} and {place} both have {what}.\n"
+                f"{label}: line {line}: columns {seen[name]} and {place} both have {what}.\n"
                 "Give every column a name of its own."
             )
         seen[name] = place
     if "" in seen and seen[""] != 1:
         raise InvalidTableError(
-            f"{label}: line 1: column {seen['']} has no name.\nGive every column a name."
+            f"{label}: line {line}: column {seen['']} has no name.\nGive every column a name."
         )
     if len(names) > 1 and all(is_number(name) for name in names):
         raise InvalidTableError(
-            f"{label}: line 1: the header holds numbers ({separator.join(names[:3])} …), not "
-            "names.\nPut a line with the columns' names on top."
+            f"{label}: line {line}: the header holds numbers ({separator.join(names[:3])} …), not "
+            "names.\nPut a line with the columns' names on top (a correlation matrix: --matrix)."
         )

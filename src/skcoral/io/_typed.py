@@ -15,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.io._workbook import Workbook, open_workbook
+from skcoral.io._workbook import Sheet, Workbook, open_workbook
+from skcoral.io.dialect import LOOKED_AT, has_numbers, header_place
 from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current
 
 Array = NDArray[np.float64]
+
+#: Columns that are looked at to find the header of a sheet.
+_LOOKED_AT_COLUMNS = 400
 
 #: What archives, XML and attributes that are not what they should be end in.
 _DAMAGED = (
@@ -166,9 +170,21 @@ def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) ->
                 f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
                 f"It has: {', '.join(sheets) or 'nothing but charts'}."
             )
-        numbered = list(book.rows(book.sheets[0] if sheet is None else sheets[sheet]))
+        chosen = _first_table(book) if sheet is None else sheets[sheet]
+        numbered = list(book.rows(chosen))
     if not numbered:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
+    place = header_place([_as_list(cells) for _, cells in numbered[:LOOKED_AT]])
+    others = tuple(name for name in sheets if name != chosen.name)
+    assumed = []
+    if others and sheet is None:
+        listed = ", ".join(others[:6]) + (" …" if len(others) > 6 else "")
+        assumed.append(f"Sheet {chosen.name!r} was read; the workbook also has {listed}.")
+    if place:
+        assumed.append(
+            f"The header was found in row {numbered[place][0]}; the rows above it are left out."
+        )
+    numbered = numbered[place:]
     head_row, head = numbered[0]
     width = max(head) + 1
     limits.require("columns", width, label, f"row {head_row} names {width:,} columns")
@@ -190,7 +206,29 @@ def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) ->
             columns = [[row.get(j) for row in part] for j in range(width)]
             yield Batch(places[start : start + size], columns, done)
 
-    return Table(label, names, "row", "excel", batches, n_rows=len(body))
+    return Table(
+        label,
+        names,
+        "row",
+        "excel",
+        batches,
+        n_rows=len(body),
+        assumed=tuple(assumed),
+        other_sheets=others,
+    )
+
+
+def _first_table(book: Workbook) -> Sheet:
+    """The first sheet with two columns of numbers under a header; else the first one."""
+    for sheet in book.sheets if len(book.sheets) > 1 else ():
+        rows = [_as_list(cells) for _, cells in itertools.islice(book.rows(sheet), LOOKED_AT)]
+        if has_numbers(rows, header_place(rows)):
+            return sheet
+    return book.sheets[0]
+
+
+def _as_list(cells: dict[int, Any]) -> list[Any]:
+    return [cells.get(j) for j in range(min(max(cells), _LOOKED_AT_COLUMNS) + 1)]
 
 
 def sheet_names(label: str, opener: Callable[[], BinaryIO]) -> tuple[str, ...]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import is_dressed_number, remedy, shown
+from skcoral.io.roles import ColumnWatch
 from skcoral.io.tables import Batch, Table, listed
+from skcoral.measured import shortened
 
 Kind = Literal["number", "text", "mixed", "empty"]
 
@@ -28,6 +31,8 @@ class ColumnProfile:
     "mixed" (most are, or would be without their thousands separators, currency signs and the like,
     and ``first_bad`` says where the first that is not stands) or "empty". ``always`` is the one
     value of a column that has several and never changes, up to the rounding of a computation.
+    ``doubt`` says why a column of numbers is hardly a variable (an id, a counter, years), and
+    ``marks`` which cells were read as missing and how many of each, blanks aside.
     """
 
     name: str
@@ -37,6 +42,8 @@ class ColumnProfile:
     first_bad: tuple[int, str] | None
     first_infinite: int | None
     always: float | None
+    doubt: str = ""
+    marks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,15 @@ class TableProfile:
 
     n_rows: int
     columns: tuple[ColumnProfile, ...]
+
+    @property
+    def marks(self) -> Counter[str]:
+        """Which cells of columns of numbers were read as missing, and how many of each."""
+        found: Counter[str] = Counter()
+        for column in self.columns:
+            if column.kind in ("number", "mixed"):
+                found.update(column.marks)
+        return found
 
     def column(self, name: str) -> ColumnProfile:
         """The profile of one column."""
@@ -75,6 +91,8 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     first_bad: list[tuple[int, str] | None] = [None] * width
     first_infinite: list[int | None] = [None] * width
     low, high = np.full(width, np.inf), np.full(width, -np.inf)
+    watches = [ColumnWatch() for _ in range(width)]
+    marks: list[Counter[str]] = [Counter() for _ in range(width)]
     for batch in table.batches():
         n_rows += len(batch.rows)
         for j, cells in enumerate(batch.columns):
@@ -92,6 +110,10 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
                 dressed[j] += is_dressed_number(shown(cells, int(i)), table.decimal)
             low[j] = np.fmin.reduce(values, initial=low[j])
             high[j] = np.fmax.reduce(values, initial=high[j])
+            if not bad[j]:
+                watches[j].add(values[np.isfinite(values)])
+            if n_missing and good[j] >= bad[j]:
+                marks[j].update(_marks(cells, np.isnan(values) & ~wrong))
             if first_infinite[j] is None and (infinite := np.isinf(values)).any():
                 first_infinite[j] = batch.rows[int(np.argmax(infinite))]
         if on_batch is not None:
@@ -103,8 +125,21 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
         _only_value(low[j], high[j]) if kinds[j] == "number" and good[j] > 1 else None
         for j in range(width)
     ]
+    doubts = [
+        watches[j].reason(name) if kinds[j] == "number" and always[j] is None else ""
+        for j, name in enumerate(table.names)
+    ]
     columns = map(
-        ColumnProfile, table.names, kinds, missing, bad, first_bad, first_infinite, always
+        ColumnProfile,
+        table.names,
+        kinds,
+        missing,
+        bad,
+        first_bad,
+        first_infinite,
+        always,
+        doubts,
+        marks,
     )
     return TableProfile(n_rows, tuple(columns))
 
@@ -115,19 +150,23 @@ def choose_columns(
     columns: Sequence[str] | None = None,
     *,
     exclude: Sequence[str] = (),
+    include: Sequence[str] | None = (),
 ) -> tuple[str, ...]:
     """Decide which columns are the variables: the named ones, or all that hold numbers.
 
-    A column that is mostly numbers but not entirely is an error unless it is excluded: leaving it
-    out in silence would hide a typing mistake.
+    Ids, counters and years are left out unless they are named or in ``include`` (None: all of
+    them). A column that is mostly numbers but not entirely is an error unless it is excluded:
+    leaving it out in silence would hide a typing mistake.
     """
     if content.n_rows == 0:
         raise InvalidTableError(
             f"{table.label}: there is a header but no rows under it.\nGive a table with data."
         )
-    for name in (*(columns or ()), *exclude):
+    for name in (*(columns or ()), *exclude, *(include or ())):
         table.index(name)
     left_out = set(exclude)
+    wished = None if include is None or columns else set(include)
+    doubtful: dict[str, str] = {}
     wanted = [name for name in columns or table.names if name not in left_out]
     chosen = []
     for name in wanted:
@@ -137,7 +176,9 @@ def choose_columns(
                 f"{table.label}: {table.unit} {column.first_infinite}, column {name!r}: "
                 "the number is infinite.\nCorrect it, clear it, or exclude the column."
             )
-        if column.kind == "number" and (name or columns):
+        if column.kind == "number" and column.doubt and wished is not None and name not in wished:
+            doubtful[name] = column.doubt
+        elif column.kind == "number" and (name or columns):
             chosen.append(name)
         elif column.kind == "mixed" or (columns and column.kind == "text"):
             row, cell = column.first_bad or (0, "")
@@ -159,10 +200,30 @@ def choose_columns(
         found = f"only {chosen[0]!r}" if chosen else "none"
         raise InvalidTableError(
             f"{table.label}: at least two columns of numbers are needed, and there is {found} "
-            f"among {listed(tuple(wanted))}.\n"
-            "Check the separator and the header, or choose other columns."
+            f"among {listed(tuple(wanted))}.\n{_where_else(table, doubtful)}"
         )
     return tuple(chosen)
+
+
+def _where_else(table: Table, doubtful: Mapping[str, str]) -> str:
+    """What to do where too few columns hold numbers."""
+    if doubtful:
+        told = ", ".join(f"{name} {why}" for name, why in list(doubtful.items())[:4])
+        return f"Left out: {told}. To use such columns: --include NAME."
+    if table.other_sheets:
+        return f"Choose another sheet (--sheet NAME): {', '.join(table.other_sheets[:8])}."
+    return "Check the separator and the header, or choose other columns."
+
+
+def _marks(cells: Any, missing: NDArray[np.bool_]) -> Iterator[str]:
+    """The cells that were read as missing, blanks aside."""
+    if hasattr(cells, "type"):
+        return
+    for i in np.flatnonzero(missing):
+        cell = cells[i]
+        text = "" if cell is None else str(cell).strip()
+        if text:
+            yield shortened(text)
 
 
 def _kind(good: int, bad: int) -> Kind:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -73,6 +73,10 @@ class Table:
         Marks of missing values besides the usual ones.
     assumed : tuple of str
         What was recognised in the file and not said by the caller, in sentences.
+    other_sheets : tuple of str
+        Sheets of the workbook that were not read.
+    skipped : list of (int, str)
+        Lines that hold a note instead of cells, as of the last time that the table was read.
     """
 
     label: str
@@ -85,6 +89,8 @@ class Table:
     n_rows: int | None = None
     na: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    other_sheets: tuple[str, ...] = ()
+    skipped: list[tuple[int, str]] = field(default_factory=list)
 
     def numbers(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
@@ -159,9 +165,10 @@ def open_table(
     name: str | None = None,
     format: Format | None = None,
     separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    decimal: str | None = None,
+    encoding: str | None = None,
     sheet: str | None = None,
+    na: Sequence[str] = (),
 ) -> Table:
     r"""Open a table: a path, ``"-"`` for standard input, bytes, or an open binary file.
 
@@ -174,10 +181,12 @@ def open_table(
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel"}, optional
         Recognised from content and name by default.
-    separator, decimal, encoding : str
-        Dialect of a text file.
+    separator, decimal, encoding : str, optional
+        Dialect of a text file; recognised by default, and ``assumed`` says what was.
     sheet : str, optional
-        Sheet of a workbook; the first by default.
+        Sheet of a workbook; the first that holds a table by default.
+    na : sequence of str
+        Marks of missing values besides those in :data:`skcoral.io.cells.MISSING`.
 
     Returns
     -------
@@ -207,6 +216,7 @@ def open_table(
         decimal=decimal,
         encoding=encoding,
         sheet=sheet,
+        na=tuple(na),
     )
 
 
@@ -223,6 +233,13 @@ def sheet_names(
     from skcoral.io import _sources
 
     return _sources.sheet_names(source, name)
+
+
+def read_text(source: str | Path, *, encoding: str | None = None) -> str:
+    """The whole text of a small file, in its encoding."""
+    from skcoral.io import _sources
+
+    return _sources.read_text(source, encoding)
 
 
 def complete_rows(

@@ -172,7 +172,8 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
             f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
         )
     asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
-    asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
+    if estimator.n_samples_seen_ is not None:
+        asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
     asked.append(("variables", str(len(estimator.correlation_))))
     if estimator.support is not None:
         zeros = int((result.T == 0.0).sum())
@@ -198,7 +199,7 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     if said:
         out.append(str(said))
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
-    if n < 10 * p:
+    if n is not None and n < 10 * p:
         out.append(
             f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
             "fidelities on new rows."

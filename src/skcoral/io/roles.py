@@ -1,0 +1,125 @@
+"""Columns of numbers that are hardly variables: ids, counters, years, dates and row weights.
+
+They are not decorrelated unless somebody asks for it, and the reason is told.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ROW_WEIGHTS = "looks like row weights"
+#: Rows that it takes before a pattern counts as one.
+_ENOUGH = 5
+#: Distinct values that are remembered at most; a column that has more is as good as all different.
+_REMEMBERED = 5_000
+_YEARS = (1800, 2100)
+#: Names of survey weights; a plain "weight" may be that of a body.
+_WEIGHTS = re.compile(
+    r"weights|[pfads]weights?|[a-z_]*w(gh|g)t[a-z0-9_]*|(sampl\w*|survey|final|design)_?w(eigh)?t\w*"
+)
+_ID_WORD = re.compile(
+    "ids?|uid|uuid|guid|key|pk|code|nr|no|num|idx|index|row|rownum|rowid|record|serial|seq|account|"
+    "customer|client|patient|respondent|subject|user|member|household|case|order|invoice|sku|isbn|"
+    "ean|barcode|zip|zipcode|postcode|plz|phone|fips|gvkey|permno|cusip|isin"
+)
+
+
+class ColumnWatch:
+    """Looks at the numbers of one column, batch by batch.
+
+    Examples
+    --------
+    >>> watch = ColumnWatch()
+    >>> watch.add(np.arange(1.0, 9.0))
+    >>> watch.reason("n")
+    'counts up in steps of 1'
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.low, self.high = np.inf, -np.inf
+        self.is_whole = self.has_step = self.is_month = self.is_day = True
+        self._last = self._step = np.nan
+        self._seen: set[float] | None = set()
+
+    def add(self, values: Array) -> None:
+        """Add the numbers of some rows, none of them missing or infinite."""
+        if not len(values):
+            return
+        self.is_whole = self.is_whole and bool((values == np.floor(values)).all())
+        if self.has_step:
+            self._check_step(values)
+        self._last = float(values[-1])
+        self.n += len(values)
+        self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
+        if self.is_whole:
+            self._check_dates(values)
+            self._check_repeats(values)
+
+    def reason(self, name: str) -> str:
+        """Why the column is hardly a variable; empty where it may be one."""
+        if self.n < _ENOUGH or self.low == self.high:
+            return ""
+        if self.has_step and np.isfinite(self._step) and self._step:
+            way = "up" if self._step > 0 else "down"
+            return f"counts {way} in steps of {abs(self._step):g}"
+        if self.low >= 0 and _WEIGHTS.fullmatch(name.lower()):
+            return ROW_WEIGHTS
+        if not self.is_whole:
+            return ""
+        if _YEARS[0] <= self.low and self.high <= _YEARS[1]:
+            return "looks like years"
+        if self.is_day or self.is_month:
+            return "looks like dates"
+        if self.are_different and (self._is_dense or _is_id(name)):
+            return "whole numbers that are all different, like ids"
+        return ""
+
+    @property
+    def are_different(self) -> bool:
+        """Whether no value came twice (as far as values are remembered)."""
+        return self._seen is not None
+
+    @property
+    def _is_dense(self) -> bool:
+        """Whether numbers drawn from this range at random would hardly all be different."""
+        room = self.high - self.low + 1.0
+        return self.low >= 0 and self.n * (self.n - 1) / (2.0 * room) > np.log(100.0)
+
+    def _check_step(self, values: Array) -> None:
+        steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
+        if not len(steps):
+            return
+        first = float(steps[0]) if np.isnan(self._step) else self._step
+        rounding = 1e-9 * max(abs(first), np.abs(values).max() * 1e-3)
+        self._step = first
+        self.has_step = first != 0 and bool((np.abs(steps - first) <= rounding).all())
+
+    def _check_dates(self, values: Array) -> None:
+        years = (values // 100 >= _YEARS[0]) & (values // 100 <= _YEARS[1])
+        self.is_month = self.is_month and bool((years & _within(values % 100, 12)).all())
+        years = (values // 10_000 >= _YEARS[0]) & (values // 10_000 <= _YEARS[1])
+        days = years & _within(values // 100 % 100, 12) & _within(values % 100, 31)
+        self.is_day = self.is_day and bool(days.all())
+
+    def _check_repeats(self, values: Array) -> None:
+        if self._seen is None or len(self._seen) > _REMEMBERED:
+            return
+        before = len(self._seen)
+        self._seen.update(values.tolist())
+        if len(self._seen) < before + len(values):
+            self._seen = None
+
+
+def _within(values: Array, last: int) -> NDArray[np.bool_]:
+    return (values >= 1) & (values <= last)
+
+
+def _is_id(name: str) -> bool:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return any(_ID_WORD.fullmatch(word.lower()) for word in words)
