@@ -95,7 +95,7 @@ def test_model_and_report(source, tmp_path):
     html = exports.page(problem, chosen, scale="unit", command="coral fit x").decode()
     assert f"{result.objective:.6g}" in html
     assert "coral fit x" in html
-    assert "1 rows with missing values were left out" in html
+    assert "1 row with missing values is left out" in html
 
 
 def test_transformation_file(source):

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from skcoral import report
-from skcoral.app.problem import Problem, arguments, curve_points, fitted, floors, mask
+from skcoral.app.problem import (
+    Problem,
+    arguments,
+    curve_points,
+    fitted,
+    floors,
+    mask,
+    measured,
+    notes,
+)
 from skcoral.app.settings import Settings
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.io.models import model_json
@@ -61,18 +70,17 @@ def model(problem: Problem, chosen: Mapping[str, Any], *, scale: str) -> bytes:
 
 def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: str) -> bytes:
     """The report as one HTML page."""
-    notes = []
-    if problem.n_incomplete:
-        notes.append(f"{problem.n_incomplete} rows with missing values were left out.")
+    model = fitted(problem, chosen, scale=scale)
     # Five more solutions with a support would keep the visitor waiting for the file.
     quick = problem.can_hold_out and "support" not in chosen
     facts = report.gather(
-        fitted(problem, chosen, scale=scale),
+        model,
         X=problem.frame() if quick else None,
+        measured=measured(problem, model.result_),
         n_points=curve_points(problem, chosen.get("criterion", "squared")),
         title=problem.source.label,
         command=command,
-        notes=notes,
+        notes=notes(problem),
     )
     return report.render(facts).encode()
 
@@ -109,6 +117,10 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         return "\n".join([f"from skcoral import {question}", *before, "", *lines])
     if settings.shrinkage != "none":
         chosen["shrinkage"] = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
+    if settings.margins != "none":
+        chosen["margins"] = repr(settings.margins)
+    if settings.weights and settings.weight_kind != "auto":
+        chosen["weight_kind"] = repr(settings.weight_kind)
     if scale != "unit":
         chosen["output_scale"] = repr(scale)
     needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
@@ -159,12 +171,15 @@ def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
 def command(
     problem: Problem, settings: Settings, *, ending: str, scale: str = "unit"
 ) -> str | None:
-    """The command that repeats what is on screen; None for a matrix, which it does not read."""
-    if isinstance(problem.source, MatrixSource):
-        return None
+    """The command that repeats what is on screen; None for a matrix that is in no file."""
     source = problem.source
-    words = ["coral", "fit", "wine/wine.csv" if source.public else source.label]
-    before = "coral demo --into wine\n" if source.public else ""
+    if isinstance(source, MatrixSource):
+        if not source.is_file:
+            return None
+        words, before = ["coral", "fit", source.label, "--matrix"], ""
+    else:
+        words = ["coral", "fit", "wine/wine.csv" if source.public else source.label]
+        before = "coral demo --into wine\n" if source.public else ""
     if settings.mode == "budget":
         words += ["--budget", f"{settings.budget:g}"]
     else:
@@ -178,11 +193,22 @@ def command(
         words += ["--criterion", "worst"]
     if settings.mode == "support":
         words += ["--support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"]
+    aside = [name for name in source.names if name not in (*problem.names, *source.doubtful)]
+    aside = [name for name in aside if name != settings.weights]
+    if isinstance(source, MatrixSource):
+        for name in aside:
+            words += ["--exclude", name]
+        return shlex.join([*words, "-o", f"T.{ending}", "--report", "report.html"])
     if settings.weights:
         words += ["--weights", settings.weights]
-    aside = [name for name in source.names if name not in problem.names]
-    for name in (*(name for name in aside if name != settings.weights), *source.unusable):
+        if settings.weight_kind != "auto":
+            words += ["--weight-kind", settings.weight_kind]
+    for name in (*aside, *source.unusable):
         words += ["--exclude", name]
+    for name in settings.include:
+        words += ["--include", name]
+    if settings.margins != "none":
+        words += ["--margins", settings.margins]
     if settings.shrinkage != "none":
         words += ["--shrinkage", settings.shrinkage]
     for option, mark in source.dialect.items():

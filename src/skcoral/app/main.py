@@ -92,11 +92,6 @@ def _say_data(problem: Problem) -> None:
     said = f"{len(problem.names)} variables, their correlation matrix"
     if problem.rows is not None:
         said = f"{len(problem.rows):,} complete rows, {len(problem.names)} variables"
-    if problem.n_incomplete:
-        many = "rows with missing values are" if problem.n_incomplete > 1 else "incomplete row is"
-        said += f"; {problem.n_incomplete:,} {many} left out"
-    if problem.estimate is not None and problem.estimate.shrinkage:
-        said += f". {problem.estimate.guarantee}"
     if problem.source.public:
         said += ". An example: your own data come in through the side panel (» opens it)."
     st.caption(plain(f"{problem.source.label}: {said}"))

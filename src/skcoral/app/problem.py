@@ -15,6 +15,7 @@ from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows, sample_correlation
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.io.notes import doubtful_note, reading_notes
 from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
 from skcoral.results import Array, Decorrelation
@@ -110,7 +111,14 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
             f"{source.label}: {len(kept)} variables are chosen and {MOST_VARIABLES} fit here.\n"
             "Choose fewer, or use the command: coral fit has no such limit."
         )
-    key = (source.key, kept, settings.weights, settings.shrinkage)
+    key = (
+        source.key,
+        kept,
+        settings.weights,
+        settings.weight_kind,
+        settings.shrinkage,
+        settings.margins,
+    )
     if isinstance(source, MatrixSource):
         places = [source.names.index(name) for name in kept]
         R = source.R[np.ix_(places, places)]
@@ -120,8 +128,9 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
 
 
 def variables(source: MatrixSource | TableSource, settings: Settings) -> tuple[str, ...]:
-    """The columns that are chosen."""
-    aside = {*settings.without, settings.weights}
+    """The columns that are chosen; those that look like ids or years only when asked for."""
+    aside = {*settings.without, settings.weights, *source.doubtful} - {*settings.include}
+    aside |= {*settings.without, settings.weights}
     return tuple(name for name in source.names if name not in aside)
 
 
@@ -156,9 +165,14 @@ def _from_rows(
             f"{source.label}: {len(rows)} rows cannot determine the correlations of {len(kept)} "
             "columns.\nChoose fewer columns, or a shrinkage: both are in the side panel."
         )
-    moments = Moments(kept).update(rows, sample_weight=weights)
+    moments = Moments(kept, weight_kind=settings.weight_kind)
+    moments.update(rows, sample_weight=weights)
     estimate = estimate_from_rows(
-        rows, moments, sample_weight=weights, shrinkage=_shrinkage(settings)
+        rows,
+        moments,
+        sample_weight=weights,
+        margins=settings.margins,
+        shrinkage=_shrinkage(settings),
     )
     return Problem(
         key=key,
@@ -252,21 +266,44 @@ def measured(problem: Problem, result: Decorrelation) -> Measured:
 
 
 def notes(problem: Problem) -> list[str]:
-    """What was left out, in words, to stand next to the answer."""
-    if problem.n_incomplete == 0:
-        return []
-    what = "row has" if problem.n_incomplete == 1 else "rows have"
-    return [f"{problem.n_incomplete:,} {what} missing values and are left out."]
+    """What was assumed and what was left out, in words, to stand next to the answer."""
+    source = problem.source
+    if isinstance(source, MatrixSource):
+        return [*source.said]
+    told = reading_notes(source.table, source.content, problem.names)
+    doubtful = {n: why for n, why in source.doubtful.items() if n not in problem.names}
+    doubt = doubtful_note(doubtful, "Tick them in the side panel to use them.")
+    if doubt:
+        told.append(doubt)
+    broken = [(name, why) for name, why in source.left_out if name in source.unusable]
+    if broken:
+        shown = "; ".join(f"{name or 'the row labels'}: {why}" for name, why in broken[:6])
+        more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
+        told.append(f"Columns left out: {shown}{more}.")
+    if problem.n_incomplete:
+        one = problem.n_incomplete == 1
+        what = "row with missing values is" if one else "rows with missing values are"
+        told.append(f"{problem.n_incomplete:,} {what} left out.")
+    return told
 
 
 def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
     """The estimator with these settings; the shrinkage is the intensity that was found."""
     from skcoral.estimator import CORAL
 
-    intensity = 0.0 if problem.estimate is None else problem.estimate.shrinkage
-    return CORAL(**chosen, shrinkage=intensity or None, output_scale=scale)
+    known = problem.estimate
+    more: dict[str, Any] = {}
+    if known is not None:
+        more["shrinkage"] = known.shrinkage or None
+        more["margins"] = "none" if known.margins is None else known.margins.kind
+    if problem.moments is not None:
+        more["weight_kind"] = problem.moments.weight_kind
+    return CORAL(**chosen, **more, output_scale=scale)
 
 
 def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
     """The estimator fitted to the rows of a table."""
-    return unfitted(problem, chosen, scale=scale).fit_moments(problem.moments)
+    model = unfitted(problem, chosen, scale=scale)
+    if model.margins == "none" and problem.sample_weight is None:
+        return model.fit_moments(problem.moments)
+    return model.fit(problem.frame(), sample_weight=problem.sample_weight)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skcoral.margins import MARGINS
+from skcoral.moments import WEIGHT_KINDS
 
 SOURCES = {
     "wine": "Example: Wine",
@@ -50,10 +53,16 @@ class Settings:
         Support mode: the edited mask as text, empty when ``link`` decides.
     without : tuple of str
         Columns of numbers that are not variables.
+    include : tuple of str
+        Columns that are variables although they look like ids or years.
     weights : str
         Column of row weights; empty for none.
+    weight_kind : str
+        "auto", "frequency" or "reliability".
     shrinkage : str
         "none", "auto" or a number in (0, 1].
+    margins : str
+        "none", "ranks" or "normal".
     """
 
     source: str = "wine"
@@ -65,12 +74,15 @@ class Settings:
     link: float = 0.15
     mask: str = ""
     without: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
     weights: str = ""
+    weight_kind: str = "auto"
     shrinkage: str = "none"
+    margins: str = "none"
 
     def about_another_table(self, source: str) -> Settings:
         """The same without what was said about the columns of one table."""
-        return replace(self, source=source, own=(), mask="", without=(), weights="")
+        return replace(self, source=source, own=(), mask="", without=(), include=(), weights="")
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The same without what is said about columns that are not there, and what that was.
@@ -79,10 +91,11 @@ class Settings:
         """
         notes = []
         weights, shrinkage, mask = self.weights, self.shrinkage, self.mask
-        if not rows and (weights or shrinkage != "none"):
-            notes.append("Weights and shrinkage need rows, and here is only a matrix.")
-            weights, shrinkage = "", "none"
-        mentioned = (*self.without, *(name for name, _ in self.own), weights)
+        margins = self.margins
+        if not rows and (weights or shrinkage != "none" or margins != "none"):
+            notes.append("Weights, margins and shrinkage need rows, and here is only a matrix.")
+            weights, shrinkage, margins = "", "none", "none"
+        mentioned = (*self.without, *self.include, *(name for name, _ in self.own), weights)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
             notes.append(
@@ -98,8 +111,10 @@ class Settings:
             own=tuple((name, value) for name, value in dict(self.own).items() if name in names),
             mask=mask,
             without=tuple(name for name in names if name in self.without),
+            include=tuple(name for name in names if name in self.include),
             weights=weights if weights in names else "",
             shrinkage=shrinkage,
+            margins=margins,
         )
         return settings, notes
 
@@ -120,9 +135,10 @@ def to_query(settings: Settings) -> dict[str, list[str]]:
         query["link"] = [f"{settings.link:.6g}"]
         if settings.mask:
             query["mask"] = [settings.mask]
-    if settings.without:
-        query["without"] = list(settings.without)
-    for name in ("weights", "shrinkage"):
+    for name in ("without", "include"):
+        if getattr(settings, name):
+            query[name] = list(getattr(settings, name))
+    for name in ("weights", "weight_kind", "shrinkage", "margins"):
         value = getattr(settings, name)
         if value != getattr(first, name):
             query[name] = [value]
@@ -148,7 +164,13 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     def refuse(name: str, value: str, wanted: str) -> None:
         notes.append(f"The link asks for {name} = {value}, which is not {wanted}.")
 
-    for name, choices in (("source", SOURCES), ("mode", MODES)):
+    choices: Collection[str]
+    for name, choices in (
+        ("source", SOURCES),
+        ("mode", MODES),
+        ("margins", MARGINS),
+        ("weight_kind", WEIGHT_KINDS),
+    ):
         value = one(name)
         if value is not None and value in choices:
             read[name] = value
@@ -186,6 +208,7 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
         shrinkage=shrinkage,
         mask=one("mask") or "",
         without=tuple(query.get("without") or ()),
+        include=tuple(query.get("include") or ()),
         weights=one("weights") or "",
     )
     return settings, notes

@@ -9,7 +9,7 @@ import streamlit as st
 
 from skcoral.app import state
 from skcoral.app.memory import remember, remember_table
-from skcoral.app.problem import MOST_VARIABLES
+from skcoral.app.problem import MOST_VARIABLES, variables
 from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
     ENDINGS,
@@ -18,7 +18,8 @@ from skcoral.app.sources import (
     TableSource,
     example,
     pasted,
-    read_table,
+    read_file,
+    read_matrix,
     sheets,
 )
 from skcoral.app.text import clipped, plain
@@ -29,10 +30,32 @@ _SHRINKAGE = {
     "auto": "as Ledoit and Wolf advise",
     "number": "by a number",
 }
+_MARGINS = {
+    "none": "the columns themselves",
+    "ranks": "their ranks",
+    "normal": "their normal scores",
+}
+_WEIGHT_KINDS = {
+    "auto": "whole numbers count rows, others compare them",
+    "frequency": "how often a row occurs",
+    "reliability": "how much a row counts (survey weights)",
+}
 _DIALECT = {
-    "separator": {"": "comma (tab in .tsv)", ";": "semicolon", "\t": "tab", "|": "vertical bar"},
-    "decimal": {"": "point: 1.5", ",": "comma: 1,5"},
-    "encoding": {"": "UTF-8", "latin-1": "Latin-1", "cp1252": "Windows-1252", "utf-16": "UTF-16"},
+    "separator": {
+        "": "as recognised",
+        ",": "comma",
+        ";": "semicolon",
+        "\t": "tab",
+        "|": "vertical bar",
+    },
+    "decimal": {"": "as recognised", ".": "point: 1.5", ",": "comma: 1,5"},
+    "encoding": {
+        "": "as recognised",
+        "utf-8": "UTF-8",
+        "latin-1": "Latin-1",
+        "cp1252": "Windows-1252",
+        "utf-16": "UTF-16",
+    },
 }
 
 
@@ -68,7 +91,7 @@ def choose_source() -> MatrixSource | TableSource | None:
     return remember(("example", chosen, size), lambda: example(chosen, size=size), public=True)
 
 
-def _upload() -> TableSource | None:
+def _upload() -> TableSource | MatrixSource | None:
     file: Any = st.file_uploader(
         "CSV, Excel or Parquet",
         type=list(ENDINGS),
@@ -83,8 +106,8 @@ def _upload() -> TableSource | None:
     names = remember(("sheets", file.file_id), lambda: sheets(data, file.name), public=False)
     dialect = _sheet(names, file.file_id) if names else _dialect()
     key = (file.file_id, *dialect.items())
-    found: TableSource = remember_table(
-        key, lambda: read_table(data, file.name, key=str(key), dialect=dialect)
+    found: TableSource | MatrixSource = remember_table(
+        key, lambda: read_file(data, file.name, key=str(key), dialect=dialect)
     )
     if st.session_state.get("read", key) != key:
         # Another file: floors and columns of the last one mean nothing here.
@@ -117,7 +140,9 @@ def _sheet(names: tuple[str, ...], file: str) -> dict[str, str]:
     """Which sheet of a workbook to read, where there are several."""
     if len(names) == 1:
         return {}
-    return {"sheet": st.selectbox("Sheet", names, key=f"sheet_{file}")}
+    first = "the first with a table"
+    chosen = st.selectbox("Sheet", [first, *names], key=f"sheet_{file}")
+    return {} if chosen == first and chosen not in names else {"sheet": chosen}
 
 
 def _dialect() -> dict[str, str]:
@@ -144,6 +169,20 @@ def _paste() -> MatrixSource | None:
         help="One row per line; names in the first row or column if you like; a lower triangle "
         "will do.",
     )
+    file: Any = st.file_uploader(
+        "Or a file that holds it",
+        type=list(ENDINGS),
+        max_upload_size=UPLOAD_MB,
+        key="matrix_file",
+        help="A correlation or covariance matrix, with or without names.",
+    )
+    if file is not None:
+        data = file.getvalue()
+        return remember(
+            ("matrix", file.file_id),
+            lambda: read_matrix(data, file.name, key=file.file_id),
+            public=False,
+        )
     return pasted(text) if text.strip() else None
 
 
@@ -154,7 +193,9 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
     settings = state.current()
     names = list(source.names)
     offered = [name for name in names if name != settings.weights]
-    kept = [name for name in offered if name not in settings.without]
+    usual = [name for name in offered if name not in source.doubtful]
+    chosen_ones = variables(source, settings)
+    kept = [name for name in offered if name in chosen_ones]
     if not settings.without and len(kept) > MOST_VARIABLES:
         kept = kept[:MOST_VARIABLES]
         st.warning(f"The first {MOST_VARIABLES} columns are taken; more do not fit here.")
@@ -163,9 +204,13 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
         offered,
         key=state.widget(f"columns_{settings.weights}", kept),
     )
-    without = tuple(name for name in offered if name not in set(chosen))
-    if without != settings.without:
-        state.change(without=without)
+    without = tuple(name for name in usual if name not in set(chosen))
+    include = tuple(name for name in source.doubtful if name in set(chosen))
+    if (without, include) != (settings.without, settings.include):
+        state.change(without=without, include=include)
+    for name, why in source.doubtful.items():
+        if name not in include and name != settings.weights:
+            st.caption(f"{plain(clipped(name, 60))}: not ticked, {plain(why)}.")
     if not isinstance(source, TableSource):
         return
     if source.left_out:
@@ -174,6 +219,7 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
     _weights(names)
+    _choice("margins", "What is decorrelated", _MARGINS)
     _shrinkage()
 
 
@@ -188,6 +234,19 @@ def _weights(names: list[str]) -> None:
     if weights != settings.weights:
         state.change(weights=weights)
         st.rerun()
+    if weights:
+        _choice("weight_kind", "Weights say", _WEIGHT_KINDS)
+
+
+def _choice(name: str, label: str, choices: Mapping[str, str]) -> None:
+    chosen = st.selectbox(
+        label,
+        list(choices),
+        format_func=choices.__getitem__,
+        key=state.widget(name, getattr(state.current(), name)),
+    )
+    if chosen != getattr(state.current(), name):
+        state.change(**{name: chosen})
 
 
 def _shrinkage() -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skcoral import datasets
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.io.columns import ColumnProfile, TableProfile, profile
 from skcoral.io.matrices import parse_matrix
+from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
 from skcoral.io.tables import Batch, Table, open_table, sheet_names
 from skcoral.limits import VISITOR, use
 from skcoral.results import Array, read_only
@@ -26,7 +27,10 @@ _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5
 
 @dataclass(frozen=True)
 class MatrixSource:
-    """A correlation matrix without the rows behind it."""
+    """A correlation matrix without the rows behind it.
+
+    ``said`` tells what was recognised in a file, and ``is_file`` whether it came from one.
+    """
 
     key: str
     label: str
@@ -34,6 +38,13 @@ class MatrixSource:
     names: tuple[str, ...]
     note: str = ""
     public: bool = True
+    said: tuple[str, ...] = ()
+    is_file: bool = False
+
+    @property
+    def doubtful(self) -> dict[str, str]:
+        """No variable of a matrix is doubted."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,8 @@ class TableSource:
         Their numbers; NaN where missing.
     left_out : tuple of (str, str)
         Every other column, with the reason.
+    content : TableProfile
+        What every column holds.
     dialect : dict of str to str
         How the file was read where that is not the default.
     public : bool
@@ -66,6 +79,7 @@ class TableSource:
     names: tuple[str, ...]
     values: Array
     left_out: tuple[tuple[str, str], ...]
+    content: TableProfile
     dialect: dict[str, str] = field(default_factory=dict)
     note: str = ""
     public: bool = False
@@ -74,6 +88,12 @@ class TableSource:
     def label(self) -> str:
         """The file's name."""
         return self.table.label
+
+    @property
+    def doubtful(self) -> dict[str, str]:
+        """Columns that are hardly variables (ids, years), with the reason."""
+        doubts = ((name, self.content.column(name).doubt) for name in self.names)
+        return {name: why for name, why in doubts if why}
 
     @property
     def unusable(self) -> tuple[str, ...]:
@@ -112,10 +132,13 @@ def sheets(data: bytes, name: str) -> tuple[str, ...]:
         return sheet_names(data, name=name)
 
 
-def read_table(
+def read_file(
     data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None
-) -> TableSource:
-    """Read an uploaded file, within bounds that a shared machine can bear."""
+) -> TableSource | MatrixSource:
+    """Read an uploaded file, within bounds that a shared machine can bear.
+
+    A correlation or covariance matrix is recognised and taken as one.
+    """
     _refuse_packed(data, name)
     dialect = dialect or {}
     with use(VISITOR), _one_at_a_time:
@@ -123,14 +146,51 @@ def read_table(
             data,
             name=name,
             separator=dialect.get("separator"),
-            decimal=dialect.get("decimal", "."),
-            encoding=dialect.get("encoding", "utf-8"),
+            decimal=dialect.get("decimal"),
+            encoding=dialect.get("encoding"),
             sheet=dialect.get("sheet"),
         )
-        return replace(_read(table, key, dialect), dialect=dialect)
+        content = _profile(table, dialect)
+        matrix = matrix_in(table, content)
+        if matrix is not None:
+            return _matrix_source(matrix, key, name, table.assumed)
+        return replace(_with_numbers(key, table, content), dialect=dialect)
 
 
-def _read(table: Table, key: str, dialect: dict[str, str]) -> TableSource:
+def read_table(data: bytes, name: str, *, key: str) -> TableSource:
+    """Read a file that holds rows."""
+    source = read_file(data, name, key=key)
+    assert isinstance(source, TableSource)
+    return source
+
+
+def read_matrix(data: bytes, name: str, *, key: str) -> MatrixSource:
+    """Read an uploaded file that is said to hold a matrix, with or without names."""
+    _refuse_packed(data, name)
+    with use(VISITOR), _one_at_a_time:
+        try:
+            table = open_table(data, name=name)
+            matrix = matrix_in(table, profile(table), asked=True)
+            said = table.assumed
+        except (InvalidTableError, InvalidCorrelationError):
+            if data[:2] == b"PK" or data[:4] == b"PAR1":
+                raise
+            R, names = parse_matrix(data.decode("utf-8-sig", errors="replace"))
+            matrix, said = named_matrix(R, names, name, has_labels=True, asked=True), ()
+    assert matrix is not None
+    return _matrix_source(matrix, key, name, said)
+
+
+def _matrix_source(
+    matrix: NamedMatrix, key: str, name: str, assumed: tuple[str, ...]
+) -> MatrixSource:
+    said = (*assumed, matrix.sentence)
+    return MatrixSource(
+        key, name, read_only(matrix.R), matrix.names, public=False, said=said, is_file=True
+    )
+
+
+def _profile(table: Table, dialect: dict[str, str]) -> TableProfile:
     name = table.label
     if table.n_rows is not None:
         _refuse_many_cells(table, table.n_rows)
@@ -147,7 +207,7 @@ def _read(table: Table, key: str, dialect: dict[str, str]) -> TableSource:
             f"{name}: there is a header but no rows under it.\n"
             f"{'Choose another sheet' if 'sheet' in dialect else 'Give a table with data'}."
         )
-    return _with_numbers(key, table, content)
+    return content
 
 
 def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
@@ -180,7 +240,13 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
             f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
         )
     return TableSource(
-        key, table, content.n_rows, tuple(kept), read_only(values[:, several]), tuple(left_out)
+        key,
+        table,
+        content.n_rows,
+        tuple(kept),
+        read_only(values[:, several]),
+        tuple(left_out),
+        content,
     )
 
 
