@@ -69,7 +69,7 @@ def recognise_separator(lines: Sequence[str]) -> str:
         if is_number(header[0].strip()) or not any(cell.strip() for cell in header):
             continue
         found = (widths[width] / len(rows), width)
-        if found > best:
+        if found >= best:  # where both fit, commas are decimal marks
             best, chosen = found, mark
     if best[1] == 0 and len(lines) > 1:
         blanks = [line.strip().count(" ") for line in lines if line.strip()]
