@@ -36,6 +36,8 @@ class Limits:
         Cells of a workbook, and values in the lists of a Parquet file.
     unpacked_bytes : int
         Bytes of a text file after decompression.
+    unpacked_ratio : int
+        How many times its size a file may unpack to, beyond its first 64 MB.
     workbook_bytes : int
         Bytes of a workbook after decompression; it is read as a whole.
     piped_bytes : int
@@ -60,6 +62,7 @@ class Limits:
     cells: int = 100_000_000
     sheet_cells: int = 10_000_000
     unpacked_bytes: int = 64 * 1024 * MB
+    unpacked_ratio: int = 200
     workbook_bytes: int = 1024 * MB
     piped_bytes: int = 8 * 1024 * MB
     record_bytes: int = 64 * MB

@@ -237,6 +237,7 @@ def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:
 
 def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
     """Moments of the complete rows, and where the incomplete ones stand."""
+    require_rows(loaded, loaded.content.n_rows)
     moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
     dropped: list[int] = []
     n_rows = 0

@@ -34,6 +34,8 @@ _ENDINGS: dict[str, Format] = {
     ".xlsm": "excel",
 }
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+#: Bytes that any file may unpack to.
+_HARMLESS = 64 * MB
 #: How compressed files, archives and Parquet files begin; all others are text.
 _BINARY = (
     b"\x1f\x8b",
@@ -263,13 +265,13 @@ class _Measured(io.BufferedReader):
     """What is unpacked, up to the limit; ``packed`` is the file it comes from."""
 
     def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
-        super().__init__(_Metered(source, label, limits), 1 << 16)
+        super().__init__(_Metered(source, packed, label, limits), 1 << 16)
         self.packed = packed
 
 
 class _Metered(io.RawIOBase):
-    def __init__(self, source: Any, label: str, limits: Limits) -> None:
-        self._source, self._label, self._limits = source, label, limits
+    def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
+        self._source, self._packed, self._label, self._limits = source, packed, label, limits
         self._total = 0
 
     def readable(self) -> bool:
@@ -279,12 +281,13 @@ class _Metered(io.RawIOBase):
         data = self._source.read(len(buffer))
         buffer[: len(data)] = data
         self._total += len(data)
-        self._limits.require(
-            "unpacked_bytes",
-            self._total,
-            self._label,
-            f"the file unpacks to more than {shown('unpacked_bytes', self._total)}",
-        )
+        if self._total > _HARMLESS:
+            found = f"the file unpacks to more than {shown('unpacked_bytes', self._total)}"
+            self._limits.require("unpacked_bytes", self._total, self._label, found)
+            # What has been unpacked so far comes from what has been read so far.
+            ratio = self._total // max(self._packed.tell(), 1)
+            found = f"the file unpacks to {ratio:,} times its size or more"
+            self._limits.require("unpacked_ratio", ratio, self._label, found)
         return len(data)
 
 

@@ -21,6 +21,7 @@ from skcoral.limits import Clock, Limits, current, shown
 
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
 SNIFF = 1 << 16
+_BLANK_LINES = 1_000_000
 #: Codecs of Python's for names of hosts and sources of programs.
 _NO_TABLES = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 
@@ -153,12 +154,20 @@ class _Reader:
         self.read_chars = self.record_start = 0
         reader = csv.reader(self._lines(text), delimiter=self.separator, strict=True)
         # A quoted cell may hold line breaks, so a row can end lines after it began.
-        start = 1
+        start, blank = 1, 0
         try:
             for cells in reader:
                 self.record_start = self.read_chars
                 if cells:
+                    blank = 0
                     yield start, cells
+                else:
+                    blank += 1
+                    if blank > _BLANK_LINES:
+                        raise InvalidTableError(
+                            f"{self.label}: line {start} is the last of {blank:,} blank lines.\n"
+                            "This is no table: check the file."
+                        )
                 start = reader.line_num + 1
         except UnicodeError as error:
             self._undecodable(error)

@@ -18,7 +18,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.io._workbook import Sheet, Workbook, open_workbook
 from skcoral.io.dialect import LOOKED_AT, has_numbers, header_place
 from skcoral.io.tables import Batch, Table
-from skcoral.limits import Clock, Limits, current
+from skcoral.limits import Clock, Limits, current, shown
 
 Array = NDArray[np.float64]
 
@@ -90,17 +90,21 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
     _check_names(label, names)
 
     def batches(size: int) -> Iterator[Batch]:
-        done = 0
+        done = text = 0
         clock = Clock(limits, label)
         with opener() as stream:
             try:
                 source = pq.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
                 for part in source.iter_batches(batch_size=size):
                     clock.check()
-                    for piece in _bearable(part, label, limits):
+                    sizes = _text_bytes(part)
+                    text += int(sizes.sum())
+                    found = f"its texts have more than {shown('unpacked_bytes', text)}"
+                    limits.require("unpacked_bytes", text, label, found)
+                    for piece in _bearable(part, sizes, label, limits):
                         rows = range(done + 1, done + 1 + piece.num_rows)
                         done += piece.num_rows
-                        yield Batch(rows, _plain_texts(piece), done / max(total, 1))
+                        yield Batch(rows, piece.columns, done / max(total, 1))
             except (pa.ArrowException, OSError) as error:
                 raise damaged(error) from error
 
@@ -129,35 +133,27 @@ def _refuse_lists(label: str, metadata: Any, limits: Limits) -> None:
             )
 
 
-def _text_sizes(column: Any) -> Any:
-    """Bytes of every text of a column, without making them; None where it holds no text."""
+def _text_bytes(part: Any) -> NDArray[np.int64]:
+    """Bytes of text in every row of a batch, without spelling it out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
-        return None
-    sizes = pc.binary_length(column.dictionary).take(column.indices)
-    return pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _bearable(part: Any, label: str, limits: Limits) -> Iterator[Any]:
-    """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
-    bytes_by_row = np.zeros(part.num_rows, dtype=np.int64)
+    total = np.zeros(part.num_rows, dtype=np.int64)
     for column in part.columns:
-        sizes = _text_sizes(column)
-        if sizes is not None:
-            bytes_by_row += sizes
-    longest = int(bytes_by_row.max(initial=0))
+        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+            sizes = pc.fill_null(pc.binary_length(column.dictionary).take(column.indices), 0)
+            total += sizes.to_numpy(zero_copy_only=False)
+    return total
+
+
+def _bearable(part: Any, sizes: NDArray[np.int64], label: str, limits: Limits) -> Iterator[Any]:
+    """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
+    longest = int(sizes.max(initial=0))
     limits.require("record_bytes", longest, label, f"a row has {longest:,} bytes of text")
-    share = np.cumsum(bytes_by_row) // (4 * limits.record_bytes)
+    share = np.cumsum(sizes) // limits.record_bytes
     cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), part.num_rows]
     for low, high in itertools.pairwise(cuts):
         yield part.slice(low, high - low)
-
-
-def _plain_texts(piece: Any) -> list[Any]:
-    """The columns, with texts spelled out as they would have been read at once."""
-    return [c.dictionary_decode() if _text_sizes(c) is not None else c for c in piece.columns]
 
 
 def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) -> Table:

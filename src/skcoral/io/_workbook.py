@@ -21,6 +21,7 @@ from skcoral.limits import Clock, Limits
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
 _DEPTH = 64
 _CHUNK = 1 << 16
+_LONGEST_TAG = 4 * 2**20
 #: Largest part that is not a sheet or a table of texts.
 _SMALL_PART = 32 * 2**20
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -324,8 +325,14 @@ def _events(book: Workbook, part: str, start: _Start, end: _End) -> Iterator[Non
     parser.EndElementHandler = closed
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = refused
+    unclosed = 0
     with book.archive.open(part) as source:
         while chunk := source.read(_CHUNK):
+            # The parser goes over an unfinished tag again with every piece.
+            last = chunk.rfind(b">")
+            unclosed = unclosed + len(chunk) if last < 0 else len(chunk) - last
+            if unclosed > _LONGEST_TAG:
+                raise ValueError(f"a tag or text has more than {_LONGEST_TAG / 2**20:.0f} MB")
             parser.Parse(chunk, False)
             clock.check()
             yield

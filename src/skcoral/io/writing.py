@@ -257,7 +257,10 @@ class _ParquetWriter:
         import pyarrow as pa
 
         if hasattr(column, "type"):
-            return column
+            # Texts are read with their repetitions stored once, and written as plain ones.
+            kind = column.type
+            repeated = pa.types.is_dictionary(kind) and kind.index_type == pa.int32()
+            return column.dictionary_decode() if repeated else column
         if isinstance(column, np.ndarray):
             return pa.array(column)
         wanted = None if self._schema is None else self._schema.field(j).type

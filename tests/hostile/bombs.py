@@ -1,0 +1,211 @@
+"""Small files that stand for very much: each is refused, or read in little memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import struct
+import zipfile
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Make = Callable[[], bytes]
+MILLION = 10**6
+
+
+def workbook(sheet: bytes, strings: bytes = b"", *, extra: dict[str, bytes] | None = None) -> bytes:
+    """A workbook with one sheet given as XML (inside ``sheetData``)."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    parts = {
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
+        '<sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">'
+        f'<Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
+        f'<Relationship Id="rId2" Type="{office}/sharedStrings" Target="sharedStrings.xml"/>'
+        "</Relationships>".encode(),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>'.encode()
+        + sheet
+        + b"</sheetData></worksheet>",
+        "xl/sharedStrings.xml": f'<sst xmlns="{main}">'.encode() + strings + b"</sst>",
+        **(extra or {}),
+    }
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def cells(row: int, *values: object) -> bytes:
+    inner = "".join(
+        f'<c t="inlineStr"><is><t>{v}</t></is></c>' if isinstance(v, str) else f"<c><v>{v}</v></c>"
+        for v in values
+    )
+    return f'<row r="{row}">{inner}</row>'.encode()
+
+
+def table(n: int = 6) -> bytes:
+    return cells(1, "a", "b") + b"".join(cells(i + 2, i % 3, i * i % 7) for i in range(n))
+
+
+def parquet(columns: dict[str, object], **options: object) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream, **options)
+    return stream.getvalue()
+
+
+def zipped(data: bytes, name: str = "t.csv") -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def zeros_gzip(megabytes: int, piece: bytes = bytes(2**20)) -> bytes:
+    """Many members of a megabyte each: gzip files may be concatenated."""
+    return gzip.compress(piece) * megabytes
+
+
+def huge_xz() -> bytes:
+    """A dictionary of 1.5 GiB is asked for by a file of a few bytes."""
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 16}]
+    data = bytearray(lzma.compress(b"a,b\n1,2\n3,4\n5,1\n", filters=filters))
+    place = data.index(b"\x21\x01", 12) + 2
+    data[place] = 39  # 1.5 GiB or thereabouts, in the coding of the format
+    header = bytes(data[12 : 12 + (data[12] + 1) * 4 - 4])
+    import zlib
+
+    data[12 + len(header) : 12 + len(header) + 4] = struct.pack("<I", zlib.crc32(header))
+    return bytes(data)
+
+
+def laughs() -> bytes:
+    """Entities that double thirty times."""
+    entities = "".join(
+        f'<!ENTITY l{k} "&l{k - 1};&l{k - 1};&l{k - 1};&l{k - 1};">' for k in range(1, 30)
+    )
+    return f'<!DOCTYPE sst [<!ENTITY l0 "ha">{entities}]><sst><si><t>&l29;</t></si></sst>'.encode()
+
+
+EXCEL: dict[str, Make] = {
+    "row-number-1e12": lambda: workbook(table() + b'<row r="1000000000000"><c><v>1</v></c></row>'),
+    "row-number-1e300": lambda: workbook(table() + b'<row r="1e300"><c><v>1</v></c></row>'),
+    "row-number-negative": lambda: workbook(table() + b'<row r="-5"><c><v>1</v></c></row>'),
+    "far-column": lambda: workbook(table() + b'<row r="9"><c r="ZZZZZZZ9"><v>1</v></c></row>'),
+    "empty-far-cells": lambda: workbook(
+        table() + b"".join(b'<row r="%d"><c r="XFD%d"/></row>' % (k, k) for k in range(10, 20_000))
+    ),
+    "far-cells-with-values": lambda: workbook(
+        table()
+        + b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (k, k) for k in range(10, 9999))
+    ),
+    "cells-of-one-row": lambda: workbook(table() + b'<row r="9">' + b"<c/>" * (3 * MILLION)),
+    "rows-without-end": lambda: workbook(table() + b"<row/>" * (3 * MILLION)),
+    "unknown-elements": lambda: workbook(table() + b"<x/>" * MILLION),
+    "deep-elements": lambda: workbook(table() + b"<x>" * MILLION + b"</x>" * MILLION),
+    "texts-without-end": lambda: workbook(table(), b"<si/>" * MILLION),
+    "pieces-of-one-text": lambda: workbook(table(), b"<si>" + b"<r/>" * MILLION + b"</si>"),
+    "one-long-text": lambda: workbook(
+        table() + b'<row r="9"><c t="inlineStr"><is><t>' + b"x" * 150 * MILLION
+    ),
+    "entities": lambda: workbook(table(), extra={"xl/sharedStrings.xml": laughs()}),
+    "sheet-of-gigabytes": lambda: workbook(table() + b" " * 400 * MILLION),
+    "relations-without-end": lambda: workbook(
+        table(),
+        extra={"xl/_rels/workbook.xml.rels": b"<R>" + b"<Relationship/>" * (5 * MILLION) + b"</R>"},
+    ),
+    "numbers-of-a-million-digits": lambda: workbook(
+        table() + b'<row r="9"><c><v>' + b"9" * MILLION + b"</v></c><c><v>1</v></c></row>"
+    ),
+    "long-attributes": lambda: workbook(
+        table() + b'<row r="9" x="' + b"y" * 30 * MILLION + b'"></row>'
+    ),
+}
+
+TEXT: dict[str, Make] = {
+    "zeros-gzip": lambda: zeros_gzip(500),
+    "line-without-end-gzip": lambda: zeros_gzip(500, b"1," * 2**19),
+    "lines-without-end-gzip": lambda: gzip.compress(b"a,b\n") + gzip.compress(b"\n" * 2**20) * 500,
+    "letters-bz2": lambda: bz2.compress(b"a,b\n" + b"x" * 120 * MILLION),
+    "letters-xz": lambda: lzma.compress(b"a,b\n" + b"x" * 120 * MILLION, preset=1),
+    "dictionary-xz": huge_xz,
+    "letters-zst": lambda: pa.compress(b"a,b\n" + b"x" * 120 * MILLION, "zstd", asbytes=True),
+    "letters-zip": lambda: zipped(b"a,b\n" + b"x" * 120 * MILLION),
+    "open-quote": lambda: b'a,b\n1,"' + b"2\n" * (35 * MILLION),
+    "million-columns": lambda: b",".join(b"c%d" % k for k in range(MILLION)) + b"\n1\n",
+    "million-names-alike": lambda: b"a," * MILLION + b"b\n",
+    "long-name": lambda: b"a" * (100 * MILLION) + b",b\n1,2\n",
+    "quotes": lambda: b'a,b\n"' + b'""' * (35 * MILLION) + b'",1\n',
+    "zip-in-zip": lambda: zipped(zipped(b"a,b\n1,2\n"), "t.zip"),
+}
+
+PARQUET: dict[str, Make] = {
+    "one-list": lambda: parquet(
+        {"a": [1.0], "b": pa.ListArray.from_arrays([0, 2 * 10**7], pa.nulls(2 * 10**7, pa.int8()))}
+    ),
+    "one-list-of-zeros": lambda: parquet(
+        {
+            "a": [1.0],
+            "b": pa.ListArray.from_arrays(
+                [0, 2 * 10**7], pa.array(memoryview(bytes(2 * 10**7)), pa.uint8())
+            ),
+        }
+    ),
+    "long-texts": lambda: parquet(
+        {
+            "t": pa.DictionaryArray.from_arrays(
+                pa.array([0] * 200_000, pa.int32()), pa.array(["x" * 10**6])
+            ).cast(pa.dictionary(pa.int32(), pa.string())),
+            "a": list(range(200_000)),
+        }
+    ),
+    "one-long-text": lambda: parquet({"t": ["x" * 150 * MILLION], "a": [1.0]}),
+    "long-bytes": lambda: parquet(
+        {
+            "t": pa.DictionaryArray.from_arrays(
+                pa.array([0] * 50_000, pa.int32()), pa.array([b"x" * 3 * 10**6])
+            ),
+            "a": list(range(50_000)),
+        }
+    ),
+    "many-columns": lambda: parquet({f"c{k}": [1.0] for k in range(6000)}),
+    "nested-lists": lambda: parquet(
+        {
+            "a": [1.0],
+            "b": pa.ListArray.from_arrays(
+                [0, 1], pa.ListArray.from_arrays([0, 2 * 10**7], pa.nulls(2 * 10**7, pa.int8()))
+            ),
+        }
+    ),
+    "large-lists": lambda: parquet(
+        {
+            "a": [1.0],
+            "b": pa.LargeListArray.from_arrays([0, 2 * 10**7], pa.nulls(2 * 10**7, pa.int8())),
+        }
+    ),
+    "fixed-lists": lambda: parquet(
+        {
+            "a": [1.0],
+            "b": pa.FixedSizeListArray.from_arrays(pa.nulls(2 * 10**7, pa.int8()), 2 * 10**7),
+        }
+    ),
+    "maps": lambda: parquet(
+        {
+            "a": [1.0],
+            "b": pa.MapArray.from_arrays(
+                [0, 2 * 10**7],
+                pa.array(memoryview(bytes(2 * 10**7)), pa.uint8()),
+                pa.nulls(2 * 10**7, pa.int8()),
+            ),
+        }
+    ),
+    "half-a-footer": lambda: parquet({"a": [1.0, 2.0], "b": [2.0, 1.0]})[:-20] + b"PAR1",
+    "footer-length": lambda: b"PAR1" + bytes(100) + struct.pack("<I", 2**31 - 1) + b"PAR1",
+    "magic-only": lambda: b"PAR1PAR1",
+}
