@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.io.staging import Outputs
 from skcoral.io.tables import complete_rows, open_table
-from skcoral.io.writing import Outputs, output_format, table_writer
+from skcoral.io.writing import output_format, table_writer
 
 
 def left_in(folder):
@@ -196,7 +197,7 @@ def test_a_sheet_holds_what_it_can_and_the_rest_as_text():
     assert [row[1] for row in rows] == [None, True, 3, 2.5, 1.5, datetime.datetime(2020, 1, 2)]
 
 
-@pytest.mark.parametrize(("text", "told"), [("a\x07b", "control"), ("x" * 32_768, "32,767")])
+@pytest.mark.parametrize(("text", "told"), [("x" * 32_768, "32,767")])
 def test_text_that_a_sheet_would_lose_is_refused(text, told):
     writer = table_writer(io.BytesIO(), ["note"], path="t.xlsx")
     with pytest.raises(InvalidTableError, match=rf"{told}(.|\n)*Write \.csv or \.parquet"):

@@ -42,7 +42,14 @@ def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, sc
     assert isinstance(problem.source, TableSource)
     stream = io.BytesIO()
     model = fitted(problem, chosen, scale=scale)
-    write_transformed(stream, f"out.{ending}", problem.source.table, problem.names, model)
+    write_transformed(
+        stream,
+        f"out.{ending}",
+        problem.source.table,
+        problem.names,
+        model,
+        escape_formulas=True,
+    )
     return stream.getvalue()
 
 
@@ -52,7 +59,7 @@ def matrix_table(names: Any, columns: Any, values: Any, *, ending: str = "csv") 
     corner = "source"
     while corner in columns:
         corner += "_"
-    writer = table_writer(stream, [corner, *columns], path=f"out.{ending}")
+    writer = table_writer(stream, [corner, *columns], path=f"out.{ending}", escape_formulas=True)
     writer.write([list(names), *np.asarray(values, dtype=np.float64).T])
     writer.close()
     return stream.getvalue()

@@ -44,6 +44,10 @@ RhoMin = Annotated[
         help="Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
     ),
 ]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="CSV: apostrophe before text that begins a formula."),
+]
 CriterionOption = Annotated[Criterion, typer.Option(help="How residual correlation is measured.")]
 
 
@@ -176,6 +180,7 @@ def fit(
         bool,
         typer.Option("--interactive", help="Interactive figures in the report (adds 5 MB)."),
     ] = False,
+    escape_formulas: EscapeFormulas = False,
     force: Force = False,
     json: Json = False,
 ) -> Work:
@@ -201,6 +206,7 @@ def fit(
             model=model,
             report=report,
             interactive=interactive,
+            escape_formulas=escape_formulas,
             force=force,
             command=shlex.join(["coral", *sys.argv[1:]]),
         )
@@ -221,6 +227,7 @@ def transform(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-': CSV out.")
     ] = "-",
+    escape_formulas: EscapeFormulas = False,
     force: Force = False,
     json: Json = False,
 ) -> Work:
@@ -229,7 +236,9 @@ def transform(
     def work() -> int:
         from skcoral.cli import transforming
 
-        return transforming.transform(table, model, output, force=force, as_json=json)
+        return transforming.transform(
+            table, model, output, escape_formulas=escape_formulas, force=force, as_json=json
+        )
 
     return work
 

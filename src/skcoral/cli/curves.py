@@ -11,7 +11,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import correlations, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
-from skcoral.io.writing import Outputs, output_format, table_writer
+from skcoral.io.staging import Outputs
+from skcoral.io.writing import output_format, table_writer
 from skcoral.results import Frontier
 from skcoral.words import CRITERIA
 

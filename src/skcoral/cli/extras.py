@@ -22,7 +22,8 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.io.models import save_model
-    from skcoral.io.writing import Outputs, table_writer
+    from skcoral.io.staging import Outputs
+    from skcoral.io.writing import table_writer
 
     files = {
         name: folder / name
@@ -94,7 +95,7 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
 def reproduce(table: str, *, output: Path | None, force: bool, as_json: bool) -> int:
     """Recompute the tables of the paper and show both numbers side by side."""
     from skcoral import paper
-    from skcoral.io.writing import Outputs
+    from skcoral.io.staging import Outputs
 
     if table.isdigit() and 1 <= int(table) <= len(paper.TABLES):
         table = paper.TABLES[int(table) - 1]

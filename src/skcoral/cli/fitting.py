@@ -19,7 +19,7 @@ from skcoral.cli.outputs import check_output, destination, measure, measured_res
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
-from skcoral.io.writing import Outputs
+from skcoral.io.staging import Outputs
 from skcoral.measured import Measured, Measurement
 from skcoral.results import Array
 
@@ -48,6 +48,7 @@ class FitOptions:
     model: Path | None = None
     report: Path | None = None
     interactive: bool = False
+    escape_formulas: bool = False
     force: bool = False
     command: str = ""
 
@@ -96,7 +97,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             _write_report(outputs, options, answer, X)
         else:
             with destination(outputs, options.output) as stream:
-                measured = _measured(stream, options.output, loaded, estimator, X)
+                measured = _measured(stream, options, loaded, estimator, X)
                 answer = Answer(loaded, estimator, measured, dropped)
                 _write_report(outputs, options, answer, X)
         outputs.commit()
@@ -169,13 +170,20 @@ def _frame(values: Any, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _measured(
-    stream: BinaryIO | None, path: str | None, loaded: Loaded, estimator: Any, X: Any
+    stream: BinaryIO | None, options: FitOptions, loaded: Loaded, estimator: Any, X: Any
 ) -> Measured:
     """Write the outputs where they are asked for, and measure them."""
     n_given = loaded.content.n_rows
     measurement = Measurement(loaded.names, estimator.result_.names)
-    if stream is not None and path is not None:
-        write(stream, path, loaded, estimator, measurement)
+    if stream is not None and options.output is not None:
+        write(
+            stream,
+            options.output,
+            loaded,
+            estimator,
+            measurement,
+            escape_formulas=options.escape_formulas,
+        )
     elif X is None and loaded.weights is None:
         # the moments of the rows that were read tell the same, without reading them again
         return replace(estimator.measured_, rows_given=n_given)

@@ -14,7 +14,8 @@ from skcoral.cli.loading import Loaded, naming
 from skcoral.cli.running import UsageError
 from skcoral.correlation import CorrelationEstimate, check_shrinkage
 from skcoral.io.recognised import NamedMatrix
-from skcoral.io.writing import Outputs, table_writer
+from skcoral.io.staging import Outputs
+from skcoral.io.writing import table_writer
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Array, Decorrelation, Threshold
 

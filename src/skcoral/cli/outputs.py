@@ -14,8 +14,9 @@ import numpy as np
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.running import UsageError
+from skcoral.io.staging import Outputs
 from skcoral.io.transforming import write_transformed
-from skcoral.io.writing import Outputs, output_format
+from skcoral.io.writing import output_format
 from skcoral.measured import Measured, Measurement
 
 
@@ -54,7 +55,13 @@ def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = 
 
 
 def write(
-    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any, measurement: Measurement
+    stream: BinaryIO,
+    path: str,
+    loaded: Loaded,
+    estimator: Any,
+    measurement: Measurement,
+    *,
+    escape_formulas: bool,
 ) -> tuple[int, list[int]]:
     """Write the complete rows; returns how many, and where the others stand."""
     with console.progress("Writing") as tell:
@@ -66,6 +73,7 @@ def write(
             estimator,
             on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
             on_batch=lambda batch: tell(batch.fraction),
+            escape_formulas=escape_formulas,
         )
 
 

@@ -59,7 +59,11 @@ def run(arguments: list[str]) -> int:
     if not os.environ.get("CORAL_DEBUG"):
         # What they say is told in the answer's own words: its status, gap and exit status.
         warnings.simplefilter("ignore")
-    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # Who ignores a signal, as nohup does, wants it ignored.
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
     as_json = "--json" in arguments
     from skcoral.cli.commands import app
 
@@ -82,7 +86,7 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except KeyboardInterrupt:
-        return _fail("interrupted.\nNo output file was written or changed.", INTERRUPTED, as_json)
+        return _fail(f"interrupted.\n{_what_is_written()}", INTERRUPTED, as_json)
     except CoralError as error:
         status = USAGE if isinstance(error, tuple(_WRONG_USE)) else DATA
         status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
@@ -175,7 +179,18 @@ def _prepare_streams() -> None:
 
 def _terminate(number: int, frame: Any) -> NoReturn:
     """Leave through the clean-up code, so that no temporary file stays behind."""
+    # The clean-up is not to be interrupted by a second one.
+    signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
+
+
+def _what_is_written() -> str:
+    """Which output files are in place, without loading what would write them."""
+    staging = sys.modules.get("skcoral.io.staging")
+    written = staging.written_files() if staging is not None else []
+    if not written:
+        return "No output file was written or changed."
+    return f"The output had been written before: {', '.join(written)}."
 
 
 def _unexpected(

@@ -12,13 +12,19 @@ from skcoral.cli.outputs import check_output, destination, measured_result, writ
 from skcoral.cli.running import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.columns import choose_columns
+from skcoral.io.staging import Outputs
 from skcoral.io.tables import Table
-from skcoral.io.writing import Outputs
 from skcoral.measured import Measured, Measurement
 
 
 def transform(
-    options: TableOptions, model: Path, output: str, *, force: bool, as_json: bool
+    options: TableOptions,
+    model: Path,
+    output: str,
+    *,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """Apply a model to new rows."""
     check_output(output, as_json)
@@ -33,7 +39,9 @@ def transform(
         loaded = _for_model(open_file(options), estimator)
         with destination(outputs, output) as stream:
             assert stream is not None
-            n_rows, dropped, measured = _transformed(stream, output, loaded, estimator)
+            n_rows, dropped, measured = _transformed(
+                stream, output, loaded, estimator, escape_formulas
+            )
         outputs.commit()
     if as_json:
         console.machine(
@@ -64,11 +72,13 @@ def transform(
 
 
 def _transformed(
-    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any
+    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any, escape_formulas: bool
 ) -> tuple[int, list[int], Measured | None]:
     """Write new rows; few of them, or constant columns, leave nothing to be measured."""
     measurement = Measurement(loaded.names, estimator.result_.names)
-    n_rows, dropped = write(stream, path, loaded, estimator, measurement)
+    n_rows, dropped = write(
+        stream, path, loaded, estimator, measurement, escape_formulas=escape_formulas
+    )
     if n_rows < 3:
         return n_rows, dropped, None
     try:

@@ -62,8 +62,7 @@ def open_table(
     """See :func:`skcoral.io.tables.open_table`."""
     limits = current()
     label, opener, size = _opener(source, name, encoding)
-    with opener() as stream:
-        head = stream.read(8)
+    head = _start(opener, label)
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
     kind = _kind(head, opener, label)
@@ -107,13 +106,30 @@ def read_text(source: str | Path, encoding: str | None) -> str:
 def sheet_names(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[str, ...]:
     """See :func:`skcoral.io.tables.sheet_names`."""
     label, opener, _ = _opener(source, name)
-    with opener() as stream:
-        head = stream.read(8)
+    head = _start(opener, label)
     if _kind(head, opener, label) != "excel":
         return ()
     from skcoral.io import _typed
 
     return _typed.sheet_names(label, opener)
+
+
+def _start(opener: Opener, label: str) -> bytes:
+    """The first bytes; what cannot be read is a matter of the table, not of the output."""
+    try:
+        with opener() as stream:
+            return stream.read(8)
+    except (PermissionError, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise _unreadable(label, error) from error
+
+
+def _unreadable(label: str, error: Exception) -> InvalidTableError:
+    return InvalidTableError(
+        f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
+        "Name a file with a table."
+    )
 
 
 def format_of_name(name: str) -> Format | None:
@@ -134,17 +150,26 @@ def _opener(
     if str(source) == "-":
         return _standard_input(name, encoding)
     path = Path(source)
-    if "\0" in str(path):
-        raise InvalidTableError(f"{str(path)!r}: this is no name of a file.\nCheck the name.")
-    if path.is_dir():
-        raise InvalidTableError(f"{path}: this is a folder, not a file.\nName a file inside it.")
-    if not path.exists():
-        raise InvalidTableError(f"{path}: there is no such file.\nCheck the name and the folder.")
-    if not path.is_file():
-        # A pipe can be read once only, and every command reads its table more than once.
-        with path.open("rb") as stream:
-            return _spooled(stream, name or str(path), encoding)
-    return name or str(path), lambda: path.open("rb"), path.stat().st_size
+    try:
+        if path.is_dir():
+            raise InvalidTableError(
+                f"{path}: this is a folder, not a file.\nName a file inside it."
+            )
+        if not path.exists():
+            raise InvalidTableError(
+                f"{path}: there is no such file.\nCheck the name and the folder."
+            )
+        if not path.is_file():
+            # A pipe can be read once only, and every command reads its table more than once.
+            with path.open("rb") as stream:
+                return _spooled(stream, name or str(path), encoding)
+        return name or str(path), lambda: path.open("rb"), path.stat().st_size
+    except PermissionError:
+        raise
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidTableError):
+            raise
+        raise _unreadable(str(path), error) from error
 
 
 def _standard_input(name: str | None, encoding: str | None) -> tuple[str, Opener, int | None]:

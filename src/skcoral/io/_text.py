@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 import itertools
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -20,6 +21,8 @@ from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current, shown
 
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
+#: A line with its end; other line ends of Unicode's are none in a table.
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 SNIFF = 1 << 16
 _BLANK_LINES = 1_000_000
 #: Codecs of Python's for names of hosts and sources of programs.
@@ -42,6 +45,7 @@ def open_text(
     """Open a text table: look at its start, settle the dialect, check the header."""
     if encoding is not None:
         _check_encoding(label, encoding)
+    _check_marks(label, separator, decimal)
     head = _head(label, opener)
     if encoding is None:
         encoding = found_encoding = dialect.recognise_encoding(opener)
@@ -49,7 +53,7 @@ def open_text(
         found_encoding = None
     refuse_binary(label, head, encoding)
     start = head.decode(_codec(encoding), errors="replace")
-    lines = start.lstrip("\ufeff").splitlines(keepends=True)
+    lines = _LINE.findall(start.lstrip("\ufeff"))
     if len(head) == SNIFF:
         lines = lines[:-1] or lines  # the last one may be cut
     if not any(line.strip() for line in lines):
@@ -121,7 +125,6 @@ class _Reader:
 
     def batches(self, size: int) -> Iterator[Batch]:
         width = len(self.names)
-        clock = Clock(self.limits, self.label)
         with self.opener() as binary, closing(self._rows(binary)) as source:
             rows: list[list[str]] = []
             lines: list[int] = []
@@ -139,7 +142,6 @@ class _Reader:
                 lines.append(line)
                 # Few long rows fill the memory as well as many short ones.
                 if len(rows) == size or self.read_chars >= full:
-                    clock.check()
                     full = self.read_chars + self.limits.record_bytes
                     yield Batch(lines, list(zip(*rows, strict=True)), self._fraction(binary))
                     rows, lines = [], []
@@ -186,9 +188,12 @@ class _Reader:
 
     def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
         """Lines for the parser, as long as one record does not outgrow the limit."""
-        most = self.limits.record_bytes
+        most, clock, count = self.limits.record_bytes, Clock(self.limits, self.label), 0
         while line := text.readline(most + 1):
             self.read_chars += len(line)
+            count += 1
+            if not count % 1024:
+                clock.check()
             if self.read_chars - self.record_start > most:
                 self.limits.require(
                     "record_bytes",
@@ -266,6 +271,16 @@ def _check_encoding(label: str, encoding: str) -> None:
             f"{label}: {encoding!r} is not an encoding of text files.\n"
             "Use utf-8, latin-1, cp1252, utf-16 …"
         )
+
+
+def _check_marks(label: str, separator: str | None, decimal: str | None) -> None:
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+        raise InvalidTableError(
+            f"{label}: {separator!r} cannot separate cells.\n"
+            "Give one character that is no quote and no line end, such as ';' or a tab."
+        )
+    if decimal not in (None, ".", ","):
+        raise InvalidTableError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")
 
 
 def _codec(encoding: str) -> str:

@@ -103,7 +103,11 @@ def unescaped(text: str) -> str:
     >>> unescaped("one_x000D_two_x005F_x000D_")
     'one\rtwo_x000D_'
     """
-    return _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text) if "_x" in text else text
+    if "_x" not in text:
+        return text
+    plain = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
+    # Letters beyond the first 65,536 may come in two halves.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class _Cells:

@@ -25,7 +25,7 @@ from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError
-from skcoral.io.writing import Outputs
+from skcoral.io.staging import Outputs
 from skcoral.margins import Margins
 from skcoral.measured import Measured
 from skcoral.moments import Moments

@@ -21,6 +21,7 @@ def write_transformed(
     *,
     on_rows: Callable[[Any, Any], None] | None = None,
     on_batch: Callable[[Batch], None] | None = None,
+    escape_formulas: bool = False,
 ) -> tuple[int, list[int]]:
     """Write the complete rows of a table, the columns ``names`` transformed.
 
@@ -40,6 +41,8 @@ def write_transformed(
         Called with the variables of some rows and with their outputs, as they are written.
     on_batch : callable, optional
         Called after each batch, for a progress bar.
+    escape_formulas : bool, default False
+        See :func:`skcoral.io.writing.table_writer`.
 
     Returns
     -------
@@ -50,7 +53,12 @@ def write_transformed(
     """
     place = {name: k for k, name in enumerate(names)}
     writer = table_writer(
-        stream, table.names, path=path, separator=table.separator, decimal=table.decimal
+        stream,
+        table.names,
+        path=path,
+        separator=table.separator,
+        decimal=table.decimal,
+        escape_formulas=escape_formulas,
     )
     n_rows = 0
     dropped: list[int] = []

@@ -1,17 +1,15 @@
-"""Tables out: files that appear whole or not at all, in the format that their name promises."""
+"""Tables out, in the format that a file's name promises, so that every cell reads back alike."""
 
 from __future__ import annotations
 
 import bz2
 import contextlib
 import csv
-import errno
 import gzip
 import io
 import lzma
-import os
-import secrets
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -22,109 +20,19 @@ import numpy as np
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.io._sources import format_of_name
-from skcoral.io.cells import plain_cells
+from skcoral.io.cells import is_number, plain_cells
 from skcoral.io.tables import Format
 
+#: What begins a formula; the second half are the wide letters of East Asian keyboards.
+_FORMULA_STARTS = "=+-@＝＋－＠"
+#: Characters that XML lacks or changes, and the beginning of what looks like the escape of one.
+_NOT_IN_XML = re.compile(
+    "_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
+)
 _EXCEL_ROWS = 1_048_576
 _EXCEL_TEXT = 32_767
 #: What a sheet holds besides text; anything else is written as text.
 _EXCEL_TYPES = (NoneType, bool, int, float, Decimal, date, time, timedelta)
-
-
-class Outputs:
-    """A set of files that is put in place at the end, all together, or not at all.
-
-    Each file is written beside its destination under a hidden temporary name and renamed into
-    place by :meth:`commit`. Leaving the ``with`` block without it removes what was written.
-
-    Parameters
-    ----------
-    force : bool, default False
-        Replace files that exist; otherwise an existing one is an error before anything is done.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with Outputs() as outputs:
-    ...     with outputs.open(folder / "a.txt") as stream:
-    ...         _ = stream.write(b"whole")
-    ...     outputs.commit()
-    >>> (folder / "a.txt").read_bytes()
-    b'whole'
-    """
-
-    def __init__(self, *, force: bool = False) -> None:
-        self.force = force
-        self._staged: dict[Path, Path] = {}
-
-    def __enter__(self) -> Outputs:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        for temporary in self._staged.values():
-            temporary.unlink(missing_ok=True)
-        self._staged.clear()
-
-    def reserve(self, path: str | Path) -> Path:
-        """Check early that a file can be put at ``path``, and stage an empty one."""
-        target = Path(path)
-        if target.resolve() in {other.resolve() for other in self._staged}:
-            raise InvalidArgumentError(
-                f"{target}: two outputs have the same name.\nGive every output a name of its own."
-            )
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-        if target.exists() and not target.is_file():
-            # A device or a pipe would be replaced by a file, for all programs.
-            raise OSError(errno.EINVAL, "not a regular file", str(target))
-        if target.exists() and not self.force:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        # Beside what a link points to: the link stays one.
-        temporary = target.resolve().with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.part")
-        # Known before it exists: an interruption at any moment must not leave it behind.
-        self._staged[target] = temporary
-        try:
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except OSError as error:
-            del self._staged[target]
-            # The temporary name means nothing to the reader of the message.
-            raise type(error)(error.errno, error.strerror, str(target)) from None
-        return target
-
-    def staged(self, path: str | Path) -> Path:
-        """Where a reserved file is being written, for code that wants a path and not a stream."""
-        target = Path(path)
-        if target not in self._staged:
-            self.reserve(target)
-        return self._staged[target]
-
-    @contextlib.contextmanager
-    def open(self, path: str | Path) -> Iterator[BinaryIO]:
-        """Open a staged file for writing bytes (reserving it first where that was not done)."""
-        with self.staged(path).open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    def write_text(self, path: str | Path, text: str) -> None:
-        """Write a whole text file in UTF-8."""
-        with self.open(path) as stream:
-            stream.write(text.encode("utf-8"))
-
-    def commit(self) -> None:
-        """Put all files in place."""
-        for target in self._staged:
-            if target.exists() and not self.force:
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        mask = os.umask(0)
-        os.umask(mask)
-        for target, temporary in list(self._staged.items()):
-            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask
-            temporary.chmod(mode)
-            temporary.replace(target.resolve())
-            del self._staged[target]
 
 
 class TableWriter(Protocol):
@@ -161,48 +69,150 @@ def table_writer(
     path: str | Path = "-",
     separator: str = ",",
     decimal: str = ".",
+    escape_formulas: bool = False,
 ) -> TableWriter:
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
     Text files are written with the given separator and decimal mark; numbers carry all the digits
     that are needed to read the same number back.
+
+    Parameters
+    ----------
+    stream : binary file
+        Where to write.
+    names : sequence of str
+        The columns.
+    path : path
+        Its ending tells the format.
+    separator, decimal : str
+        Of a text file.
+    escape_formulas : bool, default False
+        Put an apostrophe in front of text that a spreadsheet program would take for a formula. In
+        a workbook text is marked as text, and in Parquet there are no formulas: there nothing is
+        changed.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
+    sink = _Sink(stream)
     if kind == "parquet":
-        return _ParquetWriter(stream, names)
+        return _ParquetWriter(sink, names)
     if kind == "excel":
-        return _ExcelWriter(stream, names)
+        return _ExcelWriter(sink, names)
     mark = "\t" if kind == "tsv" else separator
     if decimal == mark:
         decimal = "."
-    return _TextWriter(stream, names, Path(path).suffix.lower(), mark, decimal)
+    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, escape_formulas)
+
+
+def is_formula(text: str, decimal: str = ".") -> bool:
+    """Whether a spreadsheet program would compute a text instead of showing it.
+
+    Examples
+    --------
+    >>> [is_formula(text) for text in ("=1+1", "@SUM(A1)", "-2.5", "-", "a=b")]
+    [True, True, False, True, False]
+    """
+    start = text.lstrip()[:1]
+    if not start or (text[0] not in "\t\r" and start not in _FORMULA_STARTS):
+        return False
+    return not is_number(text.replace(decimal, "."))
+
+
+class _Sink(io.RawIOBase):
+    """A stream that remembers its first error, and swallows what comes after it.
+
+    Packers and archives write their ends when they are closed or collected; after a full disk each
+    of these attempts would fail again, and the last ones where nobody can catch it.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._error: OSError | None = None
+        self._place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        if self._error is None:
+            try:
+                self._stream.write(data)
+            except OSError as error:
+                self._error = error
+        self._place += size
+        return size
+
+    def flush(self) -> None:
+        if self._error is None and not self.closed:
+            try:
+                self._stream.flush()
+            except OSError as error:
+                self._error = error
+
+    def check(self) -> None:
+        """Raise the error that was met."""
+        self.flush()
+        if self._error is not None:
+            raise self._error
 
 
 class _TextWriter:
     def __init__(
-        self, stream: BinaryIO, names: Sequence[str], ending: str, separator: str, decimal: str
+        self,
+        sink: _Sink,
+        names: Sequence[str],
+        ending: str,
+        separator: str,
+        decimal: str,
+        escape_formulas: bool,
     ) -> None:
+        self._sink = sink
         self._packer: Any = None
         if ending == ".gz":
             # No time stamp: the same table gives the same bytes.
             self._packer = gzip.GzipFile(
-                fileobj=stream, mode="wb", filename="", mtime=0, compresslevel=6
+                fileobj=sink, mode="wb", filename="", mtime=0, compresslevel=6
             )
         elif ending == ".bz2":
-            self._packer = bz2.BZ2File(stream, "wb")
+            self._packer = bz2.BZ2File(sink, "wb")
         elif ending == ".xz":
-            self._packer = lzma.LZMAFile(stream, "wb")  # noqa: SIM115 - closed by close()
+            target: Any = sink
+            self._packer = lzma.LZMAFile(target, "wb")  # noqa: SIM115 - closed by close()
         elif ending == ".zst":
             import pyarrow as pa
 
-            self._packer = pa.CompressedOutputStream(_KeptOpen(stream), "zstd")
+            self._packer = pa.CompressedOutputStream(_KeptOpen(sink), "zstd")
         self._decimal = decimal
-        self._text = io.TextIOWrapper(self._packer or stream, encoding="utf-8", newline="")
-        self._csv = csv.writer(self._text, delimiter=separator, lineterminator="\n")
-        self._csv.writerow(names)
+        self._escape = escape_formulas
+        below: Any = self._packer or sink
+        self._text = io.TextIOWrapper(below, encoding="utf-8", newline="")
+        dialect: dict[str, Any] = {"delimiter": separator, "lineterminator": "\n"}
+        self._csv = csv.writer(self._text, **dialect)
+        # A lone carriage return ends a line for every reader, but is not quoted for this line end.
+        self._quoting = csv.writer(self._text, quoting=csv.QUOTE_ALL, **dialect)
+        self._rows([self._cells(names)], careful=True)
 
     def write(self, columns: Sequence[Any]) -> None:
-        self._csv.writerows(zip(*(self._cells(column) for column in columns), strict=True))
+        texts = [self._cells(column) for column in columns]
+        careful = any(
+            "\r" in "".join(cells)
+            for cells, column in zip(texts, columns, strict=True)
+            if not isinstance(column, np.ndarray)
+        )
+        self._rows(zip(*texts, strict=True), careful=careful)
+        self._text.flush()
+        self._sink.check()
+
+    def _rows(self, rows: Iterable[Sequence[str]], *, careful: bool) -> None:
+        if not careful:
+            self._csv.writerows(rows)
+            return
+        for row in rows:
+            special = any("\r" in cell or cell[:1] == "\ufeff" for cell in row)
+            (self._quoting if special else self._csv).writerow(row)
 
     def _cells(self, column: Any) -> list[str]:
         if isinstance(column, np.ndarray):
@@ -212,19 +222,29 @@ class _TextWriter:
                 if self._decimal != "."
                 else written
             )
-        return [_as_text(cell) for cell in plain_cells(column)]
+        texts = [_as_text(cell) for cell in plain_cells(column)]
+        if any("\0" in text for text in texts):
+            told = next(text for text in texts if "\0" in text)
+            raise InvalidTableError(
+                f"the text {told[:30]!r} has a zero character, which a text file cannot hold.\n"
+                "Write .parquet instead, or leave the column out."
+            )
+        if self._escape:
+            return [f"'{text}" if is_formula(text, self._decimal) else text for text in texts]
+        return texts
 
     def close(self) -> None:
         self._text.flush()
         self._text.detach()
         if self._packer is not None:
             self._packer.close()
+        self._sink.check()
 
 
 class _KeptOpen(io.RawIOBase):
     """A stream for packers that close what they write to: the caller owns it and goes on."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: _Sink) -> None:
         self._stream = stream
 
     def writable(self) -> bool:
@@ -235,7 +255,7 @@ class _KeptOpen(io.RawIOBase):
 
 
 class _ParquetWriter:
-    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
         self._stream = stream
         self._names = list(names)
         self._writer: Any = None
@@ -252,6 +272,7 @@ class _ParquetWriter:
             )
             self._writer = pq.ParquetWriter(self._stream, self._schema)
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._stream.check()
 
     def _array(self, j: int, column: Any) -> Any:
         import pyarrow as pa
@@ -274,10 +295,11 @@ class _ParquetWriter:
         if self._writer is None:
             self.write([np.empty(0)] * len(self._names))
         self._writer.close()
+        self._stream.check()
 
 
 class _ExcelWriter:
-    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
         import openpyxl
 
         self._stream = stream
@@ -297,9 +319,10 @@ class _ExcelWriter:
         try:
             for row in zip(*cells, strict=True):
                 self._sheet.append([self._cell(cell) for cell in row])
-        except InvalidTableError:
+        except (InvalidTableError, OSError):
             # A sheet that is left open complains on its own when it is collected.
-            self._sheet.close()
+            with contextlib.suppress(OSError):
+                self._sheet.close()
             raise
 
     def _cell(self, value: Any) -> Any:
@@ -307,7 +330,6 @@ class _ExcelWriter:
         if isinstance(value, _EXCEL_TYPES) and not zoned:
             return value
         from openpyxl.cell import WriteOnlyCell
-        from openpyxl.utils.exceptions import IllegalCharacterError
 
         text = _as_text(value)
         if len(text) > _EXCEL_TEXT:
@@ -315,22 +337,22 @@ class _ExcelWriter:
                 f"the text {text[:30] + '…'!r} has more than {_EXCEL_TEXT:,} characters, which is "
                 "all a cell of a sheet can hold.\nWrite .csv or .parquet instead."
             )
-        try:
-            cell = WriteOnlyCell(self._sheet, value=text)
-        except IllegalCharacterError:
-            raise InvalidTableError(
-                f"the text {text[:30]!r} has a control character, which a sheet cannot hold.\n"
-                "Write .csv or .parquet instead."
-            ) from None
+        cell = WriteOnlyCell(self._sheet, value=_NOT_IN_XML.sub(_escaped, text))
         # Text that starts with "=" stays text: a data file must not become a formula.
         cell.data_type = "s"
         return cell
 
     def close(self) -> None:
         self._book.save(self._stream)
+        self._stream.check()
 
 
 def _as_text(cell: Any) -> str:
     if cell is None:
         return ""
     return cell if isinstance(cell, str) else str(cell)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as workbooks write those that XML does not have."""
+    return f"_x{ord(match[0]):04X}_"

@@ -1,0 +1,239 @@
+"""The command on hostile machines and inputs: words, exit statuses, and no file left behind."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CORAL = [sys.executable, "-m", "skcoral.cli"]
+
+
+def coral(*arguments, cwd, env=None, before=None, **options):
+    return subprocess.run(
+        [*CORAL, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        preexec_fn=before,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def in_words(done, status):
+    assert done.returncode == status, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 2, done.stderr
+    assert lines[0].startswith("coral: ")
+    assert "unexpected" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 3)) + rng.normal(size=(4000, 1))
+    lines = [f"{a!r},{b!r},{c!r},note {i}" for i, (a, b, c) in enumerate(X.tolist())]
+    (tmp_path / "table.csv").write_text("a,b,c,note\n" + "\n".join(lines) + "\n")
+    return tmp_path
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != "table.csv")
+
+
+def test_records_in_are_records_out(tmp_path):
+    """A carriage return in a quoted cell must not become the end of a record."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 2)).tolist()
+    text = "x,y,note\n" + "".join(f'{a!r},{b!r},"one\rtwo {i}"\n' for i, (a, b) in enumerate(rows))
+    (tmp_path / "in.csv").write_bytes(text.encode())
+    assert coral("fit", "in.csv", "-o", "out.csv", cwd=tmp_path).returncode == 0
+    import csv
+
+    with (tmp_path / "out.csv").open(newline="") as stream:
+        out = list(csv.reader(stream))
+    assert len(out) == 61
+    assert [row[2] for row in out[1:]] == [f"one\rtwo {i}" for i in range(60)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "xlsx", "parquet"])
+def test_a_full_disk_is_told_and_leaves_the_old_file(folder, ending):
+    target = folder / f"out.{ending}"
+    target.write_text("old")
+    done = coral(
+        "fit", "table.csv", "-o", target.name, "--force", cwd=folder,
+        before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )  # fmt: skip
+    told = in_words(done, 2)
+    assert "Traceback" not in told
+    assert "large" in told or "space" in told
+    assert target.read_text() == "old"
+    assert left(folder) == [target.name]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_signals_leave_no_temporary_file(folder, number, status):
+    table = folder / "table.csv"
+    body = table.read_text().partition("\n")[2]
+    table.write_text("a,b,c,note\n" + body * 10)
+    # As in a shell, whatever the test runner was started with.
+    process = subprocess.Popen(
+        [*CORAL, "fit", "table.csv", "-o", "out.csv", "--model", "model.json"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(folder.glob(".out.csv.*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in err
+    assert left(folder) == []
+
+
+def test_a_hang_up_is_ignored_where_it_was_ignored(folder):
+    done = coral(
+        "fit", "table.csv", "-o", "out.csv", cwd=folder,
+        before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )  # fmt: skip
+    assert done.returncode == 0
+    process = subprocess.Popen(
+        ["nohup", *CORAL, "fit", "table.csv", "-o", "again.csv"], cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(folder.glob(".again.csv.*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=60) == 0
+    assert "again.csv" in left(folder)
+
+
+def test_a_loop_of_links_is_no_output(folder):
+    (folder / "one").symlink_to("two")
+    (folder / "two").symlink_to("one")
+    (folder / "loop.csv").symlink_to("loop.csv")
+    for name in ("loop.csv", "one"):
+        told = in_words(coral("fit", "table.csv", "--model", name, "--force", cwd=folder), 2)
+        assert "symbolic links" in told
+    in_words(coral("inspect", "loop.csv", cwd=folder), 3)
+    in_words(coral("fit", "table.csv", "-o", "x" * 300 + ".csv", cwd=folder), 2)
+    in_words(coral("inspect", "x" * 300, cwd=folder), 3)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["idna", "punycode", "base64", "rot13", "zip", "undefined", "no such", "a\0b", ""]
+)
+def test_what_is_no_encoding_is_refused(folder, encoding):
+    from skcoral.exceptions import InvalidTableError
+    from skcoral.io import open_table
+
+    with pytest.raises(InvalidTableError, match="not an encoding"):
+        open_table(folder / "table.csv", encoding=encoding)
+    if "\0" not in encoding:
+        told = in_words(coral("inspect", "table.csv", "--encoding", encoding, cwd=folder), 3)
+        assert "not an encoding" in told
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-16", "utf-16-be"])
+def test_wide_encodings_are_told_apart(tmp_path, encoding):
+    from skcoral.exceptions import InvalidTableError
+    from skcoral.io import open_table
+
+    bom = b"" if encoding in ("utf-32", "utf-16") else "\ufeff".encode(encoding)
+    data = bom + "a,b\n1,2\n2,1\n".encode(encoding)
+    name = "UTF-32" if "32" in encoding else "UTF-16"
+    with pytest.raises(InvalidTableError, match=f"the file is {name} text") as found:
+        open_table(data, name="t.csv")
+    table = open_table(data, name="t.csv", **found.value.reading)
+    assert table.names == ("a", "b")
+
+
+def test_devices_and_pipes_without_end(tmp_path):
+    start = time.monotonic()
+    assert "not a text table" in in_words(coral("inspect", "/dev/zero", cwd=tmp_path), 3)
+    assert "not a text table" in in_words(coral("inspect", "/dev/urandom", cwd=tmp_path), 3)
+    with subprocess.Popen(["yes", "1,2"], stdout=subprocess.PIPE) as source:
+        done = coral(
+            "--limit", "piped_bytes=20e6", "inspect", "-", cwd=tmp_path, stdin=source.stdout
+        )
+        source.stdout.close()
+    told = in_words(done, 3)
+    assert "19 MB" in told
+    assert "piped_bytes" in told
+    assert time.monotonic() - start < 60
+    in_words(coral("inspect", "/proc/self/mem", cwd=tmp_path), 3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_temporary_folder_is_told_as_such(folder):
+    with (folder / "table.csv").open() as source:
+        done = coral(
+            "inspect", "-", cwd=folder, stdin=source,
+            before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
+        )  # fmt: skip
+    told = in_words(done, 3)
+    assert "temporary folder" in told
+
+
+def test_limits_are_set_by_option_and_environment(folder):
+    told = in_words(coral("--limit", "columns=3", "inspect", "table.csv", cwd=folder), 3)
+    assert "the header has 4 columns, and the limit is 3" in told
+    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COLUMNS": "3"})
+    assert "the limit is 3" in in_words(done, 3)
+    done = coral("--limit", "seconds=0.000001", "inspect", "table.csv", cwd=folder)
+    assert "reading has taken" in in_words(done, 3)
+    in_words(coral("--limit", "columns=many", "inspect", "table.csv", cwd=folder), 2)
+    in_words(coral("--limit", "bananas=3", "inspect", "table.csv", cwd=folder), 2)
+    in_words(coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_CELLS": "-1"}), 2)
+
+
+def test_formulas_on_request(folder):
+    (folder / "f.csv").write_text("x,y,note\n1,2,=1+1\n2,1,-5\n3,5,@A1\n5,4,plain\n")
+    assert coral("fit", "f.csv", "-o", "kept.csv", cwd=folder).returncode == 0
+    done = coral("fit", "f.csv", "-o", "safe.csv", "--escape-formulas", "--model", "m", cwd=folder)
+    assert done.returncode == 0
+    last = [line.rpartition(",")[2] for line in (folder / "kept.csv").read_text().splitlines()[1:]]
+    assert last == ["=1+1", "-5", "@A1", "plain"]
+    last = [line.rpartition(",")[2] for line in (folder / "safe.csv").read_text().splitlines()[1:]]
+    assert last == ["'=1+1", "-5", "'@A1", "plain"]
+    done = coral("transform", "f.csv", "--model", "m", "--escape-formulas", cwd=folder)
+    assert "'=1+1" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
+@pytest.mark.parametrize(("rows", "columns"), [(3, 20_000), (2, 40_000), (30, 5000)])
+def test_wide_tables_are_judged_before_anything_is_allocated(tmp_path, rows, columns):
+    """Within a gigabyte, in seconds: neither p × p numbers nor p × p comparisons."""
+    rng = np.random.default_rng(0)
+    body = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.normal(size=(rows, columns)))
+    header = ",".join(f"c{k}" for k in range(columns))
+    (tmp_path / "wide.csv").write_text(f"{header}\n{body}\n")
+    script = (
+        "import json, sys, time; from pathlib import Path; from skcoral.cli import main\n"
+        "code = main(['fit', 'wide.csv', '-o', 'out.csv'])\n"
+        "peak = int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0]) / 1024\n"
+        "print(json.dumps([code, peak, time.process_time()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    code, peak, seconds = json.loads(done.stdout.splitlines()[-1])
+    assert code in (0, 3, 4), done.stderr
+    assert "unexpected" not in done.stderr
+    assert peak < 1200, done.stderr
+    assert seconds < 60, done.stderr
+    assert [p.name for p in Path(tmp_path).iterdir() if p.name.startswith(".")] == []
