@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 import itertools
+import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing
