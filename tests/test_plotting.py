@@ -152,7 +152,7 @@ def test_only_solved_numbers_are_written_on_the_curve(wine):
     ax = FrontierDisplay.from_result(curve, wine.correlation).plot().ax_
     texts = [text.get_text() for text in ax.texts]
     assert texts == [f"ρ★ = {curve.threshold:.4f}"]
-    solved = next(line for line in ax.lines if line.get_label() == "solved (3)")
+    solved = next(line for line in ax.lines if line.get_label() == "least possible (3 solved)")
     np.testing.assert_array_equal(solved.get_ydata(), curve.objective)
 
 

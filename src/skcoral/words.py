@@ -58,7 +58,8 @@ def details(result: Decorrelation) -> str:
     status = {"best_found": "best found", "not_converged": "not converged"}.get(
         result.status, result.status
     )
-    return f"{floors(result)}, mean fidelity {result.mean_fidelity:.4f}, status {status}."
+    rank = "" if result.rank is None else f", rank {result.rank} of {len(result.names)}"
+    return f"{floors(result)}, mean fidelity {result.mean_fidelity:.4f}, status {status}{rank}."
 
 
 def floors(result: Decorrelation) -> str:
@@ -93,6 +94,14 @@ def unfloored(result: Decorrelation, asked: object) -> str:
 
 def threshold(th: Threshold, about: str = "") -> str:
     """What the threshold says, in one sentence."""
+    if th.rank is not None:
+        start = f"For {about}, the" if about else "The"
+        return (
+            f"{start} variables span {th.rank} dimensions, so their {len(th.names)} outputs cannot "
+            "all be uncorrelated: the least sum of squared correlations is "
+            f"{th.least_residual:.6g}, and the common fidelity that is possible with it lies "
+            f"between {th.lower:.6f} and {th.upper:.6f}."
+        )
     start = f"For {about}, exact" if about else "Exact"
     return (
         f"{start} decorrelation can keep every output at {th.value:.6f} and no higher "

@@ -38,7 +38,7 @@ def test_missing_marks_do_not_cost_the_columns(bring, metric, frame):
     result = api.decorrelate(np.corrcoef(kept, rowvar=False), 0.9)
     assert metric(at, "Residual") == pytest.approx(result.objective, rel=1e-3)
     text = told(at)
-    assert text.startswith("Largest correlation ")
+    assert text.startswith("**Largest correlation ")
     assert "55 of 60 rows used" in text
     for mark in ("'..'", "'-'", "'n.a.'", "'NA'", "'…'"):
         assert mark in text
@@ -93,5 +93,5 @@ def test_ranks_in_the_app(bring, metric, frame):
     at = bring("skewed.csv", data, floor="0.9", margins="ranks")
     expected = api.decorrelate(frame.corr(method="spearman"), 0.9).objective
     assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
-    assert told(at).startswith("Largest correlation of the ranks ")
+    assert told(at).startswith("**Largest correlation of the ranks ")
     assert "Certified for the ranks of these 60 rows" in told(at)

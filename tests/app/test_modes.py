@@ -15,9 +15,9 @@ def test_first_view_is_wine_with_a_certificate(open_app, metric, wine):
     assert metric(at, "Residual") == pytest.approx(0.02208413, abs=5e-6)  # an independent solver
     assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
     assert metric(at, "Mean fidelity") == pytest.approx(result.mean_fidelity, abs=1e-4)
-    said = at.success[0].value.replace("\\", "").split("\n\n")
+    said = at.success[0].value.replace("\\", "").strip().split("\n\n")
     fitted = CORAL(0.85).fit(wine.to_frame())
-    assert said == [fitted.measured_.headline(), words.certificate(fitted.result_)]
+    assert said == [f"**{fitted.measured_.headline()}**", words.certificate(fitted.result_)]
     assert any("0.826231" in caption.value for caption in at.caption)
     assert any("178 complete rows" in c.value.replace("\\", "") for c in at.caption)
 

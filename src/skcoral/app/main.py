@@ -13,7 +13,12 @@ from skcoral.app.errors import in_words
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.app.text import clipped, plain
-from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationError
+from skcoral.exceptions import (
+    InvalidTableError,
+    NotCertifiedWarning,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
+)
 
 _STYLE = """<style>
 .stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
@@ -37,6 +42,7 @@ def main() -> None:
     _one_thread_each()
     # The page itself says whether a result is certified; the server's log need not.
     warnings.filterwarnings("ignore", category=NotCertifiedWarning)
+    warnings.filterwarnings("ignore", category=SingularCorrelationWarning)
     st.html(_STYLE)
     st.header("CORAL: move the floor and watch", anchor=False)
     st.caption(
@@ -80,11 +86,16 @@ def _one_thread_each() -> threadpool_limits:
 def _show(source: MatrixSource | TableSource) -> None:
     try:
         problem = pose(source, state.current())
-        view.threshold_of(problem)
     except SingularCorrelationError as error:
+        st.error("Some columns are determined by others, so they cannot be decorrelated.")
         _offer_removal(source, error)
         return
     _say_data(problem)
+    if problem.dependence is not None:
+        st.warning(
+            "Some variables are determined by others, so their outputs cannot all be uncorrelated."
+        )
+        _offer_removal(source, problem.dependence)
     view.explore(problem)
 
 
@@ -98,7 +109,6 @@ def _say_data(problem: Problem) -> None:
 
 
 def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelationError) -> None:
-    st.error("Some columns are determined by others, so they cannot be decorrelated.")
     for relation in error.relations[:10]:
         quoted = re.sub("`([^`]*)`", r"“\1”", relation)
         st.markdown(f"- {plain(quoted)}")

@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral import api
+from skcoral._validation import check_correlation
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows, sample_correlation
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidTableError,
+    SingularCorrelationError,
+)
 from skcoral.io.notes import doubtful_note, reading_notes
 from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
@@ -70,6 +75,15 @@ class Problem:
     def about(self) -> str:
         """What guarantees are about."""
         return "the matrix given" if self.estimate is None else self.estimate.about
+
+    @cached_property
+    def dependence(self) -> SingularCorrelationError | None:
+        """Which variables are determined by others, if any are."""
+        try:
+            check_correlation(self.R, self.names)
+        except SingularCorrelationError as error:
+            return error
+        return None
 
     @cached_property
     def plain(self) -> Moments:

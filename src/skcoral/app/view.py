@@ -78,7 +78,9 @@ def _explore(problem: Problem) -> None:
     with right:
         found = measured(problem, result)
         _say(problem, result, found, chosen)
-        others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
+        others = {}
+        if problem.dependence is None:  # the classical methods need all directions
+            others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
         with st.container(height=500 if many else "content", border=False):
@@ -90,10 +92,16 @@ def _frontier(
     problem: Problem, chosen: dict[str, Any], result: Decorrelation, threshold: Threshold
 ) -> None:
     criterion = result.criterion
-    points = about(problem, ("points", criterion), lambda: landmark_points(problem.R, criterion))
+    points = {}
+    if problem.dependence is None:
+        points = about(
+            problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
+        )
     curve = _curve(problem, criterion)
     picture(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
     said = [words.threshold(threshold, "" if problem.is_about_rows else problem.about)]
+    if not problem.is_about_rows:
+        said.append("The curve and its points are about that matrix.")
     if result.status != "exact":
         said.append(f"Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}.")
     if curve is None:
@@ -131,9 +139,9 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
 def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
     """The measured figures, what was left out, and what the certificate is about."""
     plain_case = words.is_certified(result) and words.is_about_rows(result)
-    said = [found.headline(), *notes(problem), words.certificate(result)]
-    told = words.unfloored(result, chosen.get("rho_min"))
-    body = "\n\n".join(plain(clipped(line, 1200)) for line in (*said, told) if line)
+    told = [*notes(problem), words.unfloored(result, chosen.get("rho_min"))]
+    body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
+    body += "".join(f"\n- {plain(clipped(line, 1200))}" for line in told if line)
     (st.success if plain_case else st.warning)(body)
     residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
     with st.container(horizontal=True):

@@ -96,10 +96,12 @@ def frontier(
 
 
 def _tell(curve: Frontier, criterion: str, certified: bool, notes: list[str]) -> None:
+    # zero at full rank; dependent variables leave some whatever the floor
+    least = "zero" if curve.objective.min() < 1e-9 else f"{curve.objective.min():.6g}, its least"
     state = "all points certified" if certified else "NOT all points certified"
     console.say(
         console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),
-        f"; below it the residual is zero. Residual: {CRITERIA[criterion]}; {state}.",
+        f"; up to it the residual is {least}. Residual: {CRITERIA[criterion]}; {state}.",
     )
     for note in notes:
         console.say(note)

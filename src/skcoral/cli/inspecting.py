@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skcoral import api, baselines, measures
+from skcoral._validation import check_correlation
 from skcoral.cli import console
 from skcoral.cli.loading import (
     Correlations,
@@ -46,6 +47,7 @@ def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
     """What decorrelation can do for the correlations found, or why it can do nothing."""
     try:
         solved = found.solvable()
+        check_correlation(found.R, names)  # dependent variables are named
         th = api.threshold(solved)
     except (SingularCorrelationError, InvalidTableError) as error:
         told = str(error).replace("shrinkage='auto'", "--shrinkage auto")

@@ -89,7 +89,7 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
     own = words.is_about_rows(result)
     colour = "green" if words.is_certified(result) and own else "yellow"
     console.say(console.bold(measured.headline(), colour), stderr=stderr)
-    for sentence in (*answer.notes, words.certificate(result), answer.no_floor):
+    for sentence in (words.certificate(result), *answer.notes, answer.no_floor):
         if sentence:
             console.say(sentence, stderr=stderr)
     about = "" if own else words.subject(result)

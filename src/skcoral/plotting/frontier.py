@@ -116,12 +116,12 @@ class FrontierDisplay:
         ax.plot(
             np.r_[start, self.threshold, rho[rho >= self.threshold]],
             np.r_[0.0, 0.0, objective[rho >= self.threshold]],
-            color=_ink.BLUE, linewidth=2, label="least possible", zorder=3,
+            color=_ink.BLUE, linewidth=1.5, zorder=3,
         )  # fmt: skip
         # The line between the points is drawn, not solved for: the points say where it was.
         ax.plot(
-            rho, objective, linestyle="", marker="o", markersize=3.5, color=_ink.BLUE,
-            label=f"solved ({len(rho)})", zorder=3.2, clip_on=False,
+            rho, objective, linestyle="", marker="o", markersize=4.5, color=_ink.BLUE,
+            label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
         )  # fmt: skip
         ax.axvline(self.threshold, color=_ink.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
