@@ -129,7 +129,9 @@ class Moments:
         batch.weight = batch.squared_weight = float(len(rows))
         if weights is not None:
             batch.weight, batch.squared_weight = float(weights.sum()), float(weights @ weights)
-            batch.whole_weights = bool((weights == np.floor(weights)).all())
+            # beyond 2^53 every float is whole, and nothing was counted
+            whole = (weights == np.floor(weights)) & (weights <= 2.0**53)
+            batch.whole_weights = bool(whole.all())
         # a row, unlike a computed mean, equals its constant columns exactly
         origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,0 +1,129 @@
+"""What ``measured_`` says is what the outputs show, and weights never end in a catastrophe."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL, decorrelate
+from skcoral.measured import Measurement
+
+
+def rows(n=250, p=4, seed=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + 100.0
+
+
+def figures(X, Y):
+    p, k = X.shape[1], Y.shape[1]
+    R, G = np.corrcoef(X.T), np.corrcoef(Y.T)
+    return {
+        "largest_correlation_before": np.abs(R - np.eye(p)).max(),
+        "largest_correlation": np.abs(G - np.eye(k)).max(),
+        "largest_vif_before": np.diag(np.linalg.inv(R)).max(),
+        "largest_vif": np.diag(np.linalg.inv(G)).max(),
+    }
+
+
+WEIGHTS = {
+    "none": None,
+    "shares": np.full(250, 1 / 250),
+    "a little more": np.full(250, 1.01 / 250),
+    "tiny": np.full(250, 1e-80),
+    "huge": np.full(250, 1e80),
+    "survey": np.random.default_rng(0).gamma(2.0, size=250) / 250,
+    "counts": np.random.default_rng(0).integers(0, 4, size=250),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": 0.4}, {"margins": "ranks"}])
+def test_weights_of_any_size_give_sensible_outputs(name, settings):
+    X, w = rows(), WEIGHTS[name]
+    coral = CORAL(0.9, **settings).fit(X, sample_weight=w)
+    Y = coral.transform(X)
+    assert 0.5 < Y.std(axis=0, ddof=1).min() <= Y.std(axis=0, ddof=1).max() < 2.0
+    measured = coral.measured_.to_dict()
+    sources = coral.standardised(X)
+    for figure, value in figures(sources, Y).items():
+        assert measured[figure] == pytest.approx(value, rel=1e-7, abs=1e-9), figure
+    fidelity = np.diag(np.corrcoef(sources.T, Y.T)[:4, 4:])
+    assert measured["min_fidelity"] == pytest.approx(fidelity.min(), abs=1e-9)
+    if name in ("shares", "a little more", "tiny", "huge"):
+        plain = CORAL(0.9, **settings).fit(X)
+        np.testing.assert_allclose(coral.T_, plain.T_, atol=1e-8)
+        if "margins" not in settings:
+            np.testing.assert_allclose(coral.scale_, X.std(axis=0, ddof=1), rtol=1e-9)
+
+
+def test_scales_of_both_kinds_of_weights():
+    X, w = rows(), WEIGHTS["counts"]
+    frequency = CORAL().fit(X, sample_weight=w)
+    np.testing.assert_allclose(
+        frequency.scale_, np.sqrt(np.diag(np.cov(X.T, fweights=w))), rtol=1e-10
+    )
+    told = CORAL(weight_kind="reliability").fit(X, sample_weight=w)
+    np.testing.assert_allclose(told.scale_, np.sqrt(np.diag(np.cov(X.T, aweights=w))), rtol=1e-10)
+    np.testing.assert_allclose(told.T_, frequency.T_, atol=1e-9)
+    streamed = CORAL(weight_kind="reliability")
+    for part in np.array_split(np.arange(250), 7):
+        streamed.partial_fit(X[part], sample_weight=w[part])
+    np.testing.assert_allclose(streamed.scale_, told.scale_, rtol=1e-10)
+    assert streamed.measured_.headline().startswith("Largest weighted correlation")
+
+
+def test_the_ledoit_wolf_intensity_does_not_depend_on_the_scale_of_the_weights():
+    X = rows(30, 6)
+    w = np.random.default_rng(1).gamma(2.0, size=30)
+    found = [
+        CORAL(0.5, shrinkage="auto").fit(X, sample_weight=c * w).shrinkage_
+        for c in (1e-6, 1 / w.sum(), 1.0, 1e6)
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-10)
+    assert 0.0 < found[0] < 1.0
+
+
+def test_anchored_outputs_are_measured_against_their_composites():
+    X = rows()
+    B = pd.DataFrame({"one": [1.0, 1.0, 0.0, 0.0], "two": [0.0, 0.0, 1.0, -1.0]})
+    coral = CORAL(0.95, anchors=B).fit(X)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Y = coral.transform(X)
+    fidelity = [np.corrcoef(Y[:, j], Z @ B.iloc[:, j])[0, 1] for j in range(2)]
+    np.testing.assert_allclose(coral.measured_.fidelity, fidelity, atol=1e-9)
+    assert coral.measured_.largest_correlation == pytest.approx(
+        abs(np.corrcoef(Y.T)[0, 1]), abs=1e-9
+    )
+
+
+def test_summary_speaks_of_rows_or_of_the_matrix():
+    X = pd.DataFrame(rows(), columns=list("abcd"))
+    fitted = CORAL(0.9).fit(X).result_.summary().splitlines()
+    assert fitted[0].endswith("250 of 250 rows used.")
+    assert fitted[1].startswith("Certified for these 250 rows: ")
+    matrix = decorrelate(X.corr(), 0.9).summary().splitlines()
+    assert fitted[0].startswith(matrix[0].rstrip("."))
+    assert matrix[1].startswith("Certified for the matrix given: ")
+    shrunk = CORAL(0.9, shrinkage=0.2).fit(X).result_.summary().splitlines()
+    assert shrunk[1].startswith("The certificate is about the correlation matrix of these 250 rows")
+    assert "not about the plain rows" in shrunk[1]
+
+
+def test_many_columns_are_measured_in_blocks(monkeypatch):
+    from skcoral import measured
+
+    X = rows(60, 8)
+    Y = X @ np.random.default_rng(0).normal(size=(8, 8))
+    names = list("abcdefgh")
+    whole = Measurement(names, names).add(X, Y).result()
+    monkeypatch.setattr(measured, "_WIDE", 4)
+    monkeypatch.setattr(measured, "_BLOCK", 3)
+    wide = Measurement(names, names).add(X[:25], Y[:25]).add(X[25:], Y[25:]).result()
+    for name, value in whole.to_dict().items():
+        wanted = value if isinstance(value, str) else pytest.approx(value, rel=1e-9)
+        assert wide.to_dict()[name] == wanted
+    np.testing.assert_allclose(wide.residual, whole.residual, atol=1e-12)
+    few = Measurement(names, names).add(X[:6], Y[:6]).result()
+    assert few.largest_vif == np.inf
+    assert "largest VIF ∞ → ∞" in few.headline()
