@@ -1,0 +1,382 @@
+"""Certificate files: a result with its proof and its matrix as JSON, version 1.
+
+Everything that is needed to verify the result is in the file, and nothing else. Python writes the
+shortest decimal that reads back as the same float, so no bit is lost; infinite and undefined prices
+are the texts "inf" and "nan". The checksum finds careless edits and truncation; against somebody
+who means harm there are the claims.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skcoral._validation import check_names
+from skcoral.certificates.checking import check, prove
+from skcoral.certificates.enclosures import Array
+from skcoral.certificates.ledger import Check
+from skcoral.certificates.reading import claimed_matrix
+from skcoral.exceptions import CertificateError
+from skcoral.limits import current
+from skcoral.results import (
+    EXACT_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+    Certificate,
+    Decorrelation,
+    Status,
+    Threshold,
+)
+
+FORMAT, VERSION = "scikit-coral certificate", 1
+_TOP = {"format", "version", "checksum", "claim", "proof"}
+_PROOF = {"kind", "arrays", "info"}
+_SHARED = {"what", "sources", "names", "R", "T", "fidelity"}
+_THRESHOLD = _SHARED | {"lower", "upper", "zca", "trace"}
+_DECORRELATION = _SHARED | {
+    "rho_min",
+    "criterion",
+    "objective",
+    "lower_bound",
+    "prices",
+    "weights",
+    "status",
+    "pair_weights",
+    "anchors",
+    "support",
+    "budget",
+}
+_OPEN = "open"  # both words for an open gap claim the same
+
+
+@dataclass(frozen=True)
+class CertificateFile:
+    """What a certificate file holds.
+
+    Attributes
+    ----------
+    result : Threshold or Decorrelation
+        What is claimed.
+    R : ndarray of shape (p, p)
+        The correlation matrix that it is claimed of.
+    sources : tuple of str
+        The variables of that matrix.
+    """
+
+    result: Threshold | Decorrelation
+    R: Array
+    sources: tuple[str, ...]
+
+    def verify(self, R: Any = None, *, rigorous: bool = False) -> Check:
+        """Judge the result; with ``R``, also whether the file is about that matrix.
+
+        Parameters
+        ----------
+        R : array-like or DataFrame of shape (p, p), optional
+            The matrix that the reader has. It may differ from the one in the file by rounding.
+        rigorous : bool
+            In ball arithmetic instead of floating point.
+
+        Raises
+        ------
+        CertificateError
+            The file is about another matrix or other variables.
+        """
+        if R is not None:
+            own = claimed_matrix(self.result, R)
+            names = getattr(R, "columns", None)
+            if names is not None and tuple(map(str, names)) != self.sources:
+                raise CertificateError("the file is about other variables than the matrix given.")
+            off = float(np.abs(own - self.R).max()) if own.shape == self.R.shape else np.inf
+            if not off <= REPORTED_TOL:
+                raise CertificateError(
+                    f"the file is about another correlation matrix: entries differ by up to "
+                    f"{off:.1e}."
+                )
+        return (prove if rigorous else check)(self.result, self.R)
+
+
+def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any = None) -> str:
+    """The text of a certificate file, for those who have no file to write to."""
+    matrix = claimed_matrix(result, R)
+    names = sources if sources is not None else getattr(R, "columns", None)
+    if names is None and getattr(result, "anchors", None) is None:
+        names = result.names
+    claim: dict[str, Any] = {
+        "what": "threshold" if isinstance(result, Threshold) else "decorrelation",
+        "sources": list(check_names(names, len(matrix))),
+        "names": list(result.names),
+        "R": matrix.tolist(),
+        "T": np.asarray(result.T).tolist(),
+        "fidelity": result.fidelity.tolist(),
+    }
+    if isinstance(result, Threshold):
+        claim |= {
+            "lower": float(result.lower),
+            "upper": float(result.upper),
+            "zca": float(result.bounds["zca"]),
+            "trace": float(result.bounds["trace"]),
+        }
+    else:
+        claim |= _decorrelation_claim(result)
+    certificate = result.certificate
+    proof = {
+        "kind": certificate.kind,
+        "arrays": {name: a.tolist() for name, a in sorted(certificate.arrays.items())},
+        "info": dict(sorted(certificate.info.items())),
+    }
+    content = {"claim": claim, "proof": proof}
+    envelope = {"format": FORMAT, "version": VERSION, "checksum": _checksum(content), **content}
+    return json.dumps(envelope, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _decorrelation_claim(result: Decorrelation) -> dict[str, Any]:
+    details = result.details
+    budget = None
+    if "budget" in details:
+        budget = {"budget": float(details["budget"]), "rho_upper": float(details["rho_upper"])}
+    support = details.get("support") if result.certificate.kind == "support" else None
+    return {
+        "rho_min": result.rho_min.tolist(),
+        "criterion": result.criterion,
+        "objective": float(result.objective),
+        "lower_bound": float(result.lower_bound),
+        "prices": _open_ended(result.prices),
+        "weights": _open_ended(result.weights),
+        "status": result.status if result.status in ("exact", "optimal") else _OPEN,
+        "pair_weights": None if result.pair_weights is None else result.pair_weights.tolist(),
+        "anchors": None if result.anchors is None else result.anchors.tolist(),
+        "support": None if support is None else np.asarray(support).astype(int).tolist(),
+        "budget": budget,
+    }
+
+
+def save_certificate(
+    result: Threshold | Decorrelation, R: Any, path: str | os.PathLike[str]
+) -> None:
+    """Write a result with its proof and its matrix to a JSON file, whole or not at all.
+
+    Parameters
+    ----------
+    result : Threshold or Decorrelation
+        What is claimed.
+    R : array-like or DataFrame of shape (p, p)
+        The correlation matrix that it is claimed of.
+    path : path
+        Where to write; an existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skcoral import decorrelate
+    >>> from skcoral.certificates import load_certificate, save_certificate
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> path = tempfile.mkdtemp() + "/answer.json"
+    >>> save_certificate(decorrelate(R, 0.95), R, path)
+    >>> load_certificate(path).verify(R).passed
+    True
+    """
+    target = Path(path)
+    text = certificate_text(result, R)
+    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(part).replace(target)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
+    """Read a certificate file; nothing in it is believed before it is verified.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    CertificateFile
+        With ``verify``.
+
+    Raises
+    ------
+    CertificateError
+        The file is no certificate of version 1, was altered, or misses a part.
+    """
+    file = Path(path)
+    most = current().model_bytes
+    if file.stat().st_size > most:
+        raise CertificateError(f"{path}: more than {most} bytes are not read as a certificate.")
+    try:
+        return parse_certificate(file.read_bytes())
+    except CertificateError as error:
+        raise CertificateError(f"{path}: {error}") from error
+
+
+def parse_certificate(data: bytes | str) -> CertificateFile:
+    """Read the text of a certificate file."""
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        envelope = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CertificateError(f"not a certificate file ({type(error).__name__}).") from error
+    if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
+        raise CertificateError(f"not a {FORMAT} file.")
+    version = envelope.get("version")
+    if type(version) is not int or version != VERSION:
+        raise CertificateError(f"format version {version!r}; this release reads {VERSION}.")
+    _require_keys(envelope, _TOP, "the file")
+    content = {"claim": envelope["claim"], "proof": envelope["proof"]}
+    if envelope["checksum"] != _checksum(content):
+        raise CertificateError("the content does not fit its checksum: the file was altered.")
+    claim, proof = content["claim"], content["proof"]
+    threshold = isinstance(claim, dict) and claim.get("what") == "threshold"
+    _require_keys(claim, _THRESHOLD if threshold else _DECORRELATION, "the claim")
+    _require_keys(proof, _PROOF, "the proof")
+    if claim["what"] not in ("threshold", "decorrelation"):
+        raise CertificateError(f"a claim about {claim['what']!r} is not known.")
+    arrays, info = proof["arrays"], proof["info"]
+    if not isinstance(arrays, dict) or not isinstance(info, dict):
+        raise CertificateError("the proof consists of arrays and settings.")
+    dual = Certificate(
+        proof["kind"], {name: _array(a, f"`{name}`") for name, a in arrays.items()}, info
+    )
+    for name, a in arrays.items():
+        if not np.array_equal(dual.arrays[name], _array(a, name)):
+            raise CertificateError(f"`{name}` is not symmetric.")
+    R = _array(claim["R"], "`R`")
+    result = _threshold(claim, dual) if threshold else _decorrelation(claim, dual)
+    sources = _names(claim["sources"])
+    matrix = claimed_matrix(result, R)
+    if not np.array_equal(matrix, R) or len(sources) != len(R):
+        raise CertificateError("`R` must be symmetric with ones on its diagonal, and named.")
+    if getattr(result, "anchors", None) is None and sources != result.names:
+        raise CertificateError("the outputs have other names than their sources.")
+    return CertificateFile(result, R, sources)
+
+
+def _threshold(claim: Mapping[str, Any], dual: Certificate) -> Threshold:
+    return Threshold(
+        lower=_number(claim["lower"], "`lower`"),
+        upper=_number(claim["upper"], "`upper`"),
+        weights=dual.arrays.get("weights", np.zeros(0)),
+        T=_array(claim["T"], "`T`"),
+        fidelity=_array(claim["fidelity"], "`fidelity`"),
+        names=_names(claim["names"]),
+        bounds={name: _number(claim[name], f"`{name}`") for name in ("zca", "trace")},
+        certificate=dual,
+        n_iter=0,
+        tol=OPTIMAL_GAP,
+    )
+
+
+def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation:
+    status = claim["status"]
+    if status not in ("exact", "optimal", _OPEN):
+        raise CertificateError(f"a status is 'exact', 'optimal' or 'open', got {status!r}.")
+    details: dict[str, Any] = {}
+    if claim["support"] is not None:
+        details["support"] = _array(claim["support"], "`support`")
+    elif dual.kind == "support":
+        raise CertificateError("a certificate of a support needs the support in its claim.")
+    if claim["budget"] is not None:
+        _require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
+        details |= {name: _number(v, f"`{name}`") for name, v in claim["budget"].items()}
+    T = _array(claim["T"], "`T`")
+    R = _array(claim["R"], "`R`")
+    if T.ndim != 2 or R.ndim != 2 or R.shape != (len(T), len(T)):
+        raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        G = T.T @ R @ T
+        uncorrelated = np.all(np.abs(G - np.diag(np.diag(G))) <= EXACT_TOL)
+    word: Status = "best_found"
+    if status != _OPEN:
+        word = status
+    elif dual.kind in ("exact", "threshold") and not uncorrelated:
+        word = "not_converged"
+    return Decorrelation(
+        T=T,
+        correlation=0.5 * (G + G.T),
+        fidelity=_array(claim["fidelity"], "`fidelity`"),
+        rho_min=_array(claim["rho_min"], "`rho_min`"),
+        criterion=claim["criterion"],
+        objective=_number(claim["objective"], "`objective`"),
+        lower_bound=_number(claim["lower_bound"], "`lower_bound`"),
+        prices=_array(claim["prices"], "`prices`", open_ended=True),
+        weights=_array(claim["weights"], "`weights`", open_ended=True),
+        status=word,
+        names=_names(claim["names"]),
+        certificate=dual,
+        n_iter=0,
+        pair_weights=_optional(claim["pair_weights"], "`pair_weights`"),
+        anchors=_optional(claim["anchors"], "`anchors`"),
+        details=details,
+    )
+
+
+def _optional(value: Any, what: str) -> Array | None:
+    return None if value is None else _array(value, what)
+
+
+def _array(value: Any, what: str, *, open_ended: bool = False) -> Array:
+    """Numbers of JSON as an array; texts and truth values are not numbers."""
+    flat: list[Any] = [value]
+    for _ in range(2):
+        flat = [b for a in flat for b in (a if isinstance(a, list) else [a])]
+    words = ("inf", "-inf", "nan") if open_ended else ()
+    for a in flat:
+        if a not in words if isinstance(a, str) else type(a) not in (int, float):
+            raise CertificateError(f"{what} must consist of numbers, found {str(a)[:40]!r}.")
+    try:
+        return np.array(value, dtype=np.float64)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise CertificateError(f"{what} must be an array of numbers ({error}).") from error
+
+
+def _number(value: Any, what: str) -> float:
+    return float(_array(value, what)) if not isinstance(value, list) else _refuse(what)
+
+
+def _refuse(what: str) -> float:
+    raise CertificateError(f"{what} must be one number.")
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise CertificateError("names are a list of texts.")
+    if len(set(value)) < len(value):
+        raise CertificateError("names must be distinct.")
+    return tuple(value)
+
+
+def _open_ended(a: Array) -> list[Any]:
+    return [v if np.isfinite(v) else repr(v) for v in a.tolist()]
+
+
+def _require_keys(value: Any, wanted: set[str], what: str) -> None:
+    found = set(value) if isinstance(value, dict) else set()
+    if found != wanted:
+        odd = ", ".join(sorted(map(str, found ^ wanted))[:6])
+        raise CertificateError(
+            f"{what} of a certificate file has other parts than it should: {odd}."
+        )
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -1,0 +1,73 @@
+"""Honest results of every kind, and what it means to refuse one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.certificates import check, prove
+from skcoral.datasets import make_system
+from skcoral.exceptions import CertificateError, NotCertifiedWarning
+from skcoral.support import support_from_threshold
+
+R = make_system(6)
+PAIRS = np.abs(np.subtract.outer(range(6), range(6))).astype(float)
+ANCHORS = np.random.default_rng(5).normal(size=(6, 4))
+MASK = support_from_threshold(R, 0.2)
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "threshold": lambda: threshold(R),
+    "edge": lambda: decorrelate(R),
+    "exact": lambda: decorrelate(R, [0.97, 0.96, 0.0, 0.5, 0.9, 0.9]),
+    "exact, anchors": lambda: decorrelate(R, 0.3, anchors=ANCHORS),
+    "squared": lambda: decorrelate(R, 0.99),
+    "worst": lambda: decorrelate(R, 0.99, criterion="worst"),
+    "absolute": lambda: decorrelate(R, 0.99, criterion="absolute"),
+    "weighted": lambda: decorrelate(R, 0.99, pair_weights=PAIRS),
+    "weighted worst": lambda: decorrelate(R, 0.99, pair_weights=PAIRS, criterion="worst"),
+    "a floor of one": lambda: decorrelate(R, [1.0, 0.99, 0.99, 0.99, 0.9, 0.2]),
+    "anchors": lambda: decorrelate(R, 0.99, anchors=ANCHORS),
+    "budget": lambda: maximize_fidelity(R, 0.05),
+    "no budget": lambda: maximize_fidelity(R, 0.0),
+    "open": lambda: decorrelate(R, 0.99, max_iter=2),
+    "support": lambda: decorrelate(R, 0.99, support=MASK, n_starts=5),
+    "support, open": lambda: decorrelate(R, 0.85, support=MASK, n_starts=5),
+    "support, worst": lambda: decorrelate(R, 0.9, support=MASK, n_starts=5, criterion="worst"),
+    "support, absolute": lambda: decorrelate(
+        R, 0.9, support=MASK, n_starts=5, criterion="absolute"
+    ),
+    "support, exact": lambda: decorrelate(R, 0.5, support=np.tril(np.ones((6, 6))), n_starts=5),
+}
+_MADE: dict[str, Any] = {}
+
+
+def honest(kind: str) -> Any:
+    if kind not in _MADE:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotCertifiedWarning)
+            _MADE[kind] = MAKERS[kind]()
+    return _MADE[kind]
+
+
+def verdict(judge: Callable[..., Any], result: Any, matrix: Any) -> str:
+    """Why a result is refused; an empty text if it is not."""
+    try:
+        found = judge(result, matrix)
+    except CertificateError as error:
+        return str(error) or "refused"
+    return "" if found.passed else "; ".join(found.problems)
+
+
+def refused(result: Any, matrix: Any = R) -> bool:
+    """Whether both judges refuse, each with words."""
+    return bool(verdict(check, result, matrix)) and bool(verdict(prove, result, matrix))
+
+
+@pytest.fixture(params=list(MAKERS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param

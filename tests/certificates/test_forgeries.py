@@ -1,0 +1,364 @@
+"""Every way of lying about a result that we could think of, and hundreds that we did not."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check, prove
+from skcoral.datasets import make_system
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate, Decorrelation, Threshold
+
+from .conftest import MAKERS, MASK, R, honest, refused, verdict
+
+THREE = np.full((3, 3), 0.5) + 0.5 * np.eye(3)
+UNTOUCHED: dict[str, Any] = {
+    "T": np.eye(3),
+    "correlation": THREE,
+    "fidelity": np.ones(3),
+    "objective": 0.75,
+}
+
+
+def altered(certificate: Certificate, **arrays: Any) -> Certificate:
+    return Certificate(certificate.kind, {**certificate.arrays, **arrays}, certificate.info)
+
+
+def test_what_is_honest_passes(kind: str) -> None:
+    for judge in (check, prove):
+        found = judge(honest(kind), R)
+        assert found.passed, found.problems
+        assert all(claim.holds for claim in found.claims)
+        assert len(found.claims) >= 6
+        assert found.lower <= found.upper + 1e-7
+
+
+def test_no_certificate_at_all() -> None:
+    good = decorrelate(THREE, 0.95)
+    lie = replace(
+        good, **UNTOUCHED, lower_bound=0.75, status="optimal", certificate=Certificate("exact", {})
+    )
+    assert refused(lie, THREE)
+
+
+def test_exact_with_a_residual() -> None:
+    good = decorrelate(THREE, 0.95)
+    assert refused(replace(good, **UNTOUCHED, lower_bound=0.0, status="exact"), THREE)
+    assert refused(replace(good, status="exact"), THREE)
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("status", ["exact", "optimal"])
+def test_an_early_end_relabelled(status: Any) -> None:
+    for max_iter in (1, 2):
+        early = decorrelate(THREE, 0.95, max_iter=max_iter, tol=1e-15)
+        if early.gap > 1e-6:
+            assert refused(replace(early, status=status), THREE)
+
+
+def test_multipliers_that_drown_in_rounding() -> None:
+    """Floors of one: multipliers of 1e16 "certify" what is far above the optimum."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(8, 4))
+    four = np.corrcoef(A.T)
+    good = decorrelate(four, 1.0)
+    rho, lam = good.rho_min, np.full(4, 1e16)
+    for scale in (1e16, 1e15, 1e12):
+        H = scale * np.eye(4) + 0.5 * scale * (four - np.eye(4))
+        point = Certificate("tradeoff", {"multipliers": lam, "H": H}, good.certificate.info)
+        for claimed in (good.objective, 2.5 * good.objective):
+            lie = replace(
+                good,
+                certificate=point,
+                weights=lam,
+                prices=np.full(4, np.inf),
+                lower_bound=claimed,
+                objective=claimed if claimed > good.objective else good.objective,
+                rho_min=rho,
+            )
+            assert refused(lie, four)
+
+
+@pytest.mark.parametrize("kind", ["absolute", "support, absolute"])
+@pytest.mark.parametrize("criterion", ["worst", "squared"])
+def test_an_answer_to_another_question(kind: str, criterion: Any) -> None:
+    result = honest(kind)
+    off = np.abs(result.correlation[np.triu_indices(6, 1)])
+    value = float(off.max() if criterion == "worst" else (off**2).sum())
+    for lower in (value, result.lower_bound, 0.0):
+        lie = replace(result, criterion=criterion, objective=value, lower_bound=lower)
+        assert refused(replace(lie, status="optimal"))
+        assert refused(replace(lie, status="best_found"))
+
+
+@pytest.mark.parametrize("field", ["objective", "lower_bound"])
+def test_crossed_bounds(field: str) -> None:
+    for kind in ("squared", "support", "support, open"):
+        result = honest(kind)
+        value = 10.0 * result.objective if field == "lower_bound" else 0.1 * result.lower_bound
+        assert refused(replace(result, **{field: value}))
+
+
+@pytest.mark.parametrize("kind", ["squared", "worst", "absolute", "anchors", "a floor of one"])
+def test_a_transformation_that_beats_the_bound(kind: str) -> None:
+    """Floors lowered a little in T, but not in the claim: the residual is then too good."""
+    result = honest(kind)
+    if result.anchors is not None:
+        better = decorrelate(R, result.rho_min - 1e-3, anchors=result.anchors)
+    else:
+        better = decorrelate(R, np.maximum(result.rho_min - 1e-3, 0), criterion=result.criterion)
+    lie = replace(
+        result,
+        T=better.T,
+        correlation=better.correlation,
+        objective=better.objective,
+        fidelity=better.fidelity,
+    )
+    found = verdict(check, lie, R)
+    assert "floor" in found
+    assert "cross" in found
+    assert refused(lie)
+
+
+GROSS = {
+    "correlation": lambda r: 0.9 * r.correlation,
+    "fidelity": lambda r: np.ones_like(r.fidelity),
+    "rho_min": lambda r: np.minimum(r.fidelity + 0.01, 1.0 + 1e-6),
+    "objective": lambda r: r.objective + 5,
+    "lower_bound": lambda r: r.lower_bound + 5,
+    "prices": lambda r: np.nan_to_num(r.prices, posinf=1.0) + 1,
+    "weights": lambda r: r.weights + 1,
+    "T": lambda r: 3 * r.T,
+    "criterion": lambda r: "banana",
+    "status": lambda r: "certainly",
+    "names": lambda r: tuple(f"{n}!" for n in r.names[:-1]),
+    "certificate": lambda r: Certificate("banana", {}),
+    "n_iter": lambda r: -1,
+    "pair_weights": lambda r: np.full((len(r.names),) * 2, 2.0),
+    "anchors": lambda r: np.eye(6)[::-1][:, : len(r.names)].copy(),
+    "R": lambda r: make_system(6, seed=3),
+}
+
+
+@pytest.mark.parametrize("field", list(GROSS))
+def test_gross_changes_of_every_field(kind: str, field: str) -> None:
+    result = honest(kind)
+    if isinstance(result, Threshold):
+        pytest.skip("see the test of thresholds")
+    assert refused(replace(result, **{field: GROSS[field](result)})), field
+
+
+def test_every_field_is_covered() -> None:
+    """A new field has to be judged, or listed here as a note that promises nothing."""
+    notes = {"details", "on_rows"}
+    assert {f.name for f in fields(Decorrelation)} - notes - {"rank"} == set(GROSS)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 5.0, -1.0, "0", None, True])
+def test_bounds_that_are_not_numbers(value: Any) -> None:
+    for kind in ("exact", "edge", "squared", "support, open"):
+        assert refused(replace(honest(kind), lower_bound=value))
+        assert refused(replace(honest(kind), objective=value))
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("lower", lambda t: t.lower + 1e-10),
+        ("lower", lambda t: t.lower - 1e-6),
+        ("upper", lambda t: t.upper - 1e-10),
+        ("upper", lambda t: t.upper + 1e-6),
+        ("lower", lambda t: np.nan),
+        ("weights", lambda t: t.weights[::-1].copy()),
+        ("weights", lambda t: 2 * t.weights),
+        ("bounds", lambda t: {"zca": t.bounds["zca"] + 1e-6, "trace": t.bounds["trace"]}),
+        ("bounds", lambda t: {"zca": t.bounds["zca"], "trace": t.bounds["trace"] - 1e-6}),
+        ("bounds", lambda t: {"zca": t.bounds["zca"]}),
+        ("tol", lambda t: 1.0),
+        ("tol", lambda t: -1.0),
+        ("tol", lambda t: np.nan),
+        ("fidelity", lambda t: t.fidelity + 1e-6),
+        ("T", lambda t: np.eye(6)),
+        ("n_iter", lambda t: "many"),
+        ("names", lambda t: t.names[:5]),
+        ("certificate", lambda t: Certificate("exact", t.certificate.arrays)),
+    ],
+)
+def test_changes_of_a_threshold(field: str, change: Any) -> None:
+    result = honest("threshold")
+    assert refused(replace(result, **{field: change(result)}))
+
+
+def test_the_fields_of_a_threshold_are_covered() -> None:
+    assert {f.name for f in fields(Threshold)} >= {"lower", "upper", "weights", "bounds", "tol"}
+
+
+@pytest.mark.parametrize("missing", ["criterion", "bound", "norm"])
+def test_missing_settings(missing: str) -> None:
+    for kind in ("squared", "support", "support, open"):
+        c = honest(kind).certificate
+        if missing in c.info:
+            info = {k: v for k, v in c.info.items() if k != missing}
+            assert refused(replace(honest(kind), certificate=Certificate(c.kind, c.arrays, info)))
+
+
+def test_parts_of_a_certificate(kind: str) -> None:
+    result = honest(kind)
+    c = result.certificate
+    for name in c.arrays:
+        fewer = {k: v for k, v in c.arrays.items() if k != name}
+        assert refused(replace(result, certificate=Certificate(c.kind, fewer, c.info)))
+        shape = c.arrays[name].shape
+        changes = [np.zeros((2, 2)), np.full(shape, np.nan), np.full(shape, 1e200)]
+        if np.abs(c.arrays[name]).max() > 1e-8:
+            changes.append(-c.arrays[name])
+        for wrong in changes:
+            assert refused(replace(result, certificate=altered(c, **{name: wrong}))), name
+    more = Certificate(c.kind, {**c.arrays, "extra": np.zeros(1)}, c.info)
+    assert refused(replace(result, certificate=more))
+    assert refused(replace(result, certificate=Certificate(c.kind, c.arrays, {**c.info, "a": 1})))
+
+
+def test_certificates_of_other_results(kind: str) -> None:
+    """Any other certificate proves less, something else, or nothing."""
+    result = honest(kind)
+    for other in MAKERS:
+        point = honest(other).certificate
+        same = point.kind == result.certificate.kind and all(
+            np.array_equal(point.arrays[n], result.certificate.arrays[n])
+            for n in point.arrays
+            if n in result.certificate.arrays
+        )
+        if not same:
+            assert refused(replace(result, certificate=point)), other
+
+
+def test_other_matrices(kind: str) -> None:
+    result = honest(kind)
+    bare = result if isinstance(result, Threshold) else replace(result, R=None)
+    nearby = R.copy()
+    nearby[0, 1] = nearby[1, 0] = R[0, 1] + 1e-6
+    for other in (make_system(6, seed=4), np.eye(6), nearby, R[::-1, ::-1]):
+        assert refused(bare, other)
+    with pytest.raises(CertificateError, match="transformation"):
+        check(bare, make_system(5))
+
+
+def test_named_matrices() -> None:
+    pd = pytest.importorskip("pandas")
+    names = list("abcdef")
+    frame = pd.DataFrame(R, index=names, columns=names)
+    for result in (decorrelate(frame, 0.99), threshold(frame)):
+        assert check(result, frame).passed
+        assert check(result, R).passed  # a matrix without names contradicts none
+        other = pd.DataFrame(R, index=list("abcdeg"), columns=list("abcdeg"))
+        with pytest.raises(CertificateError, match="other variables than R: `f` where R has `g`"):
+            check(result, other)
+        for lie in (tuple("abcdeg"), tuple("bacdef"), tuple("abcdea"), list("abcdef"), (1,) * 6):
+            with pytest.raises(CertificateError, match=r"name|order|variables"):
+                prove(replace(result, names=lie), frame)
+
+
+def test_another_support() -> None:
+    result = honest("support, open")
+    wider = MASK | np.eye(6, k=1, dtype=bool)
+    c = result.certificate
+    for mask in (wider, np.eye(6, dtype=bool)):
+        claimed = {**result.details, "support": mask}
+        assert refused(replace(result, details=claimed))
+        assert refused(replace(result, certificate=altered(c, support=mask.astype(float))))
+        both = replace(result, details=claimed, certificate=altered(c, support=mask.astype(float)))
+        assert refused(both)
+    T = result.T.copy()
+    i, j = np.argwhere(~MASK)[0]
+    T[i, j] = 1e-300
+    assert refused(replace(result, T=T))
+
+
+def test_budgets() -> None:
+    result = honest("budget")
+    for change in (
+        {"budget": result.details["budget"] - 1e-6},
+        {"rho_upper": float(result.rho_min[0]) - 1e-6},
+        {"budget": "much"},
+        {"rho_upper": np.nan},
+        {"rho_upper": float(result.rho_min[0]) + 1e-3},
+    ):
+        assert refused(replace(result, details={**result.details, **change})), change
+
+
+KINDS = [kind for kind in MAKERS if kind != "threshold"]
+SIZES = st.floats(-9, 2).map(lambda e: 10.0**e)
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kind=st.sampled_from(KINDS),
+    field=st.sampled_from(["T", "correlation", "fidelity", "rho_min", "prices", "weights"]),
+    where=st.integers(0, 10**6),
+    size=SIZES,
+    sign=st.sampled_from([-1, 1]),
+)
+def test_one_entry_changed(kind: str, field: str, where: int, size: float, sign: int) -> None:
+    """What both pass may differ from the truth by the promised tolerance, and by no more."""
+    result = honest(kind)
+    array = getattr(result, field).copy()
+    at = np.unravel_index(where % array.size, array.shape)
+    if not np.isfinite(array[at]) or (field == "T" and array[at] == 0):
+        return
+    change = sign * size * max(1.0, abs(array[at]))
+    array[at] += change
+    lie = replace(result, **{field: array})
+    passed = [not verdict(judge, lie, R) for judge in (check, prove)]
+    assert passed[0] <= passed[1], "check passes what prove refuses"
+    # What lies within the tolerance is no lie; floors may be lowered where they do not bind.
+    limit = {"prices": 3e-6, "weights": 3e-6, "T": 2e-7, "rho_min": 1e-3}.get(field, 2e-9)
+    if field == "rho_min" and result.certificate.kind in ("exact", "support") and sign < 0:
+        return
+    if abs(change) > limit * max(1.0, abs(array[at])) and field != "rho_min":
+        assert not passed[1]
+    if field == "rho_min" and change > float(result.fidelity[at] - result.rho_min[at]) + 2e-10:
+        assert not passed[1]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kind=st.sampled_from(["squared", "worst", "absolute", "weighted", "anchors", "exact", "edge"]),
+    seed=st.integers(0, 10**6),
+    spread=st.floats(-8, 1),
+    claimed=st.floats(0.5, 3.0),
+)
+def test_dual_points_that_no_solver_made(
+    kind: str, seed: int, spread: float, claimed: float
+) -> None:
+    """However a dual point is made, it proves nothing that is false."""
+    rng = np.random.default_rng(seed)
+    result = honest(kind)
+    c = result.certificate
+    name = "H" if "H" in c.arrays else "S"
+    k = len(c.arrays[name])
+    noise = rng.normal(size=(k, k)) * 10.0**spread
+    matrix = c.arrays[name] + noise + noise.T
+    first = "multipliers" if name == "H" else "weights"
+    weights = np.abs(c.arrays[first] * (1 + 10.0**spread * rng.normal(size=len(result.names))))
+    point = altered(c, **{name: matrix, first: weights})
+    lie = replace(result, certificate=point, weights=weights, status="best_found")
+    prices = np.zeros_like(weights) if name == "S" else 2 * weights
+    lie = replace(lie, prices=prices, lower_bound=claimed * result.objective if name == "H" else 0)
+    passed = [not verdict(judge, lie, R) for judge in (check, prove)]
+    assert passed[0] <= passed[1]
+    if claimed > 1 + 1e-6 and name == "H":
+        assert not any(passed)
+    for judge in (check, prove):
+        try:
+            found = judge(lie, R)
+        except CertificateError:
+            continue
+        assert found.lower <= result.objective + 1e-7
