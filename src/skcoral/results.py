@@ -195,7 +195,9 @@ class Decorrelation:
         with floors at the edge of what is possible, the threshold's λ; above it, the dual
         multipliers λ.
     status : {"exact", "optimal", "best_found", "not_converged"}
-        "exact": no residual correlation, and the largest mean fidelity that the floors allow.
+        "exact": no residual correlation, and the largest mean fidelity that the floors allow (with
+        floors at the edge of what is possible: they cannot all be raised; with a support: no
+        residual only).
         "optimal": the bound proves that there is no better one. "best_found": feasible with an open
         gap. "not_converged": the solver stopped early.
     names : tuple of str

@@ -95,6 +95,12 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
             _expect_uncorrelated(ledger, attained)
         else:
             expect_gap_word(ledger, result, bound, attained.residual)
+            ledger.expect(
+                "status",
+                attained.worst > 0.5 * EXACT_TOL,
+                f"a residual of {attained.worst:.1e} is none, so the status is 'exact'",
+                modest=True,
+            )
     lower, upper = max(float(bound.lower), 0.0), float(attained.residual.upper)
     return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
 
@@ -280,7 +286,9 @@ def _judge_exact(
         room = Enclosure(np.inf, np.inf)
     top = float((room + float(result.rho_min.max())).upper) if kind == "threshold" else np.inf
     if "budget" in result.details:
-        _expect_budget(ledger, result, attained, top)
+        # The floors of exact decorrelators bound those within a budget of zero, and no others.
+        nothing = number(result.details["budget"], "the budget") == 0
+        _expect_budget(ledger, result, attained, top if nothing else np.inf)
     most = float(room.upper)
     if result.status == "exact":
         _expect_uncorrelated(ledger, attained)

@@ -24,7 +24,7 @@ from skcoral.certificates.checking import check, prove
 from skcoral.certificates.enclosures import Array
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.exceptions import CertificateError
+from skcoral.exceptions import CertificateError, CoralError
 from skcoral.limits import current
 from skcoral.results import (
     EXACT_TOL,
@@ -258,7 +258,12 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     R = _array(claim["R"], "`R`")
     result = _threshold(claim, dual) if threshold else _decorrelation(claim, dual)
     sources = _names(claim["sources"])
-    matrix = claimed_matrix(result, R)
+    try:
+        matrix = claimed_matrix(result, R)
+    except CertificateError:
+        raise
+    except CoralError as error:
+        raise CertificateError(str(error)) from error
     if not np.array_equal(matrix, R) or len(sources) != len(R):
         raise CertificateError("`R` must be symmetric with ones on its diagonal, and named.")
     if getattr(result, "anchors", None) is None and sources != result.names:

@@ -109,12 +109,14 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
         result = _with_known_prices(result, R)
     lower = 0.0 if bound is None else max(float(bound.lower), 0.0)
     status: Status = result.status
-    if status != "exact":
+    if kind != "tradeoff" and attained.worst <= _AIM * EXACT_TOL:
+        status = "exact"
+    else:
         closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
         # Within a budget the floor has a bound of its own.
         top = float(result.details.get("rho_upper", 0.0))
         closed = closed and top - float(result.rho_min.max()) <= OPTIMAL_GAP
-        status = "optimal" if closed else "best_found" if status == "optimal" else status
+        status = "optimal" if closed else "best_found" if status in ("exact", "optimal") else status
     return replace(result, lower_bound=min(lower, result.objective), status=status)
 
 

@@ -176,6 +176,9 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Report, one HTML file (.html).")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Proof (JSON) for 'coral verify'.")
+    ] = None,
     interactive: Annotated[
         bool,
         typer.Option("--interactive", help="Interactive figures in the report (adds 5 MB)."),
@@ -205,6 +208,7 @@ def fit(
             output=output,
             model=model,
             report=report,
+            certificate=certificate,
             interactive=interactive,
             escape_formulas=escape_formulas,
             force=force,
@@ -272,6 +276,51 @@ def frontier(
             plot=plot,
             csv=csv,
             force=force,
+            as_json=json,
+        )
+
+    return work
+
+
+@app.command(
+    short_help="Is a certificate true of a table?",
+    epilog="\b\nExample:\n  coral verify data.csv certificate.json --rigorous",
+)
+@takes_table
+def verify(
+    *,
+    table: TableOptions,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="Made by 'coral fit --certificate'.")
+    ],
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="auto|NUMBER", help="As it was given to 'coral fit'."),
+    ] = None,
+    margins: Annotated[
+        Literal["none", "ranks", "normal"],
+        typer.Option(help="As it was given to 'coral fit'."),
+    ] = "none",
+    rigorous: Annotated[
+        bool, typer.Option("--rigorous", help="In ball arithmetic (needs python-flint).")
+    ] = False,
+    json: Json = False,
+) -> Work:
+    """Judge every claim of a certificate file against the table or matrix it is about.
+
+    Floors, residual, bound, status, prices and names are computed again without the solver; exit
+    status 0 if all of it is true, 4 if anything is not.
+    """
+
+    def work() -> int:
+        from skcoral.cli import verifying
+
+        return verifying.verify(
+            table,
+            certificate,
+            margins=margins,
+            shrinkage=shrinkage,
+            rigorous=rigorous,
             as_json=json,
         )
 

@@ -47,6 +47,7 @@ class FitOptions:
     output: str | None = None
     model: Path | None = None
     report: Path | None = None
+    certificate: Path | None = None
     interactive: bool = False
     escape_formulas: bool = False
     force: bool = False
@@ -68,7 +69,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             "Add --report FILE, or leave it out."
         )
     with Outputs(force=options.force) as outputs:
-        for path in (options.output, options.model, options.report):
+        for path in (options.output, options.model, options.report, options.certificate):
             if path is not None and str(path) != "-":
                 outputs.reserve(path)
         loaded = load(options.table)
@@ -77,7 +78,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         if loaded.matrix is not None:
             estimator: Any = fit_matrix(loaded, options)
         else:
-            estimator, X, dropped = _fitted(loaded, options)
+            estimator, X, dropped = fitted(loaded, options)
         result = estimator.result_
         with console.progress("Checking"):
             check = certificates.check(result, estimator.correlation_)
@@ -91,6 +92,11 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             from skcoral.io.models import save_model
 
             save_model(estimator, outputs.staged(options.model))
+        if options.certificate is not None:
+            text = certificates.certificate_text(
+                result, estimator.correlation_, sources=loaded.names
+            )
+            outputs.write_text(options.certificate, text)
         if loaded.matrix is not None:
             said = write_transformation(outputs, options.output, estimator, destination)
             answer = Answer(loaded, estimator, estimator.measured_, [], said)
@@ -101,7 +107,8 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
                 answer = Answer(loaded, estimator, measured, dropped)
                 _write_report(outputs, options, answer, X)
         outputs.commit()
-    written = [str(p) for p in (options.output, options.model, options.report) if p is not None]
+    files = (options.output, options.model, options.report, options.certificate)
+    written = [str(path) for path in files if path is not None]
     if as_json:
         console.machine(as_record(answer, written))
     else:
@@ -109,7 +116,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
     return OK if words.is_certified(result) else NOT_CERTIFIED
 
 
-def _fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
+def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     """The fitted estimator, the rows if they are held in memory, and the rows left out."""
     from skcoral.estimator import CORAL
 

@@ -1,0 +1,83 @@
+"""``coral fit --certificate`` and ``coral verify``: exit status and plain words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def proof(coral, wine_csv, tmp_path_factory):
+    path = tmp_path_factory.mktemp("proof") / "proof.json"
+    done = coral("fit", wine_csv, "--rho-min", "0.9", "--certificate", path)
+    assert done.returncode == 0, done.stderr
+    assert str(path) in done.stdout
+    return path
+
+
+def test_a_true_certificate(coral, wine_csv, proof):
+    done = coral("verify", wine_csv, proof)
+    assert done.returncode == 0, done.stderr
+    assert "true of" in done.stdout
+    assert "NOT" not in done.stdout
+    rigorous = json.loads(coral("verify", wine_csv, proof, "--rigorous", "--json").stdout)
+    assert rigorous["passed"]
+    assert rigorous["rigorous"]
+    assert rigorous["upper"] - rigorous["lower"] <= 1e-7
+    assert {"floors", "objective", "lower bound", "status", "prices"} <= set(rigorous["claims"])
+
+
+def test_a_certificate_of_a_matrix(coral, wine, tmp_path):
+    matrix = tmp_path / "R.csv"
+    wine.to_frame().corr().to_csv(matrix)
+    done = coral("fit", matrix, "--rho-min", "0.9", "--certificate", tmp_path / "c.json")
+    assert done.returncode == 0, done.stderr
+    assert coral("verify", matrix, tmp_path / "c.json").returncode == 0
+    wine.to_frame().iloc[:90].corr().to_csv(matrix)
+    done = coral("verify", matrix, tmp_path / "c.json")
+    assert done.returncode == 4
+    assert "another correlation matrix" in done.stdout
+
+
+def test_another_table(coral, wine, proof, tmp_path):
+    other = tmp_path / "other.csv"
+    wine.to_frame().iloc[1:].to_csv(other, index=False)
+    done = coral("verify", other, proof, "--json")
+    assert done.returncode == 4
+    answer = json.loads(done.stdout)
+    assert not answer["passed"]
+    assert "another correlation matrix" in answer["problems"][0]
+
+
+def test_shrinkage_is_part_of_the_question(coral, wine_csv, tmp_path):
+    path = tmp_path / "c.json"
+    fit = ("fit", wine_csv, "--rho-min", "0.9", "--shrinkage", "0.2", "--certificate", path)
+    assert coral(*fit).returncode == 0
+    assert coral("verify", wine_csv, path).returncode == 4
+    assert coral("verify", wine_csv, path, "--shrinkage", "0.2").returncode == 0
+
+
+def test_an_altered_certificate(coral, wine_csv, proof, tmp_path):
+    lie = tmp_path / "lie.json"
+    content = json.loads(proof.read_text("utf-8"))
+    content["claim"]["objective"] *= 0.5
+    lie.write_text(json.dumps(content), "utf-8")
+    done = coral("verify", wine_csv, lie)
+    assert done.returncode == 4
+    assert "altered" in done.stderr
+    lie.write_text("nothing", "utf-8")
+    done = coral("verify", wine_csv, lie)
+    assert done.returncode == 4
+    assert "certificate" in done.stderr
+    assert coral("verify", wine_csv, tmp_path / "missing.json").returncode == 2
+
+
+def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
+    rows = np.column_stack([np.arange(5.0), np.ones(5), np.arange(5.0)])
+    table = tmp_path / "t.csv"
+    np.savetxt(table, rows, delimiter=",", header="a,b,c", comments="")
+    done = coral("fit", table, "--rho-min", "2", "--certificate", tmp_path / "c.json")
+    assert done.returncode != 0
+    assert not (tmp_path / "c.json").exists()
