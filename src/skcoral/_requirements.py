@@ -83,6 +83,8 @@ def _number_or_none(cell: Any) -> float | None:
         return None
     try:
         return float(cell)
+    except OverflowError:
+        return float("inf") if cell > 0 else float("-inf")
     except (TypeError, ValueError):
         return None
 
@@ -99,15 +101,21 @@ def _place(raw: NDArray[Any], position: tuple[int, ...], columns: Any) -> str:
 
 
 def _shortened(value: Any, limit: int = 60) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    try:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    except ValueError:  # Python does not spell out whole numbers of thousands of digits
+        text = f"a {type(value).__name__} that is too long to show"
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def real_number(value: Any, what: str, error: type[CoralError]) -> float:
     """One number, and neither text nor truth."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise error(f"{what} must be one number, got {value!r}.")
-    return float(value)
+        raise error(f"{what} must be one number, got {_shortened(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf") if value < type(value)() else float("inf")
 
 
 def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:

@@ -188,7 +188,7 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
         if floors.ndim == 0:
             if not 0.0 <= floors <= 1.0:
                 raise InvalidFloorError(
-                    f"A fidelity floor is a correlation between 0 and 1; got {floors:.12g} for "
+                    f"A fidelity floor is a correlation between 0 and 1; got {float(floors)!r} for "
                     "every variable."
                 )
             floors = np.full(p, float(floors))
@@ -201,7 +201,7 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
             floors = floors.copy()
     bad = np.flatnonzero(~((floors >= 0.0) & (floors <= 1.0)))
     if bad.size:
-        told = ", ".join(f"`{names[j]}`: {floors[j]:.12g}" for j in bad[:8])
+        told = ", ".join(f"`{names[j]}`: {float(floors[j])!r}" for j in bad[:8])
         more = f" and {bad.size - 8} more" if bad.size > 8 else ""
         raise InvalidFloorError(
             f"A fidelity floor is a correlation between 0 and 1; got {told}{more}."

@@ -65,7 +65,8 @@ def _budget(problem: Problem) -> None:
     # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
     digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
     step = 10.0**-digits
-    top = math.ceil(everything / step) * step
+    # Uncorrelated variables have nothing left to allow; a slider needs two ends all the same.
+    top = max(math.ceil(everything / step), 1) * step
     budget = st.slider(
         "Budget: sum of squared residual correlations allowed",
         0.0,

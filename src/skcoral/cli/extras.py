@@ -179,7 +179,7 @@ def app_command(*, host: str, port: int, browser: bool) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "streamlit",
+        "skcoral.app.server",
         "run",
         str(Path(app.__path__[0]) / "main.py"),
         f"--server.address={host}",

@@ -35,10 +35,20 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         rows: NDArray[Any] = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-    except (TypeError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         if isinstance(error, ValueError) or hasattr(X, "columns"):
             _refuse_text(X)
-        raise
+        if isinstance(error, OverflowError):
+            raise InvalidTableError(
+                f"{listing(_overflowing(X))} hold whole numbers beyond 1.8e308, where floating "
+                "point ends: rescale or drop them."
+            ) from error
+        if isinstance(error, TypeError | ValueError):
+            raise
+        # Other libraries have errors of their own for columns that are no arrays of numbers.
+        raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     _refuse_text(X)  # text that reads like numbers passes scikit-learn
     refuse_missing(rows, column_names(estimator))
     return rows
@@ -142,22 +152,50 @@ def _kinds(X: Any) -> list[str]:
     return ["M" if getattr(kind, *temporal)() else getattr(kind, "kind", " ") for kind in types]
 
 
-def _refuse_text(X: Any) -> None:
-    """Name the columns that hold text, or anything else that does not read as a number."""
+def _untyped_columns(X: Any) -> dict[str, NDArray[Any]]:
+    """The columns whose type does not say that they hold numbers."""
     if hasattr(X, "columns"):
         kinds = zip(X.columns, _kinds(X), strict=True)
-        columns = {str(name): np.asarray(X[name]) for name, kind in kinds if kind not in "biuf"}
-    else:
-        table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
-        if table.ndim != 2 or table.dtype.kind in "biuf":
-            return
-        columns = {f"x{j}": column for j, column in enumerate(table.T)}
+        return {str(name): _column(X[name]) for name, kind in kinds if kind not in "biuf"}
+    table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+    if table.ndim != 2 or table.dtype.kind in "biuf":
+        return {}
+    return {f"x{j}": column for j, column in enumerate(table.T)}
+
+
+def _overflowing(X: Any) -> list[str]:
+    """The columns with whole numbers that no float can hold."""
+    found = []
+    for name, column in _untyped_columns(X).items():
+        try:
+            column.astype(np.float64)
+        except OverflowError:
+            found.append(name)
+        except (ValueError, TypeError):
+            continue
+    return found
+
+
+def _refuse_text(X: Any) -> None:
+    """Name the columns that hold text, or anything else that does not read as a number."""
+    columns = _untyped_columns(X)
     text = [name for name, column in columns.items() if not _holds_numbers(column)]
     if text:
         raise InvalidTableError(
-            f"{listing(text)} hold text where numbers are needed: drop or encode them, or turn "
-            "text that reads like numbers into numbers first."
+            f"{listing(text)} hold text or other things where numbers are needed: drop or encode "
+            "them, or turn text that reads like numbers into numbers first."
         )
+
+
+def _column(series: Any) -> NDArray[Any]:
+    """One column as an array; what is no array of anything as an array of objects."""
+    try:
+        return np.asarray(series)
+    except Exception:
+        cells = list(series)
+        out = np.empty(len(cells), dtype=object)
+        out[:] = cells
+        return out
 
 
 def _holds_numbers(column: NDArray[Any]) -> bool:
@@ -165,6 +203,8 @@ def _holds_numbers(column: NDArray[Any]) -> bool:
         return False
     try:
         column.astype(np.float64)
+    except OverflowError:
+        return True  # a number, if too large; told elsewhere
     except (ValueError, TypeError):
         return False
-    return True
+    return column.ndim == 1

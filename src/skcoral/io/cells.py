@@ -57,7 +57,7 @@ def _numbers(cells: Any, decimal: str, na: set[str]) -> tuple[Array, NDArray[np.
     if decimal == ".":
         try:
             values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         else:
             if not _odd_spellings(cells):
@@ -163,6 +163,8 @@ def _one_number(cell: Any, decimal: str) -> float | None:
             cell = cell.replace(decimal, ".")
     try:
         return float(cell)
+    except OverflowError:
+        return float("inf")
     except (TypeError, ValueError):
         return None
 

@@ -25,33 +25,23 @@ from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError
+from skcoral.io._records import ARRAY_KINDS, RECORDS, decoded, require_agreement
 from skcoral.io.staging import Outputs
-from skcoral.margins import Margins
-from skcoral.measured import Measured
+from skcoral.limits import current, shown
 from skcoral.moments import Moments
-from skcoral.results import Certificate, Decorrelation, Threshold
-from skcoral.support import DegreesOfFreedom
+from skcoral.results import Decorrelation, Threshold
 
 FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
-_RECORDS = {
-    kind.__name__: kind
-    for kind in (
-        Certificate,
-        CorrelationEstimate,
-        Decorrelation,
-        DegreesOfFreedom,
-        Margins,
-        Measured,
-        Threshold,
-    )
-}
-_ARRAY_KINDS = "bifU"
 #: What reading a spoilt archive can end in, depending on the byte.
 _DAMAGES = (
-    KeyError,
+    LookupError,
     TypeError,
     ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
     EOFError,
     RuntimeError,
     OSError,
@@ -141,23 +131,27 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     >>> bool((load_model(path).transform(X) == model.transform(X)).all())
     True
     """
-    content = _read_json(_MODEL, path, Path(path).read_bytes())
+    content = _read_json(_MODEL, path, _bytes_of(path))
     try:
         _refuse_raw_ranks(path, content)
-        settings = {name: _decoded(value) for name, value in content["settings"].items()}
-        estimate, result = _decoded(content["estimate"]), _decoded(content["result"])
-        moments = Moments.from_state(_decoded(content["moments"]))
-        _refuse_contradictions(estimate, result, moments)
+        settings = {name: decoded(value) for name, value in content["settings"].items()}
+        estimate = decoded(content["estimate"], CorrelationEstimate)
+        result = decoded(content["result"], Decorrelation)
+        threshold = decoded(content["threshold"], Threshold)
+        moments = Moments.from_state(decoded(content["moments"]))
+        require_agreement(estimate, result, threshold, moments)
         return CORAL(**settings)._restore(
             estimate=estimate,
             result=result,
-            threshold=_decoded(content["threshold"]),
+            threshold=threshold,
             moments=moments,
-            has_names=content["has_names"],
+            has_names=content["has_names"] is True,
         )
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except ModelFileError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise ModelFileError(f"{path}: {error} Get the file again from where it came.") from error
+    except _DAMAGES as error:
         raise _unusable(path, error) from error
 
 
@@ -221,11 +215,12 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
         The file holds no moments, is truncated or altered, or was written by a later format.
     """
     path = Path(path)
-    data = path.read_bytes()  # an error of the disk is told as such, one of the content is not
+    data = _bytes_of(path)  # an error of the disk is told as such, one of the content is not
     try:
         if path.suffix == ".json":
             content = _read_json(_MOMENTS, path, data)
-            return Moments.from_state(_decoded(content["moments"]))
+            return Moments.from_state(decoded(content["moments"]))
+        _refuse_large_arrays(path, data)
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
                 raise ModelFileError(
@@ -249,40 +244,49 @@ def _refuse_raw_ranks(path: str | os.PathLike[str], content: dict[str, Any]) -> 
     content["estimate"]["fields"].pop("method", None)
 
 
-def _refuse_contradictions(
-    estimate: CorrelationEstimate, result: Decorrelation, moments: Moments
-) -> None:
-    """What the checksum does not see: an altered file that was given the checksum that fits."""
-    shape = (moments.n_features, len(result.names))
-    numbers = np.r_[result.T.ravel(), estimate.mean, estimate.scale]
-    if estimate.names != moments.names or result.T.shape != shape:
-        raise ValueError("its parts are about different columns")
-    if not np.isfinite(numbers).all() or not (estimate.scale > 0).all():
-        raise ValueError("it holds numbers that no table leads to")
-
-
 def _enveloped(kind: str, content: dict[str, Any]) -> str:
     envelope = {"format": kind, "version": FORMAT_VERSION, "checksum": "", "content": content}
     envelope["checksum"] = _checksum(json.dumps(envelope, allow_nan=False))
     return json.dumps(envelope, allow_nan=False) + "\n"
 
 
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+    """The content of a file that is not larger than a model can be."""
+    limits = current()
+    with open(path, "rb") as stream:
+        data = stream.read(int(min(limits.model_bytes, 2**62)) + 1)
+    if len(data) > limits.model_bytes:
+        size = f"more than {shown('model_bytes', limits.model_bytes)}"
+        raise ModelFileError(f"{path}: the file has {size}. {limits.remedy('model_bytes')}")
+    return data
+
+
+def _refuse_large_arrays(path: str | os.PathLike[str], data: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > current().model_bytes:
+        raise ModelFileError(
+            f"{path}: the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}"
+        )
+
+
 def _read_json(kind: str, path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8")
-        envelope = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        envelope = json.loads(text, parse_constant=_no_constant, parse_int=_whole)
+        found = _checksum(text) if isinstance(envelope, dict) and "content" in envelope else ""
+    except _DAMAGES as error:
         raise _unusable(path, error) from error
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
-        found = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
-        raise ModelFileError(f"{path}: not a {kind} file (its format is {found!r}).")
+        came = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
+        raise ModelFileError(f"{path}: not a {kind} file (its format is {str(came)[:60]!r}).")
     if type(envelope.get("version")) is not int or envelope["version"] != FORMAT_VERSION:
         raise ModelFileError(
-            f"{path}: format version {envelope.get('version')!r}; this release reads version "
-            f"{FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
+            f"{path}: format version {str(envelope.get('version'))[:60]}; this release reads "
+            f"version {FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
         )
     content = envelope.get("content")
-    if not isinstance(content, dict) or envelope.get("checksum") != _checksum(text):
+    if not isinstance(content, dict) or envelope.get("checksum") != found:
         raise ModelFileError(
             f"{path}: the content does not fit its checksum, so the file was altered after it was "
             "written. Get it again from where it came."
@@ -300,8 +304,15 @@ def _checksum(text: str) -> str:
 def _unusable(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
     return ModelFileError(
         f"{path}: the file is truncated or not what its name says "
-        f"({type(error).__name__}: {error}). Get it again from where it came."
+        f"({type(error).__name__}: {str(error)[:300]}). Get it again from where it came."
     )
+
+
+def _whole(text: str) -> int:
+    """Whole numbers are counts and seeds; longer ones only take time and memory."""
+    if len(text) > 40:
+        raise ValueError(f"{text[:20]}… is a whole number of {len(text)} digits")
+    return int(text)
 
 
 def _no_constant(name: str) -> float:
@@ -328,7 +339,7 @@ def _coded(value: Any, where: str) -> Any:
         return value
     if isinstance(value, np.generic):
         return _coded(value.item(), where)
-    if isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS:
+    if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             return {"$array": [v.hex() for v in value.ravel().tolist()], "shape": value.shape}
         return {"$array": value.tolist(), "dtype": value.dtype.str, "shape": list(value.shape)}
@@ -339,7 +350,7 @@ def _coded(value: Any, where: str) -> Any:
         return {"$tuple": [_coded(v, where) for v in value]}
     if isinstance(value, list):
         return [_coded(v, where) for v in value]
-    if type(value).__name__ in _RECORDS:
+    if type(value).__name__ in RECORDS:
         fields = dataclasses.fields(value)
         record = {f.name: _coded(getattr(value, f.name), where) for f in fields}
         return {"$record": type(value).__name__, "fields": record}
@@ -353,38 +364,3 @@ def _coded(value: Any, where: str) -> Any:
         f"{where} holds a {type(value).__name__}, which has no place in a model file; use numbers, "
         "text, lists, dicts or arrays of numbers."
     )
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_decoded(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "$float" in value:
-        return float(value["$float"])
-    if "$array" in value:
-        if "dtype" not in value:
-            flat = [float.fromhex(v) for v in value["$array"]]
-            return np.array(flat).reshape(value["shape"])
-        kind = np.dtype(value["dtype"])
-        if kind.kind not in _ARRAY_KINDS:
-            raise ModelFileError(f"Arrays of the type {kind} have no meaning here.")
-        return np.array(value["$array"], dtype=kind).reshape(value["shape"])
-    if "$map" in value:
-        return {_decoded(k): _decoded(v) for k, v in value["$map"]}
-    if "$tuple" in value:
-        return tuple(_decoded(v) for v in value["$tuple"])
-    if "$record" in value:
-        fields = {name: _decoded(v) for name, v in value["fields"].items()}
-        return _RECORDS[value["$record"]](**fields)
-    if "$frame" in value:
-        import pandas as pd
-
-        return pd.DataFrame(
-            _decoded(value["$frame"]), columns=value["columns"], index=value.get("index")
-        )
-    if "$series" in value:
-        import pandas as pd
-
-        return pd.Series(_decoded(value["$series"]), index=value["index"])
-    raise ModelFileError(f"An entry with the keys {sorted(value)} has no meaning here.")

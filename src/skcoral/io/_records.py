@@ -1,0 +1,219 @@
+"""From the JSON of a file back to records, every field judged before it is believed.
+
+A checksum finds careless edits only. Whoever alters a file can give it the checksum that fits, so
+types, sizes and the agreement of the parts are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, get_args
+
+import numpy as np
+
+from skcoral import measures
+from skcoral.correlation import CorrelationEstimate
+from skcoral.exceptions import ModelFileError
+from skcoral.margins import Margins
+from skcoral.measured import Measured
+from skcoral.moments import SMALLEST_SPREAD, Moments
+from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.support import DegreesOfFreedom
+
+RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        Certificate,
+        CorrelationEstimate,
+        Decorrelation,
+        DegreesOfFreedom,
+        Margins,
+        Measured,
+        Threshold,
+    )
+}
+ARRAY_KINDS = "bifU"
+_DEEPEST = 40
+_AGREEMENT = 1e-6
+_LARGEST_COUNT = 2**53
+
+
+def decoded(value: Any, kind: type[Any] | None = None, depth: int = 0) -> Any:
+    """Rebuild a value that was written; ``kind`` is the record that it must be."""
+    if depth > _DEEPEST:
+        raise ModelFileError(f"Entries are nested more than {_DEEPEST} deep.")
+    found = _decoded(value, depth + 1)
+    if kind is not None and not isinstance(found, kind):
+        raise ModelFileError(f"A {kind.__name__} is expected, a {type(found).__name__} is there.")
+    return found
+
+
+def _decoded(value: Any, depth: int) -> Any:
+    if isinstance(value, list):
+        return [decoded(v, depth=depth) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "$float" in value:
+        return float(value["$float"])
+    if "$array" in value:
+        return _array(value)
+    if "$map" in value:
+        return {decoded(k, depth=depth): decoded(v, depth=depth) for k, v in value["$map"]}
+    if "$tuple" in value:
+        return tuple(decoded(v, depth=depth) for v in value["$tuple"])
+    if "$record" in value:
+        return _record(value, depth)
+    if "$frame" in value:
+        import pandas as pd
+
+        return pd.DataFrame(
+            decoded(value["$frame"], np.ndarray, depth),
+            columns=value["columns"],
+            index=value.get("index"),
+        )
+    if "$series" in value:
+        import pandas as pd
+
+        return pd.Series(decoded(value["$series"], list, depth), index=value["index"])
+    raise ModelFileError(f"An entry with the keys {sorted(value)[:5]} has no meaning here.")
+
+
+def _array(value: dict[str, Any]) -> Any:
+    """An array; its size is that of the list in the file, whatever the type and shape say."""
+    cells, shape = value["$array"], value["shape"]
+    if not isinstance(cells, list) or not isinstance(shape, list):
+        raise ModelFileError("An array needs a list of values and a shape.")
+    if "dtype" not in value:
+        return np.array([float.fromhex(v) for v in cells]).reshape(shape)
+    kind = str(value["dtype"])[1:2]
+    if kind not in ARRAY_KINDS:
+        raise ModelFileError(f"Arrays of the type {str(value['dtype'])[:20]!r} have no meaning.")
+    if kind == "U":
+        # As long as its texts are, not as it says.
+        return np.array(cells, dtype=str).reshape(shape)
+    size = np.dtype(value["dtype"])
+    found = np.array(cells, dtype=size)
+    return found.reshape(shape)
+
+
+def _record(value: dict[str, Any], depth: int) -> Any:
+    name = value["$record"]
+    if name not in RECORDS:
+        raise ModelFileError(f"A record {str(name)[:60]!r} has no meaning here.")
+    given = {key: decoded(v, depth=depth) for key, v in value["fields"].items()}
+    for field in fields(RECORDS[name]):
+        if field.name in given:
+            _require(f"{name}.{field.name}", str(field.type), given[field.name])
+    return RECORDS[name](**given)
+
+
+def _is_numbers(value: Any) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "bif"
+        and not bool(np.isnan(value).any())
+    )
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and abs(value) < 10**400 and not math.isnan(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_COUNT
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+
+
+#: What a field may hold, by its declared type.
+_FITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "Array": ("an array of numbers", _is_numbers),
+    # A matrix, or an object that stands for a large one.
+    "Any": ("a matrix", lambda v: _is_numbers(v) or type(v).__name__ in RECORDS),
+    "float": ("a number", _is_number),
+    "int": ("a count", _is_count),
+    "bool": ("true or false", lambda v: isinstance(v, bool)),
+    "str": ("a text", lambda v: isinstance(v, str)),
+    "tuple[str, ...]": ("names", _are_names),
+    "tuple[Array, ...]": (
+        "arrays of numbers",
+        lambda v: isinstance(v, tuple) and all(map(_is_numbers, v)),
+    ),
+    "Status": (f"one of {get_args(Status)}", lambda v: v in get_args(Status)),
+    "Criterion": (f"one of {get_args(Criterion)}", lambda v: v in get_args(Criterion)),
+    "Mapping[str, Any]": ("a mapping", lambda v: isinstance(v, Mapping)),
+    "Mapping[str, float]": (
+        "numbers by name",
+        lambda v: isinstance(v, Mapping) and all(map(_is_number, v.values())),
+    ),
+    "Mapping[str, Array]": (
+        "arrays by name",
+        lambda v: isinstance(v, Mapping) and all(map(_is_numbers, v.values())),
+    ),
+}
+
+
+def _require(where: str, declared: str, value: Any) -> None:
+    """Refuse what does not fit the declared type of a field."""
+    kind, _, optional = declared.partition(" | ")
+    if value is None and optional == "None":
+        return
+    if kind in _FITS:
+        wanted, fits = _FITS[kind]
+        if not fits(value):
+            raise ModelFileError(f"{where} must be {wanted}, it is a {type(value).__name__}.")
+    elif kind in RECORDS and not isinstance(value, RECORDS[kind]):
+        raise ModelFileError(f"{where} must be a {kind}, it is a {type(value).__name__}.")
+
+
+def require_agreement(
+    estimate: CorrelationEstimate, result: Decorrelation, threshold: Threshold, moments: Moments
+) -> None:
+    """Refuse parts that contradict each other, or that no table leads to."""
+    p, k = moments.n_features, len(result.names)
+    if estimate.names != moments.names or estimate.R.shape != (p, p):
+        raise ModelFileError("Its parts are about different columns.")
+    for name, array in (("mean", estimate.mean), ("scale", estimate.scale)):
+        if array.shape != (p,) or not np.isfinite(array).all():
+            raise ModelFileError(f"The {name} must be one finite number per column.")
+    if not (estimate.scale >= SMALLEST_SPREAD).all():
+        raise ModelFileError("A scale is zero, negative, or too small for any table.")
+    for name in ("fidelity", "rho_min", "prices", "weights"):
+        if getattr(result, name).shape != (k,):
+            raise ModelFileError(f"result.{name} must have one number per output.")
+    if not math.isfinite(result.objective) or result.lower_bound > result.objective + _AGREEMENT:
+        raise ModelFileError("The residual and its lower bound contradict each other.")
+    if not -_AGREEMENT <= threshold.lower <= threshold.upper + _AGREEMENT:
+        raise ModelFileError("The bounds of the threshold contradict each other.")
+    if isinstance(result.T, np.ndarray):
+        _require_result(estimate.R, result, p, k)
+
+
+def _require_result(R: Array, result: Decorrelation, p: int, k: int) -> None:
+    """Recompute what a result says about its transformation."""
+    T = result.T
+    if T.shape != (p, k) or not np.isfinite(T).all():
+        raise ModelFileError("The transformation must be finite, with a row for each column.")
+    G = T.T @ R @ T
+    # Large coefficients magnify the rounding of R.
+    allowed = _AGREEMENT * max(1.0, 1e-8 * float(np.abs(T).max()) ** 2)
+    if not np.abs(np.diag(G) - 1.0).max() <= allowed:
+        raise ModelFileError("The outputs of its transformation have no unit variance.")
+    if isinstance(result.correlation, np.ndarray) and (
+        result.correlation.shape != G.shape or np.abs(result.correlation - G).max() > allowed
+    ):
+        raise ModelFileError("Its correlations are not those of its transformation.")
+    if result.anchors is None:
+        fidelity = np.diag(R @ T)
+        if np.abs(fidelity - result.fidelity).max() > allowed:
+            raise ModelFileError("Its fidelities are not those of its transformation.")
+    residual = measures.residual_by(
+        result.criterion, G, np.eye(k), pair_weights=result.pair_weights
+    )
+    if abs(residual - result.objective) > allowed * max(1.0, k * k, residual):
+        raise ModelFileError("Its residual is not that of its transformation.")
