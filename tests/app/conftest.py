@@ -20,6 +20,9 @@ from streamlit.testing.v1 import AppTest
 
 from skcoral.app import SERVER_OPTIONS
 
+# Helpers beside the tests are imported by their names.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "hostile")]
+
 SCRIPT = Path(find_spec("skcoral.app").submodule_search_locations[0]) / "main.py"
 
 
@@ -123,13 +126,24 @@ def server(tmp_path_factory) -> Iterator[Server]:
 
 
 @pytest.fixture
+def serve_app(tmp_path_factory) -> Callable[..., Any]:
+    """Serve the app with other variables in its environment, in a ``with`` statement."""
+
+    def serve(**environment: str) -> Any:
+        coral = [sys.executable, "-m", "skcoral.cli", "app", "--no-browser", "--port"]
+        return _served(coral, tmp_path_factory, **environment)
+
+    return serve
+
+
+@pytest.fixture
 def serve_script(tmp_path_factory) -> Callable[[str], Any]:
     """Serve another script with the options of the app; to be used in a ``with`` statement."""
 
     def serve(text: str) -> Any:
         script = tmp_path_factory.mktemp("script") / "script.py"
         script.write_text(text)
-        run = [sys.executable, "-m", "streamlit", "run", str(script), *SERVER_OPTIONS]
+        run = [sys.executable, "-m", "skcoral.app.server", "run", str(script), *SERVER_OPTIONS]
         run += ["--server.headless=true", "--server.address=127.0.0.1", "--server.port"]
         return _served(run, tmp_path_factory)
 
@@ -137,7 +151,7 @@ def serve_script(tmp_path_factory) -> Callable[[str], Any]:
 
 
 @contextmanager
-def _served(command: list[str], tmp_path_factory) -> Iterator[Server]:
+def _served(command: list[str], tmp_path_factory, **environment: str) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -148,7 +162,7 @@ def _served(command: list[str], tmp_path_factory) -> Iterator[Server]:
         process = subprocess.Popen(
             [*command, str(port)],
             cwd=folder,
-            env={**os.environ, **homes, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, **homes, "PYTHONDONTWRITEBYTECODE": "1", **environment},
             stdout=output,
             stderr=output,
         )

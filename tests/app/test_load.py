@@ -4,97 +4,14 @@ import asyncio
 import json
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from tornado.httpclient import HTTPRequest
-from tornado.websocket import websocket_connect
+from visitor import PATIENCE, Visitor, finish
 
 from skcoral import api
 from skcoral.datasets import load_wine
 
 VISITORS, MOVES = 20, 3
-# What a visitor puts up with when twenty move their sliders at the same moment and the machine is
-# busy with other things as well; a quiet one answers within two seconds.
-PATIENCE = 30.0
-
-
-def finish(work):
-    """Run a coroutine to its end, in a thread: a browser may hold this one's event loop."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
-
-
-class Visitor:
-    """One connection; sees texts and sliders, and can move a slider."""
-
-    def __init__(self, port):
-        self.port = port
-        self.sliders = {}
-        self.states = {}
-        self.metrics = {}
-        self.errors = []
-        self.texts = []
-
-    async def open(self, query=""):
-        """Connect and let the page run once."""
-        request = HTTPRequest(
-            f"ws://127.0.0.1:{self.port}/_stcore/stream",
-            headers={"Origin": f"http://127.0.0.1:{self.port}"},
-        )
-        self.connection = await websocket_connect(
-            request, subprotocols=["streamlit"], max_message_size=50_000_000
-        )
-        await self._run(query=query)
-
-    async def move(self, beginning, value):
-        """Move a slider and wait for the page."""
-        label = next(label for label in self.sliders if label.startswith(beginning))
-        widget, fragment = self.sliders[label]
-        self.states[widget] = value
-        await self._run(fragment=fragment)
-
-    async def close(self):
-        """Leave, and wait until the other side has noticed."""
-        self.connection.close()
-        while await self.connection.read_message() is not None:
-            pass
-
-    async def _run(self, *, query="", fragment=""):
-        message = BackMsg()
-        message.rerun_script.query_string = query
-        message.rerun_script.fragment_id = fragment
-        for widget, value in self.states.items():
-            state = message.rerun_script.widget_states.widgets.add()
-            state.id = widget
-            state.double_array_value.data.append(value)
-        await self.connection.write_message(message.SerializeToString(), binary=True)
-        while True:
-            data = await self.connection.read_message()
-            if data is None:
-                raise ConnectionError("the server hung up")
-            answer = ForwardMsg()
-            answer.ParseFromString(data)
-            kind = answer.WhichOneof("type")
-            if kind == "script_finished":
-                return
-            if kind == "delta" and answer.delta.HasField("new_element"):
-                self._see(answer.delta)
-
-    def _see(self, delta):
-        element = delta.new_element
-        kind = element.WhichOneof("type")
-        if kind == "slider":
-            self.sliders[element.slider.label] = (element.slider.id, delta.fragment_id)
-            self.states.setdefault(element.slider.id, element.slider.default[0])
-        elif kind == "text":
-            self.texts.append(element.text.body)
-        elif kind == "metric":
-            self.metrics[element.metric.label] = element.metric.body
-        elif kind == "exception":
-            self.errors.append(element.exception.message)
 
 
 def test_twenty_visitors_are_answered(server, artifacts):

@@ -1,0 +1,142 @@
+"""Visitors who mean harm: their bombs do not reach the others, and nothing leaves the machine."""
+
+import asyncio
+import os
+import time
+import urllib.request
+from pathlib import Path
+
+import bombs
+import pytest
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+from visitor import PATIENCE, Visitor, finish
+
+VISITORS = 17
+BOMBS = {
+    "rows.xlsx": bombs.EXCEL["rows-without-end"],
+    "texts.parquet": bombs.PARQUET["long-texts"],
+    "quote.csv": lambda: b'a,b\n1,"' + b"2\n" * 10_000_000,
+}
+#: Writes every address that is looked up or connected to into a file.
+WITNESS = """
+import os, sys
+def seen(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        host = arguments[0]
+    else:
+        return
+    if str(host) not in ("None", "127.0.0.1", "::1", "localhost", ""):
+        with open(os.environ["WITNESS"], "a") as log:
+            log.write(f"{event} {host}\\n")
+sys.addaudithook(seen)
+"""
+
+
+@pytest.mark.parametrize("shrinkage", ["1", "0.999999"])
+def test_a_budget_for_uncorrelated_variables(open_app, metric, shrinkage):
+    at = open_app(source="wine", mode="budget", shrinkage=shrinkage)
+    assert not at.error
+    assert metric(at, "Weakest fidelity") == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("text", ["1 0\n0 1", "1 0 0\n0 1 0\n0 0 1", "1 1e-300\n1e-300 1"])
+@pytest.mark.parametrize("mode", ["floor", "budget", "worst", "support"])
+def test_a_pasted_identity_in_every_mode(open_app, text, mode):
+    at = open_app(source="paste", mode=mode)
+    at.text_area(key="pasted").set_value(text).run()
+    assert not at.exception, [e.value for e in at.exception]
+    assert not at.error, [e.value for e in at.error]
+
+
+@pytest.mark.parametrize("floor", ["0.999999", "0.9999999999", "1", "0.85"])
+def test_supports_with_one_high_floor(open_app, floor):
+    at = open_app(source="simulated", size="6", mode="support", own=f"x1:{floor}")
+    assert not at.exception, [e.value for e in at.exception]
+    assert not at.error, [e.value for e in at.error]
+
+
+def peak_memory(pid):
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def test_the_others_are_answered_while_three_bring_bombs(serve_app):
+    files = {name: make() for name, make in BOMBS.items()}
+    assert max(map(len, files.values())) < 25 * 2**20
+    waited, told = [], {}
+
+    async def bring(port, name):
+        visitor = Visitor(port)
+        await visitor.open("source=upload")
+        await asyncio.wait_for(visitor.upload(name, files[name]), 120)
+        told[name] = [*visitor.alerts, *visitor.errors]
+        await visitor.close()
+
+    async def visit(port, k):
+        visitor = Visitor(port)
+        start = time.monotonic()
+        await asyncio.wait_for(visitor.open("source=wine&floor=0.85"), PATIENCE)
+        for i in range(2):
+            await asyncio.wait_for(
+                visitor.move("Floor", round(0.84 + 0.003 * k + 0.02 * i, 3)), PATIENCE
+            )
+        waited.append(time.monotonic() - start)
+        assert visitor.errors == []
+        await visitor.close()
+
+    async def everybody(port):
+        await asyncio.gather(
+            *(bring(port, name) for name in files), *(visit(port, k) for k in range(VISITORS))
+        )
+
+    with serve_app() as running:
+        finish(everybody(running.port))
+        if Path("/proc/self/status").exists():
+            assert peak_memory(running.pid) < 2500
+        with urllib.request.urlopen(f"{running.url}_stcore/health", timeout=5) as answer:
+            assert answer.status == 200
+    assert len(waited) == VISITORS
+    for name in files:
+        assert any(name in alert.replace("\\", "") for alert in told[name]), told
+
+
+def test_no_connection_leaves_the_machine(serve_app, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(WITNESS)
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    log = tmp_path / "seen.txt"
+
+    async def visit(port):
+        visitor = Visitor(port)
+        await asyncio.wait_for(visitor.open("source=wine&floor=0.9"), PATIENCE)
+        await asyncio.wait_for(visitor.move("Floor", 0.95), PATIENCE)
+        await visitor.close()
+        # A page of another site must not get in, and must not make the server ask around either.
+        request = HTTPRequest(
+            f"ws://127.0.0.1:{port}/_stcore/stream", headers={"Origin": "http://evil.example"}
+        )
+        with pytest.raises(HTTPClientError):
+            await websocket_connect(request, subprotocols=["streamlit"])
+
+    with serve_app(PYTHONPATH=path, WITNESS=str(log)) as running:
+        finish(visit(running.port))
+    assert not log.exists(), log.read_text()
+
+
+def test_the_witness_sees_what_leaves(tmp_path):
+    """Without it, the test above could not fail."""
+    import subprocess
+    import sys
+
+    (tmp_path / "sitecustomize.py").write_text(WITNESS)
+    log = tmp_path / "seen.txt"
+    script = "import socket\nwith socket.socket() as s:\n    s.settimeout(0.01)\n"
+    script += "    s.connect_ex(('192.0.2.1', 9))"
+    subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "WITNESS": str(log)},
+        check=True,
+    )
+    assert "192.0.2.1" in log.read_text()
