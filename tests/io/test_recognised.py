@@ -210,3 +210,47 @@ def test_square_tables_of_data_are_no_matrices():
     labelled = pd.DataFrame(np.eye(3), columns=list("abc"), index=["k", "l", "m"])
     table = open_table(labelled.to_csv().encode(), name="t.csv")
     assert matrix_in(table, profile(table)) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "mark"),
+    [
+        (["1.038,07", "12.345", "999,5"], ",", "."),
+        (["1,038.07", "12,345", "999.5"], ".", ","),
+        (["1'038.07", "12'345", "999.5"], ".", "'"),
+        (["1\u202f038,07", "12\u202f345", "999,5"], ",", "\u202f"),
+        (["1 038,07", "12 345", "999,5"], ",", " "),
+    ],
+)
+def test_thousands_are_read_where_there_is_no_doubt(cells, decimal, mark):
+    rows = "".join(f"{cell};{i * i}\n" for i, cell in enumerate(cells))
+    table = open_table(f"x;y\n{rows}".encode(), name="t.csv")
+    assert (table.decimal, table.thousands) == (decimal, mark)
+    assert table.to_frame()["x"].tolist() == [1038.07, 12345.0, 999.5]
+    assert "between thousands" in " ".join(table.assumed)
+
+
+def test_a_row_of_units_is_left_out_and_told():
+    text = "name,mass,height\n,kg,m\np,61.5,1.7\nq,70.25,1.8\nr,58,1.6\n"
+    table = open_table(text.encode(), name="t.csv")
+    assert [column.kind for column in profile(table).columns] == ["text", "number", "number"]
+    assert table.assumed == ("Line 2 holds words under the names (units?) and is left out.",)
+    assert [row for batch in table.batches() for row in batch.rows] == [3, 4, 5]
+    rows = [line.split(",") for line in text.splitlines()]
+    rows = rows[:2] + [[name, float(a), float(b)] for name, a, b in rows[2:]]
+    table = open_table(book(Data=rows), name="t.xlsx")
+    assert table.to_frame()["mass"].tolist() == [61.5, 70.25, 58.0]
+
+
+def test_lines_that_end_with_a_separator():
+    table = open_table(b'"a","b",\n1.5,2,\n2.5,4,\n3,1,\n', name="t.csv")
+    assert table.names == ("a", "b")
+    assert table.to_frame()["b"].tolist() == [2.0, 4.0, 1.0]
+    with pytest.raises(InvalidTableError, match="line 3 has 3 cells"):
+        profile(open_table(b"a,b,\n1.5,2,\n2.5,4,9\n", name="t.csv"))
+
+
+def test_notes_under_the_table_of_a_sheet():
+    rows = [["id", "x", "y"], [7, 1.5, 2.0], [3, 2.5, 1.0], [9, 0.5, 4.0], [], ["Source: us"]]
+    table = open_table(book(Data=rows), name="t.xlsx")
+    assert [row for batch in table.batches() for row in batch.rows] == [2, 3, 4]

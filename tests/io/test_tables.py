@@ -210,8 +210,8 @@ BAD_FILES = {
     "too few cells": (b"a,b,c\n1,2,3\n1,2\n", ["line 3", "2 cells", "'b'"]),
     "open quote": (b'a,b\n1,2\n1,"2\n3,4\n', ["line 3", "quot"]),
     "grouped thousands": (
-        b'a,b,c\n1,2,"1,234.5"\n2,3,"12,345"\n3,5,700\n',
-        ["line 2", "column 'c'", "'1,234.5'", "2 such cells", "between the thousands"],
+        b'a,b,c\n1,2,"1,234"\n2,3,"12,345"\n3,5,700\n',
+        ["line 2", "column 'c'", "'1,234'", "2 such cells", "groups thousands"],
     ),
     "currency": (
         'a,b,c\n1,2,€3.20\n2,3,€4\n3,5,"€ 1,000"\n'.encode(),

@@ -152,7 +152,9 @@ def load(options: TableOptions) -> Loaded:
             f"constant: {console.listing(constant)}.\nChoose columns that differ from row to row."
         )
     aside = {*names, *exclude}
-    doubtful = {c.name: c.doubt for c in content.columns if c.doubt and c.name not in aside}
+    doubtful = {
+        c.name: c.doubt for c in content.columns if c.name and c.doubt and c.name not in aside
+    }
     if columns is not None:
         doubtful = {}
     return Loaded(table, content, varying, weights, options.weight_kind, constant, doubtful)

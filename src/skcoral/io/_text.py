@@ -67,7 +67,9 @@ def open_text(
     place = dialect.header_place(looked_at)
     if decimal is None:
         decimal = found_decimal = dialect.recognise_decimal(looked_at[place + 1 :], separator)
-    reader = _Reader(label, opener, size, separator, encoding, current(), place)
+    thousands = dialect.recognise_thousands(looked_at[place + 1 :], decimal)
+    units = dialect.has_units(looked_at, place)
+    reader = _Reader(label, opener, size, separator, encoding, current(), place, int(units))
     names = reader.header()
     _check_header(label, names, separator, reader.header_line)
     return Table(
@@ -78,13 +80,16 @@ def open_text(
         reader.batches,
         separator=separator,
         decimal=decimal,
+        thousands=thousands,
         na=na,
         skipped=reader.skipped,
         assumed=dialect.said(
             separator=found_separator,
             decimal=found_decimal,
+            thousands=thousands,
             encoding=found_encoding,
             header=reader.header_line if place else None,
+            units=reader.units_line if units else None,
         ),
     )
 
@@ -101,6 +106,7 @@ class _Reader:
         encoding: str,
         limits: Limits,
         above: int = 0,
+        below: int = 0,
     ) -> None:
         self.label = label
         self.limits = limits
@@ -109,7 +115,8 @@ class _Reader:
         self.separator = separator
         self.encoding = encoding
         self.names: list[str] = []
-        self.above, self.header_line = above, 1
+        self.above, self.below = above, below
+        self.header_line = self.units_line = 1
         self.skipped: list[tuple[int, str]] = []
         self.read_chars = self.record_start = 0
 
@@ -120,6 +127,9 @@ class _Reader:
                 found = f"the header has {len(cells):,} columns"
                 self.limits.require("columns", len(cells), self.label, found)
                 self.names = [cell.strip() for cell in cells]
+                while len(self.names) > 1 and not self.names[-1]:
+                    self.names.pop()  # lines that end with a separator
+                self.units_line = next(rows, (line, []))[0]
                 return self.names
         return []
 
@@ -129,10 +139,12 @@ class _Reader:
             rows: list[list[str]] = []
             lines: list[int] = []
             self.skipped.clear()
-            for _ in range(self.above + 1):
+            for _ in range(self.above + 1 + self.below):
                 next(source, None)
             full = self.read_chars + self.limits.record_bytes
             for line, cells in source:
+                if len(cells) > width and not any(map(str.strip, cells[width:])):
+                    cells = cells[:width]
                 if len(cells) != width:
                     if dialect.is_note(cells):
                         self.skipped.append((line, cells[0].strip()))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.io._workbook import Sheet, Workbook, open_workbook
-from skcoral.io.dialect import LOOKED_AT, has_numbers, header_place
+from skcoral.io.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current, shown
 
@@ -180,8 +180,13 @@ def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) ->
         assumed.append(
             f"The header was found in row {numbered[place][0]}; the rows above it are left out."
         )
-    numbered = numbered[place:]
+    numbered = _without_notes(numbered[place:])
     head_row, head = numbered[0]
+    if has_units([_as_list(cells) for _, cells in numbered[:LOOKED_AT]], 0):
+        assumed.append(
+            f"Row {numbered[1][0]} holds words under the names (units?) and is left out."
+        )
+        del numbered[1]
     width = max(head) + 1
     limits.require("columns", width, label, f"row {head_row} names {width:,} columns")
     names = tuple(str(head[j]).strip() if j in head else "" for j in range(width))
@@ -212,6 +217,17 @@ def open_excel(label: str, opener: Callable[[], BinaryIO], sheet: str | None) ->
         assumed=tuple(assumed),
         other_sheets=others,
     )
+
+
+def _without_notes(numbered: list[Any]) -> list[Any]:
+    """Rows without the notes at the end: single texts in the first column."""
+    last = len(numbered)
+    while last > 2:
+        cells = numbered[last - 1][1]
+        if set(cells) != {0} or not is_note([str(cells[0])]):
+            break
+        last -= 1
+    return numbered[:last]
 
 
 def _first_table(book: Workbook) -> Sheet:

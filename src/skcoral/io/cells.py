@@ -29,11 +29,12 @@ _GROUPED = {
 
 
 def to_numbers(
-    cells: Any, decimal: str = ".", na: Sequence[str] = ()
+    cells: Any, decimal: str = ".", na: Sequence[str] = (), thousands: str = ""
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
-    ``na`` holds more marks for missing values, text or numbers, besides those in ``MISSING``.
+    ``na`` holds more marks for missing values, text or numbers, besides those in ``MISSING``, and
+    ``thousands`` the mark between groups of three digits, if there is one.
 
     Examples
     --------
@@ -41,14 +42,17 @@ def to_numbers(
     >>> values, wrong
     (array([1.5, nan, nan]), array([False, False, True]))
     """
-    values, wrong = _numbers(cells, decimal, {mark.strip().lower() for mark in na})
+    marks = {mark.strip().lower() for mark in na}
+    values, wrong = _numbers(cells, decimal, marks, thousands)
     codes = [float(mark.replace(decimal, ".")) for mark in na if is_number(mark)]
     if codes:
         values[np.isin(values, codes)] = np.nan
     return values, wrong
 
 
-def _numbers(cells: Any, decimal: str, na: set[str]) -> tuple[Array, NDArray[np.bool_]]:
+def _numbers(
+    cells: Any, decimal: str, na: set[str], thousands: str
+) -> tuple[Array, NDArray[np.bool_]]:
     if hasattr(cells, "type"):
         from skcoral.io import _typed
 
@@ -64,15 +68,24 @@ def _numbers(cells: Any, decimal: str, na: set[str]) -> tuple[Array, NDArray[np.
                 return values, np.zeros(len(cells), dtype=bool)
     values = np.full(len(cells), np.nan)
     wrong = np.zeros(len(cells), dtype=bool)
+    grouped = grouped_number(decimal, thousands) if thousands else None
     for i, cell in enumerate(cells):
         if is_missing(cell, na):
             continue
+        if grouped is not None and isinstance(cell, str) and grouped.fullmatch(cell.strip()):
+            cell = cell.replace(thousands, "")
         number = _one_number(cell, decimal)
         if number is None:
             wrong[i] = True
         else:
             values[i] = number
     return values, wrong
+
+
+def grouped_number(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Numbers with a mark between their thousands."""
+    mark, point = re.escape(thousands), re.escape(decimal)
+    return re.compile(rf"[+-]?\d{{1,3}}({mark}\d{{3}})+(?P<decimals>{point}\d+)?")
 
 
 def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
-from skcoral.io.cells import is_missing, is_number
+from skcoral.io.cells import grouped_number, is_missing, is_number
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
@@ -19,6 +19,7 @@ _CHUNK = 2**20
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+_THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -89,11 +90,54 @@ def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     (',', '.')
     """
     cells = [cell.strip() for row in rows for cell in row]
+    if any("." in c and _COMMA_NUMBER.fullmatch(c) for c in cells):
+        return ","  # 1.234,5 leaves no doubt
     commas = [c for c in cells if _COMMA_NUMBER.fullmatch(c)]
     plain = sum(1 for c in commas if not _THOUSANDS.fullmatch(c))
     points = sum(1 for c in cells if _POINT_NUMBER.fullmatch(c))
     enough = 2 if separator == "," else 1
     return "," if plain >= enough and not points else "."
+
+
+def recognise_thousands(rows: Sequence[Sequence[str]], decimal: str) -> str:
+    """The mark between thousands, where two groups or decimals after them leave no doubt.
+
+    Examples
+    --------
+    >>> recognise_thousands([["1.234,50"], ["1.038"]], ","), recognise_thousands([["1,234"]], ".")
+    ('.', '')
+    """
+    cells = [cell.strip() for row in rows for cell in row]
+    for mark in _THOUSANDS_MARKS:
+        if mark == decimal:
+            continue
+        pattern = grouped_number(decimal, mark)
+        for cell in cells:
+            found = pattern.fullmatch(cell)
+            if found and (found["decimals"] or cell.count(mark) > 1):
+                return mark
+    return ""
+
+
+def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
+    """Whether the row under the header holds words, such as units, above columns of numbers.
+
+    Examples
+    --------
+    >>> rows = [["who", "mass", "age"], ["", "kg", "years"], ["a", "61", "7"], ["b", "58", "9"]]
+    >>> has_units(rows, 0)
+    True
+    """
+    if len(rows) < place + 4 or not has_numbers(rows, place + 1):
+        return False
+    filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
+    words = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
+    widest = max(len(row) for row in rows[place + 2 :])
+    return len(words) == len(filled) and 2 * len(filled) > widest - 1 and not _has_number(filled)
+
+
+def _has_number(cells: Sequence[Any]) -> bool:
+    return any(_COMMA_NUMBER.fullmatch(c.strip()) for c in cells if isinstance(c, str))
 
 
 def header_place(rows: Sequence[Sequence[Any]]) -> int:
@@ -152,7 +196,13 @@ def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
 
 
 def said(
-    *, separator: str | None, decimal: str | None, encoding: str | None, header: int | None
+    *,
+    separator: str | None,
+    decimal: str | None,
+    thousands: str,
+    encoding: str | None,
+    header: int | None,
+    units: int | None,
 ) -> tuple[str, ...]:
     """What was recognised, in sentences; None or the usual is not worth one."""
     sentences = []
@@ -162,14 +212,20 @@ def said(
         marks.append(f"{between} between the cells")
     if decimal == ",":
         marks.append("decimal commas")
+    if thousands:
+        called = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+        marks.append(f"{called.get(thousands, 'blanks')} between thousands")
     if marks:
-        sentences.append(f"Read with {' and '.join(marks)}.")
+        told = f"{', '.join(marks[:-1])} and {marks[-1]}" if len(marks) > 1 else marks[0]
+        sentences.append(f"Read with {told}.")
     if encoding not in (None, "utf-8"):
         names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
         name = names.get(str(encoding), str(encoding).upper())
         sentences.append(f"The text is not UTF-8; read as {name}.")
     if header is not None and header > 1:
         sentences.append(f"The header was found in line {header}; the lines above it are left out.")
+    if units is not None:
+        sentences.append(f"Line {units} holds words under the names (units?) and is left out.")
     return tuple(sentences)
 
 

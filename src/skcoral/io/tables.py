@@ -67,6 +67,8 @@ class Table:
         What the file is.
     separator, decimal : str
         Of a text file; kept so that output can be written alike.
+    thousands : str
+        The mark between groups of three digits in a text file, if there is one.
     n_rows : int or None
         Number of rows, where the file tells without being read.
     na : tuple of str
@@ -87,6 +89,7 @@ class Table:
     separator: str = ","
     decimal: str = "."
     n_rows: int | None = None
+    thousands: str = ""
     na: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     other_sheets: tuple[str, ...] = ()
@@ -94,7 +97,7 @@ class Table:
 
     def numbers(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
-        return to_numbers(cells, self.decimal, self.na)
+        return to_numbers(cells, self.decimal, self.na, self.thousands)
 
     def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
         """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
