@@ -278,3 +278,15 @@ def test_results_that_a_display_has_no_numbers_for():
         GeometryDisplay.from_result(api.decorrelate(R[:2, :2], 0.9), R[:2, :2])
     with pytest.raises(InvalidArgumentError, match="composites"):
         GeometryDisplay.from_result(api.decorrelate(R, 0.9, anchors=np.eye(4)[:, :2]), R)
+
+
+def test_dependent_variables_leave_a_level_above_zero():
+    from skcoral.plotting.frontier import curve_line
+
+    rho, residual = np.array([1.0, 0.9, 0.95]), np.array([2.0, 0.75, 1.0])
+    xs, ys = curve_line(rho, residual, 0.9, 0.5)
+    assert ys[:2].tolist() == [0.75, 0.75]
+    assert (xs[2:].tolist(), ys[2:].tolist()) == ([0.9, 0.95, 1.0], [0.75, 1.0, 2.0])
+    # no floor up to the threshold was solved for, so nothing is drawn there
+    xs, _ = curve_line(rho, residual, 0.85, 0.5)
+    assert xs.tolist() == [0.9, 0.95, 1.0]

@@ -8,7 +8,7 @@ from skcoral.plotting.interactive import Figure
 
 
 def picture(figure: Figure, key: str) -> None:
-    """Show a picture that answers to the mouse, and that a finger can pass over."""
+    """Show an interactive figure that does not catch scrolling on a touch screen."""
     layout = figure["layout"]
     layout["dragmode"] = False
     layout["legend"] |= {"itemclick": False, "itemdoubleclick": False}

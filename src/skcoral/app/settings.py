@@ -100,7 +100,7 @@ class Settings:
         if unknown:
             notes.append(
                 f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
-                "asked about it is left aside."
+                "asked about it is ignored."
             )
         kept = [name for name in names if name not in (*self.without, weights)]
         if mask and mask_from_text(mask, len(kept)) is None:

@@ -167,7 +167,7 @@ def _paste() -> MatrixSource | None:
         max_chars=200_000,
         placeholder="a\tb\tc\n1\t0.6\t0.3\n0.6\t1\t0.4\n0.3\t0.4\t1",
         help="One row per line; names in the first row or column if you like; a lower triangle "
-        "will do.",
+        "is enough.",
     )
     file: Any = st.file_uploader(
         "Or a file that holds it",

@@ -264,7 +264,7 @@ def _why_not(table: Table, column: ColumnProfile) -> str:
         return "only one value"
     row, cell = column.first_bad
     if column.kind == "mixed":
-        more = f", and {column.n_bad - 1:,} more cells are no numbers" if column.n_bad > 1 else ""
+        more = f", and {column.n_bad - 1:,} more cells are not numbers" if column.n_bad > 1 else ""
         return f"{table.unit} {row} holds {cell!r}{more}"
     return f"{_TEXT}, such as {cell!r}"
 

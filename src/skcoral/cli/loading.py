@@ -101,7 +101,7 @@ def open_file(options: TableOptions) -> Table:
     )
     if options.sheet is not None and table.format != "excel":
         raise UsageError(
-            f"{table.label}: --sheet is for Excel files, and this is none.\nLeave it out."
+            f"{table.label}: --sheet is for Excel files, and this is not one.\nLeave it out."
         )
     return table
 

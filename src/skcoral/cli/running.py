@@ -46,11 +46,11 @@ _ParseError: type[Any] = next(
 
 
 class UsageError(Exception):
-    """The command was called in a way that makes no sense; two lines say so."""
+    """The command was used wrongly; two lines say how."""
 
 
 class NotCertifiedError(Exception):
-    """The answer cannot be vouched for, and nothing was written."""
+    """The answer failed its independent check, and nothing was written."""
 
 
 def run(arguments: list[str]) -> int:

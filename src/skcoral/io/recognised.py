@@ -127,7 +127,7 @@ def named_matrix(
             problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
     if asked:
         raise InvalidCorrelationError(
-            f"{label}: this is no correlation or covariance matrix: {problem}.\n"
+            f"{label}: this is not a correlation or covariance matrix: {problem}.\n"
             "Give a square, symmetric matrix, or leave out --matrix for rows of data."
         )
     return None

@@ -10,7 +10,7 @@ import numpy as np
 from skcoral import api, measures
 from skcoral.plotting import _ink
 from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.results import Decorrelation, Frontier, read_only
+from skcoral.results import Array, Decorrelation, Frontier, read_only
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
@@ -113,11 +113,8 @@ class FrontierDisplay:
         rho, objective = self.rho_min[order], self.objective[order]
         start = min(self.threshold, rho[0], *(x for x, _ in self.points.values()), 1.0)
         start = max(0.0, start - 0.04)
-        ax.plot(
-            np.r_[start, self.threshold, rho[rho >= self.threshold]],
-            np.r_[0.0, 0.0, objective[rho >= self.threshold]],
-            color=_ink.BLUE, linewidth=1.5, zorder=3,
-        )  # fmt: skip
+        xs, ys = curve_line(rho, objective, self.threshold, start)
+        ax.plot(xs, ys, color=_ink.BLUE, linewidth=1.5, zorder=3)
         # The line between the points is drawn, not solved for: the points say where it was.
         ax.plot(
             rho, objective, linestyle="", marker="o", markersize=4.5, color=_ink.BLUE,
@@ -183,6 +180,24 @@ class FrontierDisplay:
             color=_ink.INK,
             bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
         )
+
+
+def curve_line(
+    rho_min: Array, objective: Array, threshold: float, start: float
+) -> tuple[Array, Array]:
+    """The line through the solved points, level from ``start`` to the threshold.
+
+    Up to the threshold the residual has its least value: zero, unless variables are dependent. It
+    is drawn where a floor up to the threshold was solved for.
+    """
+    order = np.argsort(rho_min)
+    rho, residual = rho_min[order], objective[order]
+    level = rho <= threshold * (1.0 + 1e-9)
+    above = rho >= threshold
+    if not level.any():
+        return rho[above], residual[above]
+    least = float(residual[level].min())
+    return np.r_[start, threshold, rho[above]], np.r_[least, least, residual[above]]
 
 
 def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:

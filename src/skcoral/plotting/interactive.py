@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral.plotting import _ink
+from skcoral.plotting.frontier import curve_line
 from skcoral.results import Array, Decorrelation
 from skcoral.words import CRITERIA
 
@@ -59,12 +60,12 @@ def frontier(
     others = [x for name, (x, _) in points.items() if whole or name == "ZCA-cor"]
     low = max(0.0, min([threshold, result.min_fidelity, *others]) - 0.05)
     if curve is not None:
-        above = curve.rho_min >= threshold
+        xs, ys = curve_line(curve.rho_min, curve.objective, threshold, low)
         data.append(
             {
                 "type": "scatter",
-                "x": np.r_[low, threshold, curve.rho_min[above]],
-                "y": np.r_[0.0, 0.0, curve.objective[above]],
+                "x": xs,
+                "y": ys,
                 "mode": "lines",
                 "line": {"color": BLUE, "width": 3},
                 "name": "least possible",

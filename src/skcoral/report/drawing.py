@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skcoral.plotting._ink import shortened
+from skcoral.plotting.frontier import curve_line
 from skcoral.results import Array
 
 if TYPE_CHECKING:
@@ -43,13 +44,9 @@ def frontier(display: FrontierDisplay, ylabel: str) -> str:
     """The trade-off curve with ρ★, the classical methods and the chosen point."""
     left, right, top, bottom = 44.0, 14.0, 26.0, 40.0
     height = 250.0
-    order = np.argsort(display.rho_min)
-    rho, objective = display.rho_min[order], display.objective[order]
-    above = rho >= display.threshold
-    xs = np.r_[display.threshold, rho[above]]
-    ys = np.r_[0.0, objective[above]]
     low = min(display.threshold, *(x for x, _ in display.points.values()), 1.0)
     low = max(0.0, np.floor((low - 0.02) * 20) / 20)
+    xs, ys = curve_line(display.rho_min, display.objective, display.threshold, low)
     high = max(float(ys.max()), *(y for _, y in display.points.values()), 1e-9) * 1.05
 
     def px(x: float) -> float:
@@ -79,7 +76,7 @@ def frontier(display: FrontierDisplay, ylabel: str) -> str:
         f"ρ★ {display.threshold:.4f}</text>"
     )
     path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in zip(xs, ys, strict=True))
-    parts.append(f'<polyline class="curve" points="{px(low):.1f},{py(0):.1f} {path}"/>')
+    parts.append(f'<polyline class="curve" points="{path}"/>')
     shapes = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle"}
     for name, (x, y) in display.points.items():
         parts.append(_mark(shapes.get(name, "circle"), px(x), py(y), f"{name}: {x:.4f}, {y:.4g}"))

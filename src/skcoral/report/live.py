@@ -1,4 +1,4 @@
-"""Figures that answer to the mouse: Plotly inside the page, and the still picture for paper."""
+"""Interactive figures: Plotly inside the page, and the still picture for paper."""
 
 from __future__ import annotations
 

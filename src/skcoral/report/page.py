@@ -31,7 +31,7 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
     facts : ReportFacts
         From :func:`gather`.
     interactive : bool, default False
-        Draw the figures with Plotly, which answers to the mouse and adds its five megabytes of
+        Draw interactive figures with Plotly, which adds its five megabytes of
         script to the page. On paper the page is the same as without.
 
     Examples
