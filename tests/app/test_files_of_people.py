@@ -95,3 +95,11 @@ def test_ranks_in_the_app(bring, metric, frame):
     assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
     assert told(at).startswith("**Largest correlation of the ranks ")
     assert "Certified for the ranks of these 60 rows" in told(at)
+
+
+def test_a_pasted_covariance_matrix(open_app, metric, frame):
+    at = open_app(source="paste", floor="0.9")
+    at.text_area(key="pasted").set_value(frame.cov().to_csv(sep="\t", decimal=",")).run()
+    expected = api.decorrelate(frame.corr(), 0.9).objective
+    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
+    assert "A covariance matrix was pasted" in told(at)

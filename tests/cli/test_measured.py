@@ -210,6 +210,11 @@ def test_weights_that_sum_to_one_are_no_counts(main, answer, skewed_csv, tmp_pat
     assert status == 0
     assert told["weights"] == "reliability"
     assert "these 118 rows with their weights" in told["certificate"]["about"]
+    note = next(note for note in told["notes"] if note.startswith("Rows are weighted by w"))
+    assert "relative weights of any scale" in note
+    _, counted = answer("fit", skewed_csv, "--exclude", "w", "--weights", "n")
+    note = next(note for note in counted["notes"] if note.startswith("Rows are weighted by n"))
+    assert "counts of equal rows" in note
     status, _, err = main(*arguments, "--weight-kind", "frequency")
     assert status == 3
     assert "no frequencies" in err

@@ -47,3 +47,11 @@ def test_lower_triangle_blank_lines_and_quotes():
 def test_what_is_wrong_is_told(text, told):
     with pytest.raises(InvalidCorrelationError, match=told):
         parse_matrix(text)
+
+
+def test_decimal_commas_between_tabs_and_semicolons():
+    for mark in ("\t", ";"):
+        text = f"a{mark}b\n1{mark}0,25\n0,25{mark}1\n"
+        R, names = parse_matrix(text)
+        assert names == ("a", "b")
+        assert R.tolist() == [[1.0, 0.25], [0.25, 1.0]]

@@ -29,8 +29,31 @@ class Answer:
         loaded = self.loaded
         told = [*loaded.notes]
         if loaded.matrix is None:
-            told += [loaded.passed_through_sentence, dropped_sentence(loaded.table, self.dropped)]
+            told += [
+                loaded.passed_through_sentence,
+                dropped_sentence(loaded.table, self.dropped),
+                self._weights_sentence(),
+            ]
         return [sentence for sentence in (*told, self.written_as) if sentence]
+
+    def _weights_sentence(self) -> str:
+        """How the rows were weighted: what the weights were taken for."""
+        name = self.loaded.weights
+        if name is None:
+            return ""
+        moments = self.estimator.moments_
+        idle = (self.measured.rows_used or 0) - moments.n_rows
+        zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle else ""
+        if moments.weights_count_rows:
+            return (
+                f"Rows are weighted by {name}, taken as counts of equal rows "
+                f"({moments.weight:,.6g} in all); --weight-kind reliability takes them as relative weights.{zero}"
+            )
+        return (
+            f"Rows are weighted by {name}, taken as relative weights of any scale (worth about "
+            f"{moments.effective_rows:,.0f} equal rows); --weight-kind frequency takes them as "
+            f"counts.{zero}"
+        )
 
     @property
     def no_floor(self) -> str:

@@ -46,12 +46,14 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
     lines = [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
         raise InvalidCorrelationError("There is no matrix yet: paste one, a row per line.")
-    rows = [(i, _cells(line, _separator(text))) for i, line in lines]
+    separator = _separator(text)
+    decimal = "," if separator in ("\t", ";") and "," in text and "." not in text else "."
+    rows = [(i, _cells(line, separator)) for i, line in lines]
     names: tuple[str, ...] | None = None
-    if not any(map(_is_number, rows[0][1])):
+    if not any(_is_number(cell, decimal) for cell in rows[0][1]):
         names = tuple(cell for cell in rows[0][1] if cell)
         rows = rows[1:]
-    if rows and all(row and _is_name(row[0]) for _, row in rows):
+    if rows and all(row and row[0] and not _is_number(row[0], decimal) for _, row in rows):
         found = tuple(row[0] for _, row in rows)
         if names is not None and names[-len(found) :] != found:
             raise InvalidCorrelationError(
@@ -74,7 +76,7 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
                 f"Line {line} has {len(row)} cells, and the matrix has {p} rows: "
                 f"{wanted} cells are wanted."
             )
-        values, wrong = to_numbers(row)
+        values, wrong = to_numbers(row, decimal)
         if wrong.any() or np.isnan(values).any():
             bad = row[int(np.argmax(wrong | np.isnan(values)))]
             raise InvalidCorrelationError(f"Line {line}: {bad[:40]!r} is not a number.")
@@ -97,10 +99,6 @@ def _cells(line: str, separator: str | None) -> list[str]:
     return cells
 
 
-def _is_number(cell: str) -> bool:
-    values, wrong = to_numbers([cell])
+def _is_number(cell: str, decimal: str) -> bool:
+    values, wrong = to_numbers([cell], decimal)
     return not (wrong.any() or np.isnan(values).any())
-
-
-def _is_name(cell: str) -> bool:
-    return bool(cell) and not _is_number(cell)
