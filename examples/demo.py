@@ -15,7 +15,8 @@ from skcoral import threshold
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
-from skcoral.io.writing import Outputs, table_writer
+from skcoral.io.staging import Outputs
+from skcoral.io.writing import table_writer
 from skcoral.measures import worst_residual
 
 OUTPUT = Path("demo") / "wine_decorrelated.csv"
