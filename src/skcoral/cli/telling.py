@@ -47,7 +47,8 @@ class Answer:
         if moments.weights_count_rows:
             return (
                 f"Rows are weighted by {name}, taken as counts of equal rows "
-                f"({moments.weight:,.6g} in all); --weight-kind reliability takes them as relative weights.{zero}"
+                f"({moments.weight:,.6g} in all); --weight-kind reliability takes them as relative "
+                f"weights.{zero}"
             )
         return (
             f"Rows are weighted by {name}, taken as relative weights of any scale (worth about "
