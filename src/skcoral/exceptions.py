@@ -89,6 +89,10 @@ class DownloadError(CoralError, OSError):
     """Data could not be fetched: no network, a refusal, or an answer that makes no sense."""
 
 
+class RoundingWarning(UserWarning):
+    """Rounding makes the rows differ from what is proved for their matrix; figures are quoted."""
+
+
 class NotCertifiedWarning(UserWarning):
     """The answer is feasible but its optimality is not proved; the message quotes the open gap."""
 

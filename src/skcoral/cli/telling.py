@@ -34,6 +34,7 @@ class Answer:
                 dropped_sentence(loaded.table, self.dropped),
                 self._weights_sentence(),
             ]
+        told.append(self.estimator.result_.details.get("rounding", ""))
         return [sentence for sentence in (*told, self.written_as) if sentence]
 
     def _weights_sentence(self) -> str:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcoral import measures
 from skcoral.correlation import check_shrinkage, estimate, estimate_from_rows, sample_correlation
+from skcoral.estimator.rounding import judge_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_outputs, read_rows
 from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
 from skcoral.estimator.solution import SOLVED, attributes, solve
@@ -398,6 +399,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             scores = rows if table.margins is None else table.margins.transform(rows)
             plain = Moments(moments.names).update(scores)
         self.__dict__.update(solve(self, table, moments, plain))
+        judge_rounding(self, rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
         require_batches(self)
@@ -419,6 +421,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         require_batches(self)
         table = estimate(moments, shrinkage=check_shrinkage(self.shrinkage))
         self.__dict__.update(solve(self, table, moments))
+        judge_rounding(self)
 
     def _scores(self, rows: Any) -> Any:
         return rows if self.margins_ is None else self.margins_.transform(rows)

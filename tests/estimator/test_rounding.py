@@ -1,0 +1,69 @@
+"""What is said about the rows is judged on the rows, also where rounding is magnified."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skcoral import CORAL
+from skcoral.estimator.rounding import NEGLIGIBLE
+from skcoral.exceptions import RoundingWarning
+from skcoral.moments import Moments
+
+
+def nearly_dependent(noise, n=200):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 6))
+    X[:, 5] = X[:, :5].sum(axis=1) + noise * rng.normal(size=n)
+    return X
+
+
+def off(model, X, weights=None):
+    """Largest deviation of variances and fidelities on the rows, by NumPy alone."""
+    Y = model.transform(X)
+    C = np.cov(np.hstack((Y, X)).T, fweights=weights)
+    sd = np.sqrt(np.diag(C))
+    fidelity = np.diag((C / np.outer(sd, sd))[:6, 6:])
+    return max(np.abs(np.diag(C)[:6] - 1).max(), np.abs(fidelity - model.fidelity_).max())
+
+
+def fitted(X, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = CORAL(0.9).fit(X, **options)
+    told = [str(w.message) for w in caught if issubclass(w.category, RoundingWarning)]
+    return model, told
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-4, 3e-5, 1e-5])
+def test_a_fit_that_is_off_on_its_rows_says_so(noise):
+    X = nearly_dependent(noise)
+    model, told = fitted(X)
+    deviation = off(model, X)
+    if deviation > 2 * NEGLIGIBLE:
+        assert len(told) == 1
+        assert f"{deviation:.0e}"[-3:] in told[0]  # the figure has the right order of magnitude
+        assert model.result_.details["rounding"] == told[0]
+    if deviation < 0.5 * NEGLIGIBLE:
+        assert told == []
+        assert "rounding" not in model.result_.details
+    assert noise > 2e-5 or deviation > NEGLIGIBLE
+
+
+def test_weighted_rows_are_judged_with_their_weights():
+    X = nearly_dependent(1e-5)
+    weights = np.arange(200) % 3 + 1
+    model, told = fitted(X, sample_weight=weights)
+    assert off(model, X, weights) > NEGLIGIBLE
+    assert len(told) == 1
+
+
+def test_where_the_rows_are_gone_a_bound_is_told():
+    X = nearly_dependent(1e-5)
+    with pytest.warns(RoundingWarning, match="may differ by up to"):
+        model = CORAL(0.9).fit_moments(Moments.from_rows(X))
+    bound = float(model.result_.details["rounding"].partition("up to ")[2].partition(" ")[0])
+    assert bound >= off(model, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RoundingWarning)
+        CORAL(0.9).fit_moments(Moments.from_rows(nearly_dependent(0.1)))
