@@ -1,0 +1,199 @@
+"""Try random problems for a given time and count what went wrong: ``python tests/fuzz``."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import files
+import judge
+import problems
+
+COUNTS = ("tried", "refused", "open", "wrong", "crashed", "forged")
+
+
+class Tally:
+    """Counts by kind of problem, and the first few failures of each."""
+
+    def __init__(self, show: int = 3) -> None:
+        self.counts: dict[str, Counter[str]] = {}
+        self.failures: list[str] = []
+        self.show = show
+
+    def add(self, kind: str, what: str, detail: str = "") -> None:
+        counter = self.counts.setdefault(kind, Counter())
+        counter[what] += 1
+        if what in ("wrong", "crashed", "forged") and counter[what] <= self.show:
+            self.failures.append(f"{kind}, {what}: {detail}")
+
+    def table(self) -> str:
+        """The counts as a table."""
+        rows = [("kind", *COUNTS)]
+        rows += [(k, *(f"{c[name]:,}" for name in COUNTS)) for k, c in self.counts.items()]
+        total = sum(self.counts.values(), Counter())
+        rows.append(("all", *(f"{total[name]:,}" for name in COUNTS)))
+        widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(w) if j == 0 else cell.rjust(w)
+                for j, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        )
+
+    @property
+    def bad(self) -> int:
+        """Everything that must not happen."""
+        return sum(c[name] for c in self.counts.values() for name in ("wrong", "crashed", "forged"))
+
+
+def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
+    """Solve one problem, judge the answer, and try to pass untrue ones off as true."""
+    from skcoral import decorrelate
+    from skcoral.certificates import check
+
+    import pandas as pd
+
+    names = [f"x{j}" for j in range(len(problem.R))]
+    named = pd.DataFrame(problem.R, index=names, columns=names)
+    result = decorrelate(named, **problem.asked)
+    if result.status in ("best_found", "not_converged"):
+        tally.add(kind, "open")
+    found = judge.wrongs(problem.R, result, problem.asked)
+    if found:
+        tally.add(kind, "wrong", "; ".join(found))
+    for what, forgery in judge.forgeries(rng, result):
+        try:
+            passed = check(forgery, named).passed
+        except ValueError:
+            passed = False
+        if passed:
+            tally.add(kind, "forged", what)
+
+
+def read(tally: Tally, kind: str, rng: Any) -> None:
+    """Read a file of no known origin, by the library and within a visitor's limits."""
+    from skcoral.io.columns import profile
+    from skcoral.io.tables import open_table
+    from skcoral.limits import VISITOR, use
+
+    name, data = files.table_file(rng)
+    with use(VISITOR):
+        table = open_table(data, name=name)
+        profile(table)
+        table.to_frame()
+
+
+def fit(tally: Tally, kind: str, rng: Any) -> None:
+    """Fit a table of numbers and measure the outputs on its rows."""
+    from skcoral import CORAL
+
+    X = files.finite_table(rng)
+    model = CORAL(float(rng.uniform(0, 1))).fit(X)
+    Y = np.asarray(model.transform(X))
+    if len(Y) > 1 and "rounding" not in model.result_.details:
+        # Columns far from zero keep fewer digits: what their rows can tell.
+        digits = 1e-13 * float((np.abs(X).max(axis=0) / X.std(axis=0, ddof=1)).max())
+        reach = float(np.abs(np.asarray(model.components_ * model.scale_)).sum(axis=1).max())
+        off = float(np.abs(Y.std(axis=0, ddof=1) - 1).max())
+        if off > 1e-6 + digits * reach:
+            tally.add(kind, "wrong", f"standard deviations on the rows are off by {off:.1e}")
+
+
+def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path) -> None:
+    """Load a model with one value altered and the checksum that fits."""
+    from skcoral.io import load_model
+    from skcoral.io.models import _checksum
+
+    text = files.altered_json(rng, model)
+    path = folder / "model.json"
+    path.write_text(text.replace(model["checksum"], _checksum(text)))
+    loaded = load_model(path)
+    result, R = loaded.result_, loaded.correlation_
+    if np.abs(np.diag(result.T.T @ R @ result.T) - 1).max() > 1e-5:
+        tally.add(kind, "forged", "a transformation without unit variances was loaded")
+
+
+def attempt(tally: Tally, kind: str, seed: int, work: Callable[[Any], None]) -> None:
+    """One problem: what the library refuses in words is counted, anything else is a crash."""
+    from skcoral.exceptions import CoralError
+
+    tally.add(kind, "tried")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", RuntimeWarning)
+            work(np.random.default_rng(seed))
+    except CoralError:
+        tally.add(kind, "refused")
+    except Exception as error:
+        last = traceback.format_exc(limit=-2).replace("\n", " ")
+        tally.add(kind, "crashed", f"seed {seed}: {type(error).__name__}: {last[-300:]}")
+
+
+def works(folder: Path) -> dict[str, Callable[[Tally, str, Any], None]]:
+    """Every kind of work by its name."""
+    import json
+
+    from skcoral import CORAL
+    from skcoral.io import save_model
+
+    save_model(CORAL(0.9).fit(np.random.default_rng(0).normal(size=(40, 4))), folder / "m.json")
+    model = json.loads((folder / "m.json").read_text())
+
+    def dense(family: Any) -> Callable[[Tally, str, Any], None]:
+        return lambda tally, kind, rng: solve(tally, kind, problems.dense(rng, family), rng)
+
+    return {
+        **{family.__name__.replace("_", " "): dense(family) for family in problems.FAMILIES},
+        "support": lambda tally, kind, rng: solve(tally, kind, problems.restricted(rng), rng),
+        "tables": fit,
+        "files": read,
+        "model files": lambda tally, kind, rng: load(tally, kind, rng, model, folder),
+    }
+
+
+def run(seconds: float, seed: int, folder: Path, *, at_most: int | None = None) -> Tally:
+    """Go round the kinds until the time is over; ``at_most`` rounds if given."""
+    tally, end, k = Tally(), time.monotonic() + seconds, 0
+    kinds = works(folder)
+    while time.monotonic() < end and (at_most is None or k < at_most):
+        for number, (kind, work) in enumerate(kinds.items()):
+            one = int(np.random.SeedSequence([seed, k, number]).generate_state(1)[0])
+            attempt(tally, kind, one, lambda rng, w=work, n=kind: w(tally, n, rng))
+        k += 1
+    return tally
+
+
+def main() -> int:
+    """Run from the command line."""
+    import tempfile
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=None, help="fresh unless given")
+    options = parser.parse_args()
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    with tempfile.TemporaryDirectory() as folder:
+        tally = run(options.seconds, seed, Path(folder))
+    print(f"seed {seed}, {options.seconds:g} seconds")
+    print(tally.table())
+    for failure in tally.failures:
+        print(failure)
+    return 1 if tally.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Random problems of every kind that the library solves, from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+CRITERIA = ("squared", "worst", "absolute")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A correlation matrix with what is asked about it."""
+
+    R: Any
+    asked: dict[str, Any] = field(default_factory=dict)
+
+
+def correlation(C: Any) -> Any:
+    """The correlation matrix of a covariance matrix, symmetric to the last bit."""
+    sd = np.sqrt(np.diag(C))
+    R = C / np.outer(sd, sd)
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+def factor(rng: Any, p: int) -> Any:
+    """A few common factors and uniquenesses."""
+    loadings = rng.normal(size=(p, int(rng.integers(1, 4)))) * rng.uniform(0.2, 2)
+    return correlation(loadings @ loadings.T + np.diag(rng.uniform(0.05, 1.5, size=p)))
+
+
+def sample(rng: Any, p: int) -> Any:
+    """Rows of a normal table, hardly more than variables or many more."""
+    n = p + int(rng.integers(2, 6 * p))
+    return correlation(np.cov(rng.normal(size=(n, p)).T))
+
+
+def blocks(rng: Any, p: int) -> Any:
+    """Two groups that know nothing of each other."""
+    k = int(rng.integers(1, p))
+    R = np.eye(p)
+    R[:k, :k], R[k:, k:] = factor(rng, k), factor(rng, p - k)
+    return R
+
+
+def autoregressive(rng: Any, p: int) -> Any:
+    """Correlations that fall with the distance, of either sign."""
+    r = rng.choice([-1, 1]) * rng.uniform(0.05, 0.98)
+    return r ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+
+
+def equal(rng: Any, p: int) -> Any:
+    """One correlation for all pairs."""
+    r = rng.uniform(-0.95 / (p - 1), 0.98)
+    return (1 - r) * np.eye(p) + r
+
+
+def nearly_singular(rng: Any, p: int) -> Any:
+    """One column that the others nearly determine."""
+    X = rng.normal(size=(4 * p, p))
+    X[:, -1] = X[:, :-1].sum(axis=1) + 10.0 ** rng.uniform(-4, -1) * rng.normal(size=4 * p)
+    return correlation(np.cov(X.T))
+
+
+def singular(rng: Any, p: int) -> Any:
+    """A copy, a total, or fewer rows than variables."""
+    X = rng.normal(size=(4 * p, p))
+    kind = rng.integers(3)
+    if kind == 0:
+        X[:, -1] = X[:, 0]
+    elif kind == 1:
+        X[:, -1] = X[:, :-1].sum(axis=1)
+    else:
+        X = X[: max(p - 1, 3)]
+    return correlation(np.cov(X.T))
+
+
+FAMILIES = (factor, sample, blocks, autoregressive, equal, nearly_singular, singular)
+
+
+def floors(rng: Any, p: int) -> Any:
+    """A common floor or mixed ones, from none to exactly one and everything close to one."""
+    ends = 1 - 10.0 ** rng.uniform(-15, -3, size=p)
+    low = rng.uniform(0, 1, size=p)
+    kind = rng.integers(5)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return float(rng.choice([0.0, 0.5, 0.9, 0.99, 0.999, 1.0, low[0], ends[0]]))
+    if kind == 2:
+        return low
+    high = np.where(rng.random(p) < 0.5, ends, rng.choice([0.0, 0.85, 0.999, 1.0], size=p))
+    return high if kind == 3 else np.where(rng.random(p) < 0.5, low, high)
+
+
+def dense(rng: Any, family: Any) -> Problem:
+    """A problem without a restriction on coefficients."""
+    p = int(rng.integers(2, 9))
+    asked: dict[str, Any] = {"rho_min": floors(rng, p), "criterion": str(rng.choice(CRITERIA))}
+    if rng.random() < 0.25:
+        W = rng.uniform(0, 2, size=(p, p)) * (rng.random((p, p)) < 0.6)
+        W = np.triu(W, 1)
+        if W.any():
+            asked["pair_weights"] = W + W.T
+    return Problem(family(rng, p), asked)
+
+
+def restricted(rng: Any) -> Problem:
+    """A problem with a random support."""
+    p = int(rng.integers(3, 7))
+    family = FAMILIES[int(rng.integers(len(FAMILIES) - 2))]
+    mask = rng.random((p, p)) < rng.uniform(0.2, 0.95)
+    np.fill_diagonal(mask, True)
+    asked = {"rho_min": floors(rng, p), "criterion": str(rng.choice(CRITERIA)), "support": mask}
+    return Problem(family(rng, p), {**asked, "n_starts": 8})
