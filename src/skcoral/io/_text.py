@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -21,6 +22,7 @@ from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current, shown
 
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
+_QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|\Z)')
 #: A line with its end; other line ends of Unicode's are none in a table.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 SNIFF = 1 << 16
@@ -240,29 +242,28 @@ class _Reader:
     def _undecodable(self, error: UnicodeError) -> NoReturn:
         """Find the line and the column of the first byte that cannot be decoded."""
         where, byte = "the text", "a byte"
-        names = self.names
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        line, begun, piece = 1, "", b"x"
         with self.opener() as binary:
-            for number, raw in enumerate(binary, start=1):
-                if not names:
-                    header = raw.decode(self.encoding, errors="replace").strip("\ufeff\r\n")
-                    names = next(csv.reader([header], delimiter=self.separator), [])
+            while piece:
+                piece = binary.read(SNIFF)
                 try:
-                    raw.decode(self.encoding)
+                    text = decoder.decode(piece, final=not piece)
                 except UnicodeDecodeError as bad:
-                    cells = next(
-                        csv.reader(
-                            [raw[: bad.start].decode(self.encoding)], delimiter=self.separator
-                        ),
-                        [""],
-                    )
-                    column = max(len(cells), 1) - 1
-                    where = f"line {number}"
-                    if column < len(names):
-                        where += f", column {names[column]!r}"
-                    byte = f"byte 0x{raw[bad.start]:02x}"
-                    break
+                    text, byte = "", f"byte 0x{bad.object[bad.start]:02x}"
+                    with contextlib.suppress(UnicodeError):
+                        text = bad.object[: bad.start].decode(self.encoding)
+                    piece = b""
                 except UnicodeError:
-                    break
+                    piece, text = b"", ""
+                *ended, begun = re.split("\r\n|\r|\n", begun + text)
+                line += len(ended)
+                begun = begun[-SNIFF:]
+        if byte != "a byte":
+            where = f"line {line}"
+            column = _QUOTED.sub("", begun).count(self.separator)
+            if column < len(self.names):
+                where += f", column {self.names[column]!r}"
         raise InvalidTableError(
             f"{self.label}: {where}: {byte} is not {self.encoding}.\n"
             "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "

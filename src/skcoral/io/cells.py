@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.exceptions import InvalidTableError
+
 Array = NDArray[np.float64]
 
 #: Cells that stand for "no value", whatever their case and the blanks around them: those of
@@ -112,6 +114,11 @@ def plain_cells(cells: Any) -> list[Any]:
         return cells.to_pylist()
     except OverflowError:  # dates that Python does not know: Arrow's words for them
         return cells.cast("string").to_pylist()
+    except UnicodeDecodeError as error:
+        raise InvalidTableError(
+            f"A text of the Parquet file is not UTF-8 ({error.reason}).\n"
+            "It is damaged: write or copy it again."
+        ) from error
 
 
 def shown(cells: Any, i: int) -> str:

@@ -235,5 +235,7 @@ def _kind(good: int, bad: int) -> Kind:
 
 
 def _only_value(low: float, high: float) -> float | None:
+    if not np.isfinite([low, high]).all():
+        return None
     rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
     return float(low) if high - low <= rounding else None
