@@ -20,8 +20,7 @@ numbers = partial(np.array, dtype=float)  # "inf" and "nan" stand for prices tha
 
 
 def expect(holds, problem):
-    if not bool(holds):
-        problems.append(problem)
+    problems.extend([] if bool(holds) else [problem])
 
 
 def trace_form(S, d, C):  # tr(S⁻¹ D C D) + tr S
@@ -75,6 +74,7 @@ def verify(file, matrix=None):
     checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
     version = file["format"] == "scikit-coral certificate" and file["version"] == 1
     expect(version and file["checksum"] == checksum, "another version, or an altered file")
+    expect(claim["rank"] is None, "a singular matrix: use `coral verify`")
     R, T, f = (numbers(claim[name]) for name in ("R", "T", "fidelity"))
     kind, info = proof["kind"], proof["info"]
     dual = {name: numbers(a) for name, a in proof["arrays"].items()}

@@ -62,7 +62,7 @@ class Judged:
         """Coefficients on the variables, no more said than proved, and the matrix it is about."""
         if composites is not None:
             result = composites.map_back(result)
-        elif self.deficiency is None and rounding_matters(result):
+        elif self.dense and rounding_matters(result):
             result = settle(result, self.R)
         return replace(result, R=self.R if self.dense else None)
 

@@ -30,7 +30,8 @@ MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors,
 OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
 BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
 REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
-PRICE_TOL = 1e-6  # prices of a support problem, relative to max(1, price)
+PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
+FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
 BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
 
 

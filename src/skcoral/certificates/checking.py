@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.certificates import claims
 from skcoral.certificates.claims import judge_decorrelation
 from skcoral.certificates.enclosures import Array
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
-from skcoral.certificates.reading import claimed_matrix
+from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
+from skcoral.certificates.wide_claims import judge_frame_threshold, judge_wide
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 
 
-def check(result: Threshold | Decorrelation, R: Any) -> Check:
+def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
     """Judge every claim of a result in floating point, with a bound of the rounding.
 
     What passes is true of the matrix given, not only of rounded numbers: :func:`prove` comes to the
@@ -29,6 +31,10 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
         What is claimed.
     R : array-like of shape (p, p)
         The correlation matrix that it is claimed of.
+    factor : array-like of shape (n, p), optional
+        Instead of ``R``, any matrix A with ``AᵀA = R``, for results of rank below p: of a table
+        with fewer rows than columns, its standardised rows divided by √(n - 1). ``R`` is not
+        formed, and the cost is O(p r²).
 
     Returns
     -------
@@ -48,17 +54,17 @@ def check(result: Threshold | Decorrelation, R: Any) -> Check:
     >>> check(threshold(R), R).passed
     True
     """
-    matrix = claimed_matrix(result, R)
+    problem = _Problem(result, R, factor)
     try:
-        verdict = _judge(result, matrix, Floats(parts=2))
+        verdict = problem.judge(Floats(parts=2))
         if verdict.passed:
             return verdict
     except CertificateError:
         pass
-    return _judge(result, matrix, Floats(parts=3))
+    return problem.judge(Floats(parts=3))
 
 
-def prove(result: Threshold | Decorrelation, R: Any) -> Check:
+def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
     """Judge every claim of a result in ball arithmetic: a theorem about the given matrix.
 
     Parameters
@@ -67,6 +73,8 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
         What is claimed.
     R : array-like of shape (p, p)
         The correlation matrix; each entry stands for exactly the float it is.
+    factor : array-like of shape (n, p), optional
+        As in :func:`check`.
 
     Returns
     -------
@@ -94,24 +102,53 @@ def prove(result: Threshold | Decorrelation, R: Any) -> Check:
             'pip install "scikit-coral[rigorous]". `check` does without.'
         ) from None
 
-    matrix = claimed_matrix(result, R)
+    problem = _Problem(result, R, factor)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
-        proof = _judge(result, matrix, Balls(flint))
+        proof = problem.judge(Balls(flint))
     finally:
         flint.ctx.prec = precision
     failed = [claim for claim in proof.claims if not claim.holds]
     if failed and all(claim.modest for claim in failed):
         # More digits prove more; a result is not held to more than floating point can see.
-        seen = {claim.name for claim in check(result, R).claims if not claim.holds}
+        seen = {claim.name for claim in check(result, R, factor=factor).claims if not claim.holds}
         problems = tuple(claim.problem for claim in failed if claim.name in seen)
         proof = replace(proof, passed=not problems, problems=problems)
     return proof
 
 
-def _judge(result: Threshold | Decorrelation, R: Array, arithmetic: Arithmetic) -> Check:
-    # Overflow and undefined operations end in intervals that prove nothing.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if isinstance(result, Threshold):
-            return judge_threshold(result, R, arithmetic)
-        return judge_decorrelation(result, R, arithmetic)
+class _Problem:
+    """A result with the matrix, or the factor of it, that it is claimed of."""
+
+    def __init__(self, result: Any, R: Any, factor: Any) -> None:
+        if (R is None) == (factor is None):
+            raise CertificateError("give the correlation matrix R, or a factor of it.")
+        self.result = result
+        if R is not None:
+            self.R: Array | None = claimed_matrix(result, R)
+            self.factor: Array | None = None
+            return
+        if getattr(result, "rank", None) is None:
+            raise CertificateError("a factor goes with results of rank below p; give R.")
+        self.R, self.factor = None, np.asarray(factor, dtype=np.float64)
+        if not np.isfinite(self.factor).all():
+            raise CertificateError("the factor holds numbers that are not finite.")
+        require_distinct(result.names)
+
+    def judge(self, arithmetic: Arithmetic) -> Check:
+        """Judge every claim."""
+        result, R = self.result, self.R
+        # Overflow and undefined operations end in intervals that prove nothing.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if isinstance(result, Threshold):
+                if result.rank is not None:
+                    return judge_frame_threshold(result, R, self.factor, arithmetic)
+                return judge_threshold(result, self._matrix(), arithmetic)
+            if self.factor is not None:
+                return judge_wide(result, self.factor, arithmetic, claims)
+            return judge_decorrelation(result, self._matrix(), arithmetic)
+
+    def _matrix(self) -> Array:
+        if self.R is None:
+            raise CertificateError("this result is judged with R itself.")
+        return self.R

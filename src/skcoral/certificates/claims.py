@@ -11,14 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from skcoral.certificates import supports
-from skcoral.certificates.enclosures import Array, Enclosure, exactly, up
+from skcoral.certificates.attained import Attained
+from skcoral.certificates.enclosures import Array, Enclosure, exactly
 from skcoral.certificates.inequalities import (
-    along,
     complete_square,
     conjugate,
-    floors_of,
-    residual,
-    scaled_floors,
 )
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
@@ -26,13 +23,14 @@ from skcoral.certificates.reading import (
     dual_parts,
     multipliers_and_matrix,
     number,
-    require_fields,
 )
+from skcoral.certificates.wide_claims import expect_factor, expect_frame_prices, frame_bound
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     BOUND_TOL,
     BUDGET_TOL,
     EXACT_TOL,
+    FACTOR_TOL,
     FLOOR_TOL,
     MEAN_TOL,
     OPTIMAL_GAP,
@@ -40,36 +38,6 @@ from skcoral.results import (
     UNIT_VARIANCE_TOL,
     Decorrelation,
 )
-
-
-class Attained:
-    """What ``T`` does: correlations, fidelities and residual, enclosed."""
-
-    def __init__(self, result: Decorrelation, R: Array, arithmetic: Arithmetic) -> None:
-        self.B, self.weights = require_fields(result, len(R))
-        self.k = len(result.names)
-        image = arithmetic.product(R, result.T)
-        gram = arithmetic.apply(np.ascontiguousarray(result.T.T), image)
-        self.correlation = arithmetic.enclosure(gram)
-        self.defect = arithmetic.enclosure(gram, np.eye(self.k))
-        self.misreported = arithmetic.enclosure(gram, result.correlation).size()
-        self.length = exactly(np.ones(self.k))
-        self.floors = floors_of(result.rho_min)
-        if result.anchors is not None:
-            own = arithmetic.product(R, self.B)
-            self.length = along(arithmetic, self.B, own).sqrt()
-            self.floors = scaled_floors(arithmetic, R, self.B, result.rho_min)
-        self.fidelity = along(arithmetic, self.B, image) / self.length
-        off = self.defect.size()
-        np.fill_diagonal(off, 0.0)
-        self.worst = float(off.max(initial=0.0))
-        self.residual = residual(result.criterion, self.correlation, self.weights)
-
-    def scaled(self, multipliers: Array) -> Array:
-        """Multipliers of the anchors as given instead of those of unit length, never smaller."""
-        if np.array_equal(self.length.lower, np.ones(self.k)):
-            return multipliers
-        return np.where(multipliers > 0, up(up(multipliers / self.length.lower)), 0.0)
 
 
 def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic) -> Check:
@@ -85,7 +53,15 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
     if kind in ("exact", "threshold"):
         bound = exactly(0.0)
         _judge_exact(ledger, result, kind, arrays, attained, R, arithmetic)
+    elif kind in ("frame", "welch"):
+        A = expect_factor(ledger, result.certificate, len(R), R, None, arithmetic)
+        bound = frame_bound(result, A, arithmetic)
+        expect_bound(ledger, result, bound, attained.residual)
+        expect_gap_word(ledger, result, bound, attained.residual)
+        expect_frame_prices(ledger, result, A, bound, arithmetic)
+        _expect_rank(ledger, result, R)
     elif kind == "tradeoff":
+        _expect_rank(ledger, result, R)
         bound = _judge_tradeoff(ledger, result, arrays, attained, R, arithmetic)
     else:
         supports.expect_support(ledger, result, R)
@@ -103,6 +79,25 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
             )
     lower, upper = max(float(bound.lower), 0.0), float(attained.residual.upper)
     return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
+
+
+def _expect_rank(ledger: Ledger, result: Decorrelation, R: Array) -> None:
+    """The rank that is claimed is that of R: what is beyond it does not count."""
+    stated = result.certificate.info.get("rank")
+    ledger.expect("rank", result.rank == stated, f"the certificate is of rank {stated}")
+    if result.rank is not None:
+        if isinstance(result.rank, bool) or not isinstance(result.rank, int):
+            raise CertificateError(f"a rank is a whole number, got {result.rank!r}.")
+        inside = 0 < result.rank < len(R)
+        values = np.linalg.eigvalsh(R)
+        beyond, last = values[: len(R) - result.rank], values[-result.rank] if inside else 0.0
+        size = float(np.abs(beyond).max(initial=0.0))
+        ledger.expect(
+            "rank",
+            inside and size <= FACTOR_TOL * len(R) and last > 1e-13 * values[-1],
+            f"R has not the {result.rank} directions claimed: the last is {last:.1e}, the next "
+            f"{size:.1e}",
+        )
 
 
 def expect_feasible(ledger: Ledger, result: Decorrelation, attained: Attained) -> None:
@@ -191,6 +186,8 @@ def _judge_tradeoff(
     )
     prices = 2.0 * multipliers
     costs = np.any(arrays["H"] - np.diag(np.diag(arrays["H"])) != 0, axis=1)
+    if result.rank is not None:  # then what T leaves decides, H need not show it
+        costs = costs | (result.prices == np.inf) & (attained.defect.size().max(axis=1) > 0)
     prices = np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), prices)
     expect_equal_prices(ledger, result, prices)
     return bound

@@ -8,7 +8,6 @@ who means harm there are the claims.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tempfile
@@ -22,6 +21,16 @@ import numpy as np
 from skcoral._validation import check_names
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.enclosures import Array
+from skcoral.certificates.json_values import (
+    array_of,
+    checksum_of,
+    names_of,
+    no_constant,
+    number_of,
+    open_ended_list,
+    optional_array,
+    require_keys,
+)
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
 from skcoral.exceptions import CertificateError, CoralError
@@ -39,7 +48,7 @@ from skcoral.results import (
 FORMAT, VERSION = "scikit-coral certificate", 1
 _TOP = {"format", "version", "checksum", "claim", "proof"}
 _PROOF = {"kind", "arrays", "info"}
-_SHARED = {"what", "sources", "names", "R", "T", "fidelity"}
+_SHARED = {"what", "sources", "names", "R", "rank", "T", "fidelity"}
 _THRESHOLD = _SHARED | {"lower", "upper", "zca", "trace"}
 _DECORRELATION = _SHARED | {
     "rho_min",
@@ -106,6 +115,11 @@ class CertificateFile:
 
 def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any = None) -> str:
     """The text of a certificate file, for those who have no file to write to."""
+    if hasattr(result.T, "left"):
+        raise CertificateError(
+            "a certificate file holds R and T, which are kept as factors here: there are many more "
+            "columns than rows. Check the result with its rows: check(result, factor=...)."
+        )
     matrix = claimed_matrix(result, R)
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
@@ -115,6 +129,7 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         "sources": list(check_names(names, len(matrix))),
         "names": list(result.names),
         "R": matrix.tolist(),
+        "rank": result.rank,
         "T": np.asarray(result.T).tolist(),
         "fidelity": result.fidelity.tolist(),
     }
@@ -134,7 +149,7 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         "info": dict(sorted(certificate.info.items())),
     }
     content = {"claim": claim, "proof": proof}
-    envelope = {"format": FORMAT, "version": VERSION, "checksum": _checksum(content), **content}
+    envelope = {"format": FORMAT, "version": VERSION, "checksum": checksum_of(content), **content}
     return json.dumps(envelope, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -149,8 +164,8 @@ def _decorrelation_claim(result: Decorrelation) -> dict[str, Any]:
         "criterion": result.criterion,
         "objective": float(result.objective),
         "lower_bound": float(result.lower_bound),
-        "prices": _open_ended(result.prices),
-        "weights": _open_ended(result.weights),
+        "prices": open_ended_list(result.prices),
+        "weights": open_ended_list(result.weights),
         "status": result.status if result.status in ("exact", "optimal") else _OPEN,
         "pair_weights": None if result.pair_weights is None else result.pair_weights.tolist(),
         "anchors": None if result.anchors is None else result.anchors.tolist(),
@@ -228,7 +243,7 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     """Read the text of a certificate file."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        envelope = json.loads(text, parse_constant=_no_constant)
+        envelope = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError, MemoryError) as error:
         raise CertificateError(f"not a certificate file ({type(error).__name__}).") from error
     if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
@@ -236,28 +251,31 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     version = envelope.get("version")
     if type(version) is not int or version != VERSION:
         raise CertificateError(f"format version {version!r}; this release reads {VERSION}.")
-    _require_keys(envelope, _TOP, "the file")
+    require_keys(envelope, _TOP, "the file")
     content = {"claim": envelope["claim"], "proof": envelope["proof"]}
-    if envelope["checksum"] != _checksum(content):
+    if envelope["checksum"] != checksum_of(content):
         raise CertificateError("the content does not fit its checksum: the file was altered.")
     claim, proof = content["claim"], content["proof"]
     threshold = isinstance(claim, dict) and claim.get("what") == "threshold"
-    _require_keys(claim, _THRESHOLD if threshold else _DECORRELATION, "the claim")
-    _require_keys(proof, _PROOF, "the proof")
+    require_keys(claim, _THRESHOLD if threshold else _DECORRELATION, "the claim")
+    require_keys(proof, _PROOF, "the proof")
+    rank = claim["rank"]
+    if rank is not None and (type(rank) is not int or not rank > 0):
+        raise CertificateError(f"a rank is a whole number above 0, or null; got {rank!r}.")
     if claim["what"] not in ("threshold", "decorrelation"):
         raise CertificateError(f"a claim about {claim['what']!r} is not known.")
     arrays, info = proof["arrays"], proof["info"]
     if not isinstance(arrays, dict) or not isinstance(info, dict):
         raise CertificateError("the proof consists of arrays and settings.")
     dual = Certificate(
-        proof["kind"], {name: _array(a, f"`{name}`") for name, a in arrays.items()}, info
+        proof["kind"], {name: array_of(a, f"`{name}`") for name, a in arrays.items()}, info
     )
     for name, a in arrays.items():
-        if not np.array_equal(dual.arrays[name], _array(a, name)):
+        if not np.array_equal(dual.arrays[name], array_of(a, name)):
             raise CertificateError(f"`{name}` is not symmetric.")
-    R = _array(claim["R"], "`R`")
+    R = array_of(claim["R"], "`R`")
     result = _threshold(claim, dual) if threshold else _decorrelation(claim, dual)
-    sources = _names(claim["sources"])
+    sources = names_of(claim["sources"])
     try:
         matrix = claimed_matrix(result, R)
     except CertificateError:
@@ -273,17 +291,25 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
 
 def _threshold(claim: Mapping[str, Any], dual: Certificate) -> Threshold:
     return Threshold(
-        lower=_number(claim["lower"], "`lower`"),
-        upper=_number(claim["upper"], "`upper`"),
+        lower=number_of(claim["lower"], "`lower`"),
+        upper=number_of(claim["upper"], "`upper`"),
         weights=dual.arrays.get("weights", np.zeros(0)),
-        T=_array(claim["T"], "`T`"),
-        fidelity=_array(claim["fidelity"], "`fidelity`"),
-        names=_names(claim["names"]),
-        bounds={name: _number(claim[name], f"`{name}`") for name in ("zca", "trace")},
+        T=array_of(claim["T"], "`T`"),
+        fidelity=array_of(claim["fidelity"], "`fidelity`"),
+        names=names_of(claim["names"]),
+        bounds={name: number_of(claim[name], f"`{name}`") for name in ("zca", "trace")},
         certificate=dual,
         n_iter=0,
         tol=OPTIMAL_GAP,
+        rank=claim["rank"],
+        least_residual=_least_residual(claim),
     )
+
+
+def _least_residual(claim: Mapping[str, Any]) -> float:
+    """What the rank alone leaves, ``(p²/r - p)/2``."""
+    p = len(claim["names"]) if isinstance(claim["names"], list) else 0
+    return 0.5 * (p * p / claim["rank"] - p) if claim["rank"] else 0.0
 
 
 def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation:
@@ -292,14 +318,14 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation
         raise CertificateError(f"a status is 'exact', 'optimal' or 'open', got {status!r}.")
     details: dict[str, Any] = {}
     if claim["support"] is not None:
-        details["support"] = _array(claim["support"], "`support`")
+        details["support"] = array_of(claim["support"], "`support`")
     elif dual.kind == "support":
         raise CertificateError("a certificate of a support needs the support in its claim.")
     if claim["budget"] is not None:
-        _require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
-        details |= {name: _number(v, f"`{name}`") for name, v in claim["budget"].items()}
-    T = _array(claim["T"], "`T`")
-    R = _array(claim["R"], "`R`")
+        require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
+        details |= {name: number_of(v, f"`{name}`") for name, v in claim["budget"].items()}
+    T = array_of(claim["T"], "`T`")
+    R = array_of(claim["R"], "`R`")
     if T.ndim != 2 or R.ndim != 2 or R.shape != (len(T), len(T)):
         raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -313,75 +339,19 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation
     return Decorrelation(
         T=T,
         correlation=0.5 * (G + G.T),
-        fidelity=_array(claim["fidelity"], "`fidelity`"),
-        rho_min=_array(claim["rho_min"], "`rho_min`"),
+        fidelity=array_of(claim["fidelity"], "`fidelity`"),
+        rho_min=array_of(claim["rho_min"], "`rho_min`"),
         criterion=claim["criterion"],
-        objective=_number(claim["objective"], "`objective`"),
-        lower_bound=_number(claim["lower_bound"], "`lower_bound`"),
-        prices=_array(claim["prices"], "`prices`", open_ended=True),
-        weights=_array(claim["weights"], "`weights`", open_ended=True),
+        objective=number_of(claim["objective"], "`objective`"),
+        lower_bound=number_of(claim["lower_bound"], "`lower_bound`"),
+        prices=array_of(claim["prices"], "`prices`", open_ended=True),
+        weights=array_of(claim["weights"], "`weights`", open_ended=True),
         status=word,
-        names=_names(claim["names"]),
+        names=names_of(claim["names"]),
         certificate=dual,
         n_iter=0,
-        pair_weights=_optional(claim["pair_weights"], "`pair_weights`"),
-        anchors=_optional(claim["anchors"], "`anchors`"),
+        pair_weights=optional_array(claim["pair_weights"], "`pair_weights`"),
+        anchors=optional_array(claim["anchors"], "`anchors`"),
         details=details,
+        rank=claim["rank"],
     )
-
-
-def _optional(value: Any, what: str) -> Array | None:
-    return None if value is None else _array(value, what)
-
-
-def _array(value: Any, what: str, *, open_ended: bool = False) -> Array:
-    """Numbers of JSON as an array; texts and truth values are not numbers."""
-    flat: list[Any] = [value]
-    for _ in range(2):
-        flat = [b for a in flat for b in (a if isinstance(a, list) else [a])]
-    words = ("inf", "-inf", "nan") if open_ended else ()
-    for a in flat:
-        if a not in words if isinstance(a, str) else type(a) not in (int, float):
-            raise CertificateError(f"{what} must consist of numbers, found {str(a)[:40]!r}.")
-    try:
-        return np.array(value, dtype=np.float64)
-    except (ValueError, OverflowError, TypeError) as error:
-        raise CertificateError(f"{what} must be an array of numbers ({error}).") from error
-
-
-def _number(value: Any, what: str) -> float:
-    return float(_array(value, what)) if not isinstance(value, list) else _refuse(what)
-
-
-def _refuse(what: str) -> float:
-    raise CertificateError(f"{what} must be one number.")
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise CertificateError("names are a list of texts.")
-    if len(set(value)) < len(value):
-        raise CertificateError("names must be distinct.")
-    return tuple(value)
-
-
-def _open_ended(a: Array) -> list[Any]:
-    return [v if np.isfinite(v) else repr(v) for v in a.tolist()]
-
-
-def _require_keys(value: Any, wanted: set[str], what: str) -> None:
-    found = set(value) if isinstance(value, dict) else set()
-    if found != wanted:
-        odd = ", ".join(sorted(map(str, found ^ wanted))[:6])
-        raise CertificateError(
-            f"{what} of a certificate file has other parts than it should: {odd}."
-        )
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number of JSON")

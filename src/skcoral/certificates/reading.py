@@ -12,7 +12,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._validation import check_anchors, check_correlation, check_pair_weights, frame_names
+from skcoral._validation import (
+    check_anchors,
+    check_pair_weights,
+    frame_names,
+    judge_correlation,
+)
 from skcoral.certificates.enclosures import Array
 from skcoral.exceptions import CertificateError, CoralError
 from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
@@ -24,6 +29,9 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "threshold": ({"weights", "S"}, set()),
     "exact": ({"weights", "S"}, set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
+    "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
+    "welch": ({"factor"}, {"criterion", "rank"}),
+    "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
     "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
     "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
@@ -38,8 +46,13 @@ def claimed_matrix(result: Any, R: Any) -> Array:
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
-    matrix, names = check_correlation(R), frame_names(R)
-    require_names(result, names, len(matrix))
+    matrix, dependent = judge_correlation(R)
+    if dependent is not None and result.rank is None:
+        raise CertificateError(
+            f"R is singular (rank {dependent.rank} of {len(matrix)}), and the result is about a "
+            "matrix of full rank."
+        )
+    require_names(result, frame_names(R), len(matrix))
     return matrix
 
 
@@ -48,8 +61,7 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
     anchors = None if isinstance(result, Threshold) else result.anchors
     own = result.names
     wanted = p if anchors is None else np.shape(anchors)[-1]
-    if not isinstance(own, tuple) or not all(isinstance(name, str) for name in own):
-        raise CertificateError("the names of a result must be a tuple of text.")
+    require_distinct(own)
     require_shape(result.T, p, wanted)
     if len(own) != wanted or len(set(own)) != wanted:
         raise CertificateError(
@@ -67,6 +79,14 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
     raise CertificateError(
         f"the result is about other variables than R: `{odd[0]}` where R has `{odd[1]}`."
     )
+
+
+def require_distinct(names: Any) -> None:
+    """Refuse names that are not names."""
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise CertificateError("the names of a result must be a tuple of text.")
+    if len(set(names)) < len(names):
+        raise CertificateError("the names of a result must be distinct.")
 
 
 def require_shape(T: Any, p: int, k: int) -> None:
@@ -111,6 +131,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     if not isinstance(kind, str) or kind not in PARTS:
         raise CertificateError(f"no certificate of the kind {kind!r} is known.")
     arrays, settings = PARTS[kind]
+    if kind == "tradeoff":
+        settings = settings | ({"rank"} & set(info))
     arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:
@@ -171,9 +193,7 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
         numbers(getattr(result, name), (k,), f"`{name}`", open_ended=True)
     for name in ("objective", "lower_bound"):
         number(getattr(result, name), f"`{name}`")
-    _require_word(result.criterion, get_args(Criterion), "criterion")
-    _require_word(result.status, get_args(Status), "status")
-    _require_count(result.n_iter)
+    require_words(result)
     if result.R is not None:
         numbers(result.R, (p, p), "`R`")
     if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
@@ -195,6 +215,13 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
     except CoralError as error:
         raise CertificateError(str(error)) from error
     return B, weights
+
+
+def require_words(result: Decorrelation) -> None:
+    """Check criterion, status and the number of steps."""
+    _require_word(result.criterion, get_args(Criterion), "criterion")
+    _require_word(result.status, get_args(Status), "status")
+    _require_count(result.n_iter)
 
 
 def require_threshold_fields(result: Threshold, p: int) -> None:

@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.claims import Attained, fidelity_room, tradeoff_bound
+from skcoral.certificates.attained import Attained
+from skcoral.certificates.claims import fidelity_room, tradeoff_bound
 from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.inequalities import along, complete_square, floors_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import certificate_kind, dual_parts
 from skcoral.certificates.supports import expect_support, support_bound
+from skcoral.certificates.wide_claims import frame_bound
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import (
     EXACT_TOL,
@@ -64,7 +67,7 @@ def settle(result: Decorrelation, R: Array) -> Decorrelation:
 
 def rounding_matters(result: Decorrelation) -> bool:
     """Whether the numbers are so large that their rounding shows in what is promised."""
-    if result.certificate.kind != "tradeoff":
+    if result.certificate.kind not in ("tradeoff", "frame"):
         return False
     return any(many_digits(a, result.T) for a in result.certificate.arrays.values())
 
@@ -95,7 +98,7 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
     result = _with_numbers_of(attained, result)
     kind, arrays = dual_parts(result)
     if kind in ("exact", "threshold"):
-        if result.status == "exact" and not attained.worst <= _AIM * EXACT_TOL:
+        if not attained.worst <= _AIM * EXACT_TOL:
             return replace(result, status="not_converged")
         if result.status == "exact":
             room = fidelity_room(result, kind, arrays, attained, R, Floats(parts=3))
@@ -105,11 +108,12 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
     bound = _bound(result, attained, R)
     if bound is None:
         result = _without_proof(result)
-    if kind != "tradeoff":
+    support = kind.startswith("support")
+    if support:
         result = _with_known_prices(result, R)
     lower = 0.0 if bound is None else max(float(bound.lower), 0.0)
     status: Status = result.status
-    if kind != "tradeoff" and attained.worst <= _AIM * EXACT_TOL:
+    if support and attained.worst <= _AIM * EXACT_TOL:
         status = "exact"
     else:
         closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
@@ -138,8 +142,13 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
     for parts, digits in ((2, 1e-3), (3, 0.1)):
         arithmetic = Floats(parts=parts)
         try:
-            if result.certificate.kind == "tradeoff":
-                bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
+            kind, arrays = result.certificate.kind, result.certificate.arrays
+            if kind == "tradeoff":
+                bound = tradeoff_bound(result, arrays, attained, R, arithmetic)
+            elif kind in ("frame", "welch"):
+                bound = frame_bound(
+                    result, certified_factor(result.certificate, len(R)), arithmetic
+                )
             else:
                 bound = support_bound(result.certificate, result.rho_min, R, arithmetic)
         except CertificateError:
@@ -163,6 +172,11 @@ def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:
 def _without_proof(result: Decorrelation) -> Decorrelation:
     """Put the point that proves no more than zero in place of one that proves nothing."""
     certificate, k = result.certificate, len(result.names)
+    if certificate.kind in ("frame", "welch"):
+        nothing = Certificate("welch", {"factor": certificate.arrays["factor"]}, certificate.info)
+        return replace(
+            result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0
+        )
     if certificate.kind == "tradeoff":
         arrays = {"multipliers": np.zeros(k), "H": np.zeros((k, k))}
         nothing = Certificate("tradeoff", arrays, certificate.info)

@@ -18,7 +18,7 @@ from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
 from skcoral.frames.problem import Answer, FrameProblem
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
-from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status, Threshold
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -194,7 +194,7 @@ def singular_threshold(
             {"rank": r},
         ),
         n_iter=reached.n_iter,
-        tol=tol,
+        tol=min(tol, OPTIMAL_GAP),
         rank=r,
         least_residual=welch(p, r),
     )

@@ -1,0 +1,179 @@
+"""Bounds for matrices of rank r < p in factor form: outputs are unit vectors in r dimensions.
+
+With ``R = AᵀA`` (A is r × p), for **any** symmetric N, ν, λ ≥ 0 and κ with ``N + κ_j I ≻ 0``, all
+outputs U of unit length with ``a_jᵀu_j ≥ ρ_j`` have
+
+    D2 ≥ νp - p/2 - ½‖N + νI‖² + 2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j,
+
+and the rank alone gives ``D2 ≥ (p²/r - p)/2``. Each term of the last sum is a square completed at a
+float vector ``v_j``: ``2λ_j a_jᵀv_j - v_jᵀ(N + κ_j I)v_j + rest``. The cost is O(p r²), and no
+p × p array is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.inequalities import definite
+from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import numbers
+from skcoral.exceptions import CertificateError
+from skcoral.results import FACTOR_TOL, Certificate
+
+_WIDER = 1 + 1e-9
+_SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
+_BLOCK = 512
+
+
+def certified_factor(certificate: Certificate, p: int) -> Array:
+    """The factor A of a certificate: as many rows as it says, unit columns."""
+    A = np.asarray(certificate.arrays["factor"])
+    rank = certificate.info["rank"]
+    if isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= p:
+        raise CertificateError(f"a rank between 1 and {p} is wanted, got {rank!r}.")
+    A = numbers(A, (rank, p), "`factor`")
+    off = float(np.abs(np.einsum("ij,ij->j", A, A) - 1).max())
+    if not off <= FACTOR_TOL:
+        raise CertificateError(f"the columns of the factor have no unit length (off by {off:.1e}).")
+    return A
+
+
+def factor_error(A: Array, R: Array, arithmetic: Arithmetic) -> float:
+    """The largest entry of ``|AᵀA - R|``."""
+    At = np.ascontiguousarray(A.T)
+    return float(np.max(arithmetic.enclosure(arithmetic.product(At, A), R).size()))
+
+
+def factors_apart(A: Array, other: Array) -> float:
+    """How far two factors are from having the same ``AᵀA``, without forming it.
+
+    ``B = Qᵀ A`` with ``Q Qᵀ = I`` has the same products; Q is found by least squares.
+    """
+    if other.ndim != 2 or other.shape[1] != A.shape[1]:
+        raise CertificateError(
+            f"a factor with {A.shape[1]} columns is wanted, got shape {other.shape}."
+        )
+    Qt = np.linalg.lstsq(A.T, other.T, rcond=None)[0].T
+    apart = float(np.abs(other - Qt @ A).max())
+    return max(apart, float(np.abs(Qt.T @ Qt - np.eye(len(A))).max()))
+
+
+def criterion_bound(criterion: str, squares: Enclosure, p: int) -> Enclosure:
+    """A bound on the sum of squares as one on the criterion: no correlation exceeds one."""
+    if criterion != "worst":
+        return squares
+    inside = Enclosure(max(float(squares.lower), 0.0), max(float(squares.upper), 0.0))
+    return (inside / max(p * (p - 1) / 2, 1.0)).sqrt()
+
+
+def squares_bound(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """Lower bound of D2 that a certificate of kind "frame" or "welch" proves."""
+    r, p = A.shape
+    welch = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
+    if certificate.kind == "welch":
+        return welch
+    spent, N = _spent(certificate.arrays, "multipliers", rho_min, A, arithmetic)
+    nu = (p - float(np.trace(N))) / r
+    shifted = exactly(N) + nu * np.eye(r)
+    value: Enclosure = exactly(nu) * float(p) - 0.5 * p - shifted.square().total() * 0.5 + spent
+    return value
+
+
+def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) -> Enclosure:
+    """Upper bound of the largest common floor at which D2 has its least value."""
+    r, p = A.shape
+    spent, N = _spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
+    total = exactly(certificate.arrays["weights"]).total()
+    traces = exactly(np.diag(N)).total() * float(p) / float(r)
+    value: Enclosure = (traces - spent) * 0.5 / total
+    return value
+
+
+def _spent(
+    arrays: Mapping[str, Array], name: str, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> tuple[Enclosure, Array]:
+    """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
+    r, p = A.shape
+    N = numbers(arrays["N"], (r, r), "`N`")
+    lam = numbers(arrays[name], (p,), f"`{name}`")
+    kappa = numbers(arrays["kappa"], (p,), "`kappa`")
+    if np.any(lam < 0) or np.any(kappa < 0) or not np.array_equal(N, N.T):
+        raise CertificateError("a multiplier is negative, or `N` is not symmetric.")
+    values, Q = np.linalg.eigh(N)
+    size = max(float(np.abs(values).max()), float(np.min(kappa)), 1e-12)
+    for share in _SHIFTS:
+        shift = share * size
+        if definite(arithmetic, N + shift * np.eye(r)) is not None:
+            break
+    else:
+        raise CertificateError("`N` is not positive semidefinite, so it proves nothing.")
+    kappa = kappa + 2 * shift  # N + κ_j I is then at least κ_j - shift
+    V = Q @ ((Q.T @ A) * lam / (np.maximum(values, 0.0)[:, None] + kappa))
+    image = arithmetic.product(N, V)
+    pull, push = A * lam, V * kappa
+    z = arithmetic.enclosure(image, pull - push).size() + 4 * np.spacing(
+        np.abs(pull) + np.abs(push)
+    )
+    rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * _WIDER
+    fidelity = _column_dots(A, V, rho_min, arithmetic)
+    lengths = _column_dots(V, V, np.ones(p), arithmetic)
+    energy = arithmetic.enclosure(arithmetic.product(V, np.ascontiguousarray(V.T)))
+    value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
+    value = value + (energy * N).total() - Enclosure(0.0, rest)
+    return value, N
+
+
+def _column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enclosure:
+    """``a_jᵀb_j - c_j`` for every column, some columns at a time."""
+    lower, upper = np.empty(A.shape[1]), np.empty(A.shape[1])
+    for start in range(0, A.shape[1], 16):
+        columns = slice(start, start + 16)
+        left = np.ascontiguousarray(A[:, columns].T)
+        product = arithmetic.product(left, np.ascontiguousarray(B[:, columns]))
+        block = arithmetic.enclosure(product, np.diag(minus[columns]))
+        lower[columns], upper[columns] = np.diag(block.lower), np.diag(block.upper)
+    return Enclosure(lower, upper)
+
+
+def outputs_of(T: Any, A: Array, arithmetic: Arithmetic) -> tuple[Array, Array]:
+    """The outputs ``A T`` (r × p) as floats, and how far each can be off."""
+    if hasattr(T, "left"):  # the identity plus a product of two factors
+        inner = arithmetic.product(np.ascontiguousarray(T.left.T), np.ascontiguousarray(A.T))
+        image = arithmetic.apply(np.ascontiguousarray(T.right.T), inner)
+        found = arithmetic.enclosure(image, -np.ascontiguousarray(A.T))
+        found = Enclosure(found.lower.T, found.upper.T)
+    else:
+        found = arithmetic.enclosure(arithmetic.product(A, T))
+    middle = 0.5 * (found.lower + found.upper)
+    return middle, np.maximum(found.upper - middle, middle - found.lower)
+
+
+def output_blocks(U: Array, radius: Array, arithmetic: Arithmetic) -> Any:
+    """Correlations of the outputs with some of them at a time, enclosed."""
+    off = np.sqrt(np.sum(radius * radius, axis=0)) * _WIDER
+    length = np.sqrt(np.sum(U * U, axis=0)) * _WIDER
+    Ut = np.ascontiguousarray(U.T)
+    for start in range(0, U.shape[1], _BLOCK):
+        columns = slice(start, min(start + _BLOCK, U.shape[1]))
+        block = arithmetic.enclosure(arithmetic.product(Ut, np.ascontiguousarray(U[:, columns])))
+        spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
+        yield columns, block + Enclosure(-spread * _WIDER, spread * _WIDER)
+
+
+def output_squares(U: Array, radius: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
+    """D2 and the lengths of the outputs, by their frame operator ``UUᵀ`` (r × r)."""
+    off = np.sqrt(np.sum(radius * radius, axis=0)) * _WIDER
+    lengths = _column_dots(U, U, np.ones(U.shape[1]), arithmetic)
+    spread = (2 * np.sqrt(np.sum(U * U, axis=0)) + off) * off * _WIDER
+    lengths = lengths + Enclosure(-spread, spread)
+    frame = arithmetic.enclosure(arithmetic.product(U, np.ascontiguousarray(U.T)))
+    wide = float(np.sum(spread)) * _WIDER
+    frame = frame + Enclosure(np.full(frame.lower.shape, -wide), np.full(frame.lower.shape, wide))
+    squares = frame.square().total() - (lengths + 1.0).square().total()
+    return squares * 0.5, lengths

@@ -1,0 +1,75 @@
+"""Values of JSON as numbers, arrays and names, judged as they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skcoral.certificates.enclosures import Array
+from skcoral.exceptions import CertificateError
+
+
+def optional_array(value: Any, what: str) -> Array | None:
+    """An array, or nothing."""
+    return None if value is None else array_of(value, what)
+
+
+def array_of(value: Any, what: str, *, open_ended: bool = False) -> Array:
+    """Numbers of JSON as an array; texts and truth values are not numbers."""
+    flat: list[Any] = [value]
+    for _ in range(2):
+        flat = [b for a in flat for b in (a if isinstance(a, list) else [a])]
+    words = ("inf", "-inf", "nan") if open_ended else ()
+    for a in flat:
+        if a not in words if isinstance(a, str) else type(a) not in (int, float):
+            raise CertificateError(f"{what} must consist of numbers, found {str(a)[:40]!r}.")
+    try:
+        return np.array(value, dtype=np.float64)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise CertificateError(f"{what} must be an array of numbers ({error}).") from error
+
+
+def number_of(value: Any, what: str) -> float:
+    """One number."""
+    if isinstance(value, list):
+        raise CertificateError(f"{what} must be one number.")
+    return float(array_of(value, what))
+
+
+def names_of(value: Any) -> tuple[str, ...]:
+    """Distinct names."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise CertificateError("names are a list of texts.")
+    if len(set(value)) < len(value):
+        raise CertificateError("names must be distinct.")
+    return tuple(value)
+
+
+def open_ended_list(a: Array) -> list[Any]:
+    """Numbers for JSON; those that are not finite as texts."""
+    return [v if np.isfinite(v) else repr(v) for v in a.tolist()]
+
+
+def require_keys(value: Any, wanted: set[str], what: str) -> None:
+    """Refuse an object with other keys than these."""
+    found = set(value) if isinstance(value, dict) else set()
+    if found != wanted:
+        odd = ", ".join(sorted(map(str, found ^ wanted))[:6])
+        raise CertificateError(
+            f"{what} of a certificate file has other parts than it should: {odd}."
+        )
+
+
+def checksum_of(content: Mapping[str, Any]) -> str:
+    """Digest of the content, whatever its white space and order."""
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def no_constant(name: str) -> float:
+    """Refuse the constants that Python reads beyond JSON."""
+    raise ValueError(f"{name} is not a number of JSON")

@@ -1,0 +1,214 @@
+"""Certificates of matrices of rank r < p: through R, and through a factor alone."""
+
+from __future__ import annotations
+
+import contextlib
+import tracemalloc
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcoral import decorrelate, threshold
+from skcoral._singular import Deficiency
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.exceptions import CertificateError
+from skcoral.frames import singular_threshold, solve_singular
+from skcoral.results import Certificate
+
+from .conftest import verdict
+
+RNG = np.random.default_rng(3)
+ROWS = RNG.normal(size=(6, 8))
+R = np.corrcoef(ROWS.T)
+Z = ROWS - ROWS.mean(axis=0)
+Z /= np.linalg.norm(Z, axis=0)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def made(name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        floors = [1.0, 0.9, 0.99, 0.5, 0.99, 0.9, 1.0, 0.95]
+        return {
+            "welch": lambda: decorrelate(R, 0.3),
+            "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
+            "frame": lambda: decorrelate(R, 0.99),
+            "frame, mixed": lambda: decorrelate(R, floors),
+            "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
+            "threshold": lambda: threshold(R),
+        }[name]()
+
+
+HONEST = {
+    name: made(name)
+    for name in ("welch", "welch, worst", "frame", "frame, mixed", "lifted", "threshold")
+}
+
+
+@pytest.fixture(params=list(HONEST))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def refused(result: Any, matrix: Any = R) -> bool:
+    return all(verdict(judge, result, matrix) for judge in (check, prove))
+
+
+def with_arrays(result: Any, **arrays: Any) -> Any:
+    c = result.certificate
+    return replace(result, certificate=Certificate(c.kind, {**c.arrays, **arrays}, c.info))
+
+
+def test_what_is_honest_passes(name: str) -> None:
+    for judge in (check, prove):
+        found = judge(HONEST[name], R)
+        assert found.passed, found.problems
+    file = parse_certificate(certificate_text(HONEST[name], R))
+    assert file.verify(R).passed
+    assert file.verify(R, rigorous=True).passed
+
+
+def test_the_rank(name: str) -> None:
+    result = HONEST[name]
+    for rank in (4, 6, 8, 0, None):
+        assert refused(replace(result, rank=rank))
+        c = result.certificate
+        lie = Certificate(c.kind, c.arrays, {**c.info, "rank": rank})
+        assert refused(replace(result, certificate=lie))
+        assert refused(replace(result, certificate=lie, rank=rank))
+
+
+def test_a_factor_of_fewer_directions() -> None:
+    """Outputs held in fewer dimensions than there are would have a larger least residual."""
+    for name in ("welch", "frame"):
+        result = HONEST[name]
+        A = result.certificate.arrays["factor"][:-1]
+        A = A / np.linalg.norm(A, axis=0)
+        c = result.certificate
+        arrays = {**c.arrays, "factor": A}
+        if "N" in arrays:
+            arrays["N"] = arrays["N"][:-1, :-1]
+        lie = Certificate(c.kind, arrays, {**c.info, "rank": 4})
+        found = verdict(check, replace(result, certificate=lie, rank=4), R)
+        assert "misses R" in found
+        assert refused(replace(result, certificate=lie, rank=4))
+
+
+@pytest.mark.parametrize(
+    "change", ["objective", "lower_bound", "prices", "weights", "T", "fidelity"]
+)
+def test_gross_changes(change: str) -> None:
+    for name in ("welch", "frame", "frame, mixed"):
+        result = HONEST[name]
+        value = getattr(result, change)
+        wrong = np.nan_to_num(value, posinf=3.0) + 0.01 if change != "T" else 1.01 * value
+        assert refused(replace(result, **{change: wrong if np.ndim(wrong) else float(wrong)}))
+
+
+@pytest.mark.parametrize("field", ["lower", "upper", "least_residual", "weights", "T", "tol"])
+def test_changes_of_a_threshold(field: str) -> None:
+    result = HONEST["threshold"]
+    value = getattr(result, field)
+    for step in (1e-5, -1e-5, 0.5):
+        wrong = value + step if np.ndim(value) < 2 else (1 + step) * value
+        if field == "tol" and 0 < wrong <= 1e-7:
+            continue
+        assert refused(replace(result, **{field: wrong})), step
+
+
+def test_useless_dual_points() -> None:
+    result = HONEST["frame"]
+    arrays = result.certificate.arrays
+    for lie in (
+        with_arrays(result, N=-arrays["N"]),
+        with_arrays(result, N=arrays["N"] - 2 * np.eye(5) * np.linalg.eigvalsh(arrays["N"])[-1]),
+        with_arrays(result, multipliers=-arrays["multipliers"]),
+        with_arrays(result, kappa=-arrays["kappa"] - 1),
+        with_arrays(result, kappa=np.full(8, np.nan)),
+        with_arrays(result, multipliers=1.5 * arrays["multipliers"]),
+        with_arrays(result, factor=1.001 * arrays["factor"]),
+        with_arrays(result, factor=arrays["factor"][:, ::-1]),
+    ):
+        assert refused(lie)
+
+
+def test_other_matrices(name: str) -> None:
+    other = np.corrcoef(np.random.default_rng(4).normal(size=(6, 8)).T)
+    bare = HONEST[name] if name == "threshold" else replace(HONEST[name], R=None)
+    assert refused(bare, other)
+    regular = 0.9 * R + 0.1 * np.eye(8)
+    assert refused(bare, regular)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), spread=st.floats(-6, 1), claimed=st.floats(1.00001, 2))
+def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float) -> None:
+    rng = np.random.default_rng(seed)
+    result = HONEST["frame"]
+    arrays = result.certificate.arrays
+    noise = rng.normal(size=(5, 5)) * 10.0**spread
+    lam = np.abs(arrays["multipliers"] * (1 + 10.0**spread * rng.normal(size=8)))
+    kappa = np.abs(arrays["kappa"] + 10.0**spread * rng.normal(size=8))
+    lie = with_arrays(result, N=arrays["N"] + noise + noise.T, multipliers=lam, kappa=kappa)
+    lie = replace(lie, weights=lam, prices=2 * lam, status="best_found")
+    passed = [not verdict(judge, lie, R) for judge in (check, prove)]
+    assert passed[0] <= passed[1]
+    assert refused(replace(lie, lower_bound=claimed * result.objective))
+    with contextlib.suppress(CertificateError):
+        assert check(lie, R).lower <= result.objective + 1e-7
+
+
+def wide(p: int, n: int, floor: float) -> tuple[Any, Any, np.ndarray]:
+    rows = np.random.default_rng(1).normal(size=(n, p))
+    rows -= rows.mean(axis=0)
+    rows /= np.linalg.norm(rows, axis=0)
+    _, size, right = np.linalg.svd(rows, full_matrices=False)
+    A = (size[:, None] * right)[: n - 1]
+    found = Deficiency(A / np.linalg.norm(A, axis=0), 1e-12, 0.0, [], [], [])
+    names = [f"v{j}" for j in range(p)]
+    answer = solve_singular(found, np.full(p, floor), names=names, dense=False)
+    return answer, singular_threshold(found, names=names, dense=False), rows
+
+
+@pytest.mark.parametrize("floor", [0.5, 0.995])
+def test_wide_tables_are_judged_by_their_rows(floor: float) -> None:
+    answer, edge, rows = wide(40, 9, floor)
+    for judge in (check, prove):
+        assert judge(answer, factor=rows).passed
+        assert judge(edge, factor=rows).passed
+    turned = np.linalg.qr(np.random.default_rng(2).normal(size=(9, 9)))[0] @ rows
+    assert check(answer, factor=turned).passed
+    for other in (rows[:, ::-1], rows[:-1], 1.001 * rows, rows + 1e-6):
+        assert verdict(lambda r, a: check(r, factor=a), answer, other)
+    for change in (
+        {"objective": answer.objective - 1e-3},
+        {"lower_bound": answer.objective + 1e-3},
+        {"fidelity": answer.fidelity + 1e-6},
+        {"rho_min": np.minimum(answer.rho_min + 0.5, 1.0)},
+        {"rank": 7},
+        {"status": "exact"},
+        {"prices": answer.prices + 1},
+        {"T": type(answer.T)(answer.T.left, 1.001 * answer.T.right)},
+    ):
+        lie = replace(answer, **change)
+        assert verdict(lambda r, a: check(r, factor=a), lie, rows), change
+    with pytest.raises(CertificateError, match="R, or a factor"):
+        check(answer)
+    with pytest.raises(CertificateError, match="kept as factors"):
+        certificate_text(answer, rows.T @ rows)
+
+
+def test_no_square_of_the_columns_is_formed() -> None:
+    answer, _, rows = wide(3000, 20, 0.5)
+    tracemalloc.start()
+    try:
+        assert check(answer, factor=rows).passed
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * 8 * 3000**2
