@@ -80,6 +80,20 @@ def test_a_matrix_without_names_is_read_when_told(answer, main, frame, tmp_path)
     status, told = answer("threshold", path, "--matrix")
     assert status == 0
     assert list(told["weights"]) == ["x1", "x2", "x3"]
+    frame.to_csv(path, index=False)
+    status, _, err = main("threshold", path, "--matrix")
+    assert status == 3
+    assert "60 rows and 4 columns" in err
+
+
+def test_a_matrix_can_be_piped_in(coral, frame):
+    expected = api.threshold(frame.corr()).value
+    labelled = frame.corr().to_csv()
+    plain = "\n".join(" ".join(map(repr, row)) for row in frame.corr().to_numpy().tolist())
+    for text, extra in ((labelled, []), (labelled, ["--matrix"]), (plain, ["--matrix"])):
+        done = coral("threshold", "-", "--json", *extra, input=text)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["value"] == pytest.approx(expected, abs=1e-9)
 
 
 def world_bank(frame):

@@ -202,6 +202,13 @@ def test_ranks_keep_their_promise_in_the_file_and_for_new_rows(answer, tmp_path,
     assert status == 0
     np.testing.assert_array_equal(columns_of(again)[0], after)
     assert second["measured"]["min_fidelity"] == pytest.approx(fidelity.min(), abs=1e-9)
+    assert second["rows_outside"] == 0
+    new = tmp_path / "new.csv"
+    further = np.r_[X[:5], 10 * X[-1:]]
+    np.savetxt(new, further, fmt="%.17g", delimiter=",", header=",".join(NAMES), comments="")
+    status, third = answer("transform", new, "--model", model, "-o", tmp_path / "new out.csv")
+    assert status == 0
+    assert third["rows_outside"] == int((further > X.max(axis=0)).any(axis=1).sum())
 
 
 def test_weights_that_sum_to_one_are_no_counts(main, answer, skewed_csv, tmp_path):

@@ -125,12 +125,21 @@ ROLES = {
     "day": (20200101 + np.arange(40) % 9, "looks like dates"),
     "shuffled": (np.random.default_rng(0).permutation(40), "all different, like ids"),
     "customerNo": (np.random.default_rng(0).permutation(10**6)[:40], "all different, like ids"),
+    "rising": (
+        np.cumsum(np.random.default_rng(2).integers(1, 9, size=40)),
+        "rise from row to row, like ids",
+    ),
+    "matrikel": (
+        np.random.default_rng(3).permutation(900000)[:40] + 100000,
+        "all different, like ids",
+    ),
     "pweight": (np.random.default_rng(0).gamma(2.0, size=40), "looks like row weights"),
 }
 VARIABLES = {
     "weight": np.random.default_rng(1).normal(70, 10, size=40),
     "population": np.random.default_rng(1).permutation(10**7)[:40],
     "children": np.random.default_rng(1).integers(0, 5, size=40),
+    "salary": np.random.default_rng(4).permutation(70000)[:40] + 25000,
     "grams": np.random.default_rng(1).integers(2700, 6300, size=40),
     "price": np.random.default_rng(1).normal(size=40),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
 from skcoral.correlation import estimate, sample_correlation
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.io._sources import format_of_name
 from skcoral.io.columns import TableProfile, choose_columns, profile
 from skcoral.io.matrices import parse_matrix
 from skcoral.io.notes import doubtful_note, reading_notes
@@ -23,6 +25,8 @@ from skcoral.io.roles import ROW_WEIGHTS
 from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table, read_text
 from skcoral.moments import Moments
 from skcoral.results import Array
+
+_PIPED = "standard input"
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,8 @@ class Loaded:
         return complete_rows(self.table, self.names, weights=self.weights, on_batch=on_batch)
 
 
-def open_file(options: TableOptions) -> Table:
-    """Open the table without reading its rows."""
+def open_file(options: TableOptions, data: bytes | None = None) -> Table:
+    """Open the table without reading its rows; ``data`` is what was piped in, if it is at hand."""
     separator = options.separator
     if separator is not None:
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
@@ -92,7 +96,8 @@ def open_file(options: TableOptions) -> Table:
     if options.decimal not in (None, ".", ","):
         raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
     table = open_table(
-        options.file,
+        options.file if data is None else data,
+        name=None if data is None else _PIPED,
         separator=separator,
         decimal=options.decimal,
         encoding=options.encoding,
@@ -114,16 +119,23 @@ def look_at(table: Table) -> TableProfile:
 
 def load(options: TableOptions) -> Loaded:
     """Open a table or a matrix, look at its columns and choose the variables."""
+    # A matrix may be read twice, as a table and as plain text, and a pipe only once.
+    data = sys.stdin.buffer.read() if options.matrix and options.file == "-" else None
     try:
-        table = open_file(options)
+        table = open_file(options, data)
         content = look_at(table)
         matrix = None
         if options.matrix is not False:
             matrix = matrix_in(table, content, asked=bool(options.matrix))
-    except (InvalidTableError, InvalidCorrelationError):
-        if not options.matrix:
+    except (InvalidTableError, InvalidCorrelationError) as first:
+        if not options.matrix or format_of_name(options.file) in ("excel", "parquet"):
             raise
-        table, content, matrix = _pasted_matrix(options)
+        try:
+            table, content, matrix = _pasted_matrix(options, data)
+        except InvalidCorrelationError:
+            if isinstance(first, InvalidCorrelationError):
+                raise first from None
+            raise
     if matrix is not None:
         return _choose_from(matrix, options, table, content)
     weights = options.weights
@@ -160,12 +172,15 @@ def load(options: TableOptions) -> Loaded:
     return Loaded(table, content, varying, weights, options.weight_kind, constant, doubtful)
 
 
-def _pasted_matrix(options: TableOptions) -> tuple[Table, TableProfile, NamedMatrix | None]:
+def _pasted_matrix(
+    options: TableOptions, data: bytes | None
+) -> tuple[Table, TableProfile, NamedMatrix | None]:
     """Read a matrix without names or with one triangle only, the way people write them."""
-    text = read_text(options.file, encoding=options.encoding)
+    label = options.file if data is None else _PIPED
+    text = read_text(options.file if data is None else data, encoding=options.encoding)
     numbers, names = parse_matrix(text)
-    matrix = named_matrix(numbers, names, options.file, has_labels=True, asked=True)
-    table = Table(options.file, names, "line", "csv", lambda size: iter(()))
+    matrix = named_matrix(numbers, names, label, has_labels=True, asked=True)
+    table = Table(label, names, "line", "csv", lambda size: iter(()))
     return table, TableProfile(len(names), ()), matrix
 
 

@@ -50,6 +50,8 @@ def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = 
     """Add rows and their outputs, made here where they are not at hand."""
     if len(rows):
         sources = estimator.standardised(rows)
+        if estimator.margins_ is not None:
+            measurement.n_outside += estimator.margins_.outside(rows)
         outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
         measurement.add(sources, outputs)
 

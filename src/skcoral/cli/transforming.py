@@ -39,8 +39,9 @@ def transform(
         loaded = _for_model(open_file(options), estimator)
         with destination(outputs, output) as stream:
             assert stream is not None
+            measurement = Measurement(loaded.names, estimator.result_.names)
             n_rows, dropped, measured = _transformed(
-                stream, output, loaded, estimator, escape_formulas
+                stream, output, loaded, estimator, escape_formulas, measurement
             )
         outputs.commit()
     if as_json:
@@ -51,6 +52,7 @@ def transform(
                 "model": str(model),
                 "rows": n_rows,
                 "dropped_rows": dropped,
+                "rows_outside": measurement.n_outside,
                 "columns": list(loaded.names),
                 "written": [output],
             }
@@ -64,6 +66,12 @@ def transform(
         )
         if measured is not None:
             console.say(f"On these rows: {measured.headline()}", stderr=to_stderr)
+        if measurement.n_outside:
+            console.say(
+                f"{console.counted(measurement.n_outside, 'row')} with values beyond those fitted: "
+                "their ranks or scores stay at the ends.",
+                stderr=to_stderr,
+            )
         if dropped:
             console.say(dropped_sentence(loaded.table, dropped), stderr=to_stderr)
         if not to_stderr:
@@ -72,10 +80,14 @@ def transform(
 
 
 def _transformed(
-    stream: BinaryIO, path: str, loaded: Loaded, estimator: Any, escape_formulas: bool
+    stream: BinaryIO,
+    path: str,
+    loaded: Loaded,
+    estimator: Any,
+    escape_formulas: bool,
+    measurement: Measurement,
 ) -> tuple[int, list[int], Measured | None]:
     """Write new rows; few of them, or constant columns, leave nothing to be measured."""
-    measurement = Measurement(loaded.names, estimator.result_.names)
     n_rows, dropped = write(
         stream, path, loaded, estimator, measurement, escape_formulas=escape_formulas
     )

@@ -91,7 +91,7 @@ def open_table(
     return replace(_typed.open_excel(label, opener, sheet), na=na)
 
 
-def read_text(source: str | Path, encoding: str | None) -> str:
+def read_text(source: str | Path | bytes, encoding: str | None) -> str:
     """See :func:`skcoral.io.tables.read_text`."""
     limits = current()
     label, opener, _ = _opener(source, None, encoding)

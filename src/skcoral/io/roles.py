@@ -17,6 +17,7 @@ ROW_WEIGHTS = "looks like row weights"
 _ENOUGH = 5
 #: Distinct values that are remembered at most; a column that has more is as good as all different.
 _REMEMBERED = 5_000
+_CODE_DIGITS = 6
 _YEARS = (1800, 2100)
 #: Names of survey weights; a plain "weight" may be that of a body.
 _WEIGHTS = re.compile(
@@ -43,7 +44,7 @@ class ColumnWatch:
     def __init__(self) -> None:
         self.n = 0
         self.low, self.high = np.inf, -np.inf
-        self.is_whole = self.has_step = self.is_month = self.is_day = True
+        self.is_whole = self.has_step = self.is_month = self.is_day = self.rises = True
         self._last = self._step = np.nan
         self._seen: set[float] | None = set()
 
@@ -54,6 +55,9 @@ class ColumnWatch:
         self.is_whole = self.is_whole and bool((values == np.floor(values)).all())
         if self.has_step:
             self._check_step(values)
+        if self.rises:
+            steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
+            self.rises = bool((steps > 0).all())
         self._last = float(values[-1])
         self.n += len(values)
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
@@ -76,7 +80,9 @@ class ColumnWatch:
             return "looks like years"
         if self.is_day or self.is_month:
             return "looks like dates"
-        if self.are_different and (self._is_dense or _is_id(name)):
+        if self.rises and self.n >= 2 * _ENOUGH:
+            return "whole numbers that rise from row to row, like ids"
+        if self.are_different and (self._is_dense or self._is_coded or _is_id(name)):
             return "whole numbers that are all different, like ids"
         return ""
 
@@ -90,6 +96,13 @@ class ColumnWatch:
         """Whether numbers drawn from this range at random would hardly all be different."""
         room = self.high - self.low + 1.0
         return self.low >= 0 and self.n * (self.n - 1) / (2.0 * room) > np.log(100.0)
+
+    @property
+    def _is_coded(self) -> bool:
+        """Whether many different numbers all have the same six digits or more, as codes do."""
+        digits = len(f"{self.low:.0f}")
+        same = self.low >= 0 and len(f"{self.high:.0f}") == digits
+        return same and digits >= _CODE_DIGITS and self.n >= 4 * _ENOUGH
 
     def _check_step(self, values: Array) -> None:
         steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])

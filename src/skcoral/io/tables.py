@@ -238,7 +238,7 @@ def sheet_names(
     return _sources.sheet_names(source, name)
 
 
-def read_text(source: str | Path, *, encoding: str | None = None) -> str:
+def read_text(source: str | Path | bytes, *, encoding: str | None = None) -> str:
     """The whole text of a small file, in its encoding."""
     from skcoral.io import _sources
 

@@ -163,6 +163,10 @@ def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
     R = facts.R if facts.result.anchors is None else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=facts.result)
     measure = words.CRITERIA[display.criterion]
+    level = "; zero up to ρ★" if facts.threshold.rank is None else ""
+    about = ""
+    if not words.is_about_rows(facts.result):
+        about = f". Computed for {clean(words.subject(facts.result))}, not for the plain rows"
     legend = f"<span>{drawing.key('chosen')}chosen</span>" + "".join(
         f"<span>{drawing.key(shape)}{name}</span>"
         for name, shape in (*_SHAPES.items(), ("identity", "triangle"))
@@ -170,8 +174,8 @@ def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
     )
     picture = f'{drawing.frontier(display, measure)}<div class="legend">{legend}</div>'
     return (
-        f"<figure><figcaption>Least possible {clean(measure)} for every floor; zero up to ρ★."
-        "</figcaption>"
+        f"<figure><figcaption>Least possible {clean(measure)} for every floor, solved at "
+        f"{len(display.rho_min)} floors{level}{about}.</figcaption>"
         + draw(
             picture,
             lambda: plotly.frontier(
@@ -225,6 +229,8 @@ def _vif(facts: ReportFacts) -> str:
 
 def _made_of(facts: ReportFacts) -> str:
     T = facts.result.T
+    kinds = {"ranks": "standardised ranks", "normal": "standardised normal scores"}
+    what = kinds.get(facts.measured.margins, "standardised sources")
     rows = []
     for j, name in enumerate(facts.result.names):
         terms = []
@@ -237,7 +243,7 @@ def _made_of(facts: ReportFacts) -> str:
             f'<tr><td>{_name(name)}</td><td class="prose">{" ".join(terms)}{tail}</td></tr>'
         )
     return (
-        "<p>Coefficients act on standardised sources, the largest first.</p>"
+        f"<p>Coefficients act on {what}, the largest first.</p>"
         '<div class="scroll"><table><thead><tr><th>output</th><th class="left">made of</th></tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
