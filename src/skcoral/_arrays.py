@@ -56,6 +56,16 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
     return A[beside(rows[:, None], A), beside(columns[None, :], A)]
 
 
+def block_triangular(A: Any, B: Any, C: Any) -> Any:
+    """``[[A, B], [0, C]]``."""
+    if isinstance(A, np.ndarray):
+        return np.block([[A, B], [np.zeros((C.shape[0], A.shape[1])), C]])
+    xp = library(A)
+    join = xp.concat if hasattr(xp, "concat") else xp.concatenate
+    below = beside(np.zeros((C.shape[0], A.shape[1])), A)
+    return join([join([A, B], axis=1), join([below, C], axis=1)], axis=0)
+
+
 def diagonal(A: Any) -> Array:
     """The diagonal, in NumPy."""
     own = hasattr(A, "diagonal")
@@ -103,6 +113,20 @@ def row_dots(A: Any, B: Any) -> Array:
     if isinstance(A, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", A, B))
     return np.asarray(to_host(library(A).sum(A * B, axis=1)))
+
+
+def row_products(A: Any, B: Any) -> Any:
+    """``diag(ABᵀ)``, in the library of ``A``."""
+    if isinstance(A, np.ndarray):
+        return np.einsum("ij,ij->i", A, B)
+    return library(A).sum(A * B, axis=1)
+
+
+def largest_ratio(a: Any, b: Any) -> float:
+    """The largest entry of ``a / b`` for positive ``b``; minus infinity where there is none."""
+    if isinstance(a, np.ndarray):
+        return float(np.max(a / b, initial=-np.inf))
+    return float(library(a).max(a / b))
 
 
 def norm(A: Any) -> float:
@@ -171,6 +195,13 @@ def solve_factored(factor: Any, b: Array) -> Array:
         return np.asarray(sla.lapack.dpotrs(factor, b, lower=1)[0])
     half = _solve_lower(factor, beside(b[:, None], factor))
     return np.asarray(to_host(_solve_lower(factor, half, transposed=True)))[:, 0]
+
+
+def solve_lower_factored(factor: Any, b: Any) -> Any:
+    """Solve for a vector by the lower factor of the matrix, in the library that holds both."""
+    if isinstance(factor, np.ndarray):
+        return sla.lapack.dpotrs(factor, b, lower=1)[0]
+    return _solve_lower(factor, _solve_lower(factor, b[:, None]), transposed=True)[:, 0]
 
 
 def inverse_factored(factor: Any) -> Any:

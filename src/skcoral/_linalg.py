@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, largest, norm, one_norm, plus_diagonal
+from skcoral._arrays import beside, column_dots, inner, largest, norm, one_norm, plus_diagonal
 
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
+PL = .01
 _CHUNK = 256  # columns at a time, to bound the memory of exact products
 
 
@@ -164,3 +166,71 @@ class CompensatedSum:
     def parts(self) -> Array:
         """Both parts, for storing."""
         return np.stack([self.total, self.carry])
+
+
+def conjugate_gradient_matrix(
+    apply: Callable[[Any], Any],
+    right: Any,
+    precondition: Callable[[Any], Any],
+    *,
+    rtol: float,
+    small: Callable[[Any], bool],
+    max_iter: int,
+    start: Any = None,
+) -> tuple[Any, Any]:
+    """Solve ``apply(X) = right`` for matrices, where they lie; ``apply`` is positive definite.
+
+    Returns X and what is left of the right side.
+
+    Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
+    residual itself is ``small``, or where rounding leaves nothing to gain.
+    """
+    X = 0.0 * right
+    residual = right
+    Z = precondition(residual)
+    rz = inner(residual, Z)
+    goal = rtol * rtol * rz
+    if start is not None:
+        X = start
+        residual = right - apply(start)
+        Z = precondition(residual)
+        rz = inner(residual, Z)
+    direction = Z
+    for _ in range(max_iter):
+        if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
+            break
+        image = apply(direction)
+        curvature = inner(direction, image)
+        if not curvature > 0.0:
+            break
+        step = rz / curvature
+        X = X + step * direction
+        residual = residual - step * image
+        Z = precondition(residual)
+        rz, previous = inner(residual, Z), rz
+        direction = Z + (rz / previous) * direction
+    return X, residual
+
+
+def longest_definite_step(X: Array, dX: Array) -> float:
+    """Return the length at which ``X + length · dX`` stops being positive definite, in NumPy."""
+    factor, info = sla.lapack.dpotrf(X, lower=1, clean=1)
+    if info != 0:
+        return 0.0
+    inverse, _ = sla.lapack.dtrtri(factor, lower=1)
+    relative = inverse @ dX @ inverse.T
+    least = float(sla.eigvalsh(0.5 * (relative + relative.T), check_finite=False)[0])
+    return -1.0 / least if least < 0 else np.inf
+
+
+def spectral_norm(A: Any, *, steps: int = 8) -> float:
+    """Estimate the spectral norm of a symmetric matrix from below, by power iteration."""
+    x = beside(np.linspace(1.0, 2.0, A.shape[0])[:, None], A)
+    size = 0.0
+    for _ in range(steps):
+        x = A @ x
+        size = norm(x)
+        if size == 0.0:
+            return 0.0
+        x = x / size
+    return size

@@ -29,6 +29,7 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
+from skcoral.exact.completion import complement
 from skcoral.exact.weighted import WeightedRoot
 
 Array = NDArray[np.float64]
@@ -171,24 +172,6 @@ def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
     slack = float((weights - 1) @ (precise_column_dots(C, T) - floors))
     inexact = float(column_dots(S, gram_defect(C, T, precise=True)).sum())
     return (0.5 * quadratic + slack - 0.5 * inexact) / len(weights)
-
-
-def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
-    """Return what the variables ``kept`` leave of the ``rest``, and the mix that takes them out.
-
-    With ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` the outputs ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every
-    output made of the kept variables B, and their fidelities are those of ``T̃`` for ``C̃``.
-
-    Returns
-    -------
-    residual : array of shape (m, m)
-        ``C̃``.
-    mix : array of shape (p - m, m)
-        ``C_BB⁻¹ C_Bc``.
-    """
-    mix = solve_positive(submatrix(C, kept, kept), submatrix(C, kept, rest))
-    residual = submatrix(C, rest, rest) - submatrix(C, rest, kept) @ mix
-    return (residual + residual.T) / 2, mix
 
 
 def _best_beside_pinned(

@@ -8,96 +8,114 @@ completed exactly for the covariance that is left, with the largest mean fidelit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import beside, block_triangular, column_dots, submatrix, to_host
 from skcoral.exact import best_exact
+from skcoral.exact.completion import assemble, complement
+from skcoral.tradeoff.interior import Problem, State
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+_MISSED = 1e-9  # a completed output misses its floor if it is short by more than this
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A dual point, the transformation it stands for, and which floors bind there.
 
-    ``settled`` says that the outputs whose floors do not bind meet them.
+    ``lam`` is NumPy's, the matrices lie where R does. ``missed`` are the variables outside the
+    binding set whose completed outputs do not meet their floors.
     """
 
     lam: Array
-    H: Array
-    T: Array
+    H: Any
+    T: Any
     binding: NDArray[np.bool_]
-    n_iter: int
-    settled: bool
+    missed: Index
+
+    @property
+    def settled(self) -> bool:
+        """Whether every output meets its floor."""
+        return not len(self.missed)
 
 
-def binding_set(lam: Array, slack: Array) -> Index:
-    """Guess the binding floors at a point of the barrier path, where ``λ_j · slack_j`` is constant.
+@dataclass(frozen=True)
+class DualPoint:
+    """Multipliers (NumPy) and H of some variables."""
 
-    A guess only: the caller verifies it by solving for it.
+    members: Index
+    lam: Array
+    H: Any
+
+
+def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bool_]:
+    """Guess the binding floors at a point of the central path, where ``λ_j z_j`` is the same for all.
+
+    A floor is taken to bind if its multiplier, relative to the objective of about ``size``, exceeds
+    its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as floors
+    tend to one. A guess only: the completion is its judge.
     """
-    return np.flatnonzero(lam > np.maximum(slack, 0.0) * lam.max())
+    room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
+    price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
+    slack = np.asarray(to_host(state.z)) / (2.0 * room)
+    return problem.fixed | (price > slack)
 
 
-def settle(
-    R: Array, floors: Array, members: Index, lam: Array, H: Array, T: Array, n_iter: int
-) -> Candidate:
-    """Extend the dual point and the transformation of ``members`` to all variables.
-
-    The other outputs are exactly uncorrelated with everything. Where they cannot meet their floors,
-    ``members`` was too small, and the candidate is not settled.
-    """
-    p = len(R)
-    full, feasible = complete(R, floors, members, T)
-    all_lam = np.zeros(p)
-    all_lam[members] = lam
-    all_H = negligible(H, p)
-    all_H[np.ix_(members, members)] = H
+def settle(R: Any, floors: Array, members: Index, T: Any, dual: DualPoint) -> Candidate:
+    """Extend the transformation of ``members`` and the dual point of some of them to all variables."""
+    p = len(floors)
+    rest = np.setdiff1d(np.arange(p), members)
+    full, missed = complete(R, floors, members, rest, T)
     bind = np.zeros(p, dtype=bool)
     bind[members] = True
-    return Candidate(all_lam, all_H, full, bind, n_iter, feasible)
+    lam = np.zeros(p)
+    lam[dual.members] = dual.lam
+    H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)
+    return Candidate(lam, H, full, bind, missed)
 
 
-def negligible(H: Array, p: int) -> Array:
-    """A diagonal next to nothing: the bound wants H ≻ 0, and an output left out costs that much."""
-    size = min(float(np.max(np.diag(H), initial=0.0)), 1.0) or 1e-3
-    return np.diag(np.full(p, 1e-13 * size))
+def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
+    """``H`` of some variables as one of all; the bound wants H ≻ 0, so the others get a little."""
+    if not len(rest):
+        return H
+    if not len(members):
+        return beside(1e-16 * np.eye(len(rest)), R)
+    largest = float(np.max(np.asarray(to_host(H)).diagonal(), initial=0.0))
+    negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
+    order = np.argsort(np.concatenate([members, rest]))
+    across = beside(np.zeros((len(members), len(rest))), H)
+    return submatrix(
+        block_triangular(H, across, beside(negligible * np.eye(len(rest)), H)), order, order
+    )
 
 
-def complete(R: Array, floors: Array, members: Index, T_members: Array) -> tuple[Array, bool]:
-    """Extend the transformation of ``members`` by exactly uncorrelated outputs for the others.
-
-    Parameters
-    ----------
-    R, floors : ndarray
-        The whole problem.
-    members : ndarray of int
-        The variables already solved.
-    T_members : ndarray of shape (m, m)
-        Their transformation, within the span of their own sources.
+def complete(
+    R: Any, floors: Array, members: Index, rest: Index, T_members: Any
+) -> tuple[Any, Index]:
+    """Extend the transformation of ``members`` by exactly uncorrelated outputs for the ``rest``.
 
     Returns
     -------
-    T : ndarray of shape (p, p)
-    feasible : bool
-        Whether the completed outputs meet their floors; if not, ``members`` was too small.
+    T : array of shape (p, p)
+    missed : ndarray of int
+        The completed outputs that do not meet their floors; if any, ``members`` was too small.
     """
-    p = len(R)
-    if len(members) == p:
-        return T_members, True
-    if not len(members):
-        answer = best_exact(R, floors)
-        return answer.T, answer.feasible
-    T = np.zeros((p, p))
-    T[np.ix_(members, members)] = T_members
-    rest = np.setdiff1d(np.arange(p), members)
-    across = R[np.ix_(members, rest)]
-    mix = sla.cho_solve(sla.cho_factor(R[np.ix_(members, members)], lower=True), across)
-    residual = R[np.ix_(rest, rest)] - across.T @ mix
-    answer = best_exact(0.5 * (residual + residual.T), floors[rest])
-    T[np.ix_(rest, rest)] = answer.T
-    T[np.ix_(members, rest)] = -mix @ answer.T
-    return T, answer.feasible
+    if not len(rest):
+        return T_members, rest
+    if len(members):
+        residual, mix = complement(R, members, rest)
+    else:
+        residual, mix = R, beside(np.zeros((0, len(rest))), R)
+    best = best_exact(residual, floors[rest])
+    T_rest = beside(best.T, R)
+    T = assemble(members, rest, T_members, T_rest, mix) if len(members) else T_rest
+    if best.feasible:
+        return T, rest[:0]
+    fidelity = column_dots(residual, T_rest)
+    missed = rest[fidelity < floors[rest] - _MISSED]
+    return T, missed if len(missed) else rest

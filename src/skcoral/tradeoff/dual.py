@@ -10,25 +10,10 @@ with φ the criterion and φ* its conjugate. At the best ``λ, H`` the two sides
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import (
-    beside,
-    cholesky_or_none,
-    column_dots,
-    diagonal,
-    inverse_factored,
-    norm,
-    plus_diagonal,
-    solve_factored,
-    to_host,
-)
 from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
 from skcoral.results import Criterion
@@ -106,73 +91,3 @@ def dual_bound(
     Z = T @ H - np.diag(multipliers)
     rest = float(np.sum((R @ Z) * solve(factor, Z.T, lower=1)[0].T))
     return float(2 * multipliers @ (floors - f) + np.sum(defect * H) - penalty - rest)
-
-
-@dataclass(frozen=True)
-class DualPoint:
-    """A dual point with everything that its derivatives need.
-
-    ``B = H⁻¹``, ``T = D_λ B``, ``C = R T``, ``G = TᵀRT``; the fidelities are ``diag(C)``.
-    """
-
-    lam: Array
-    H: Any
-    B: Any
-    T: Any
-    C: Any
-    G: Any
-
-    @property
-    def fidelity(self) -> Array:
-        """The fidelities of ``T``."""
-        return diagonal(self.C).copy()
-
-    def on_host(self) -> DualPoint:
-        """Return the same point in NumPy."""
-        return DualPoint(self.lam, *map(to_host, (self.H, self.B, self.T, self.C, self.G)))
-
-
-def inverse(H: Any) -> tuple[Any, Any] | None:
-    """``H⁻¹`` and the Cholesky factor of ``H``, or None where ``H`` is not positive definite.
-
-    Cholesky keeps the small entries of a graded ``H`` accurate, as an eigendecomposition does not.
-    """
-    if not H.shape[0]:  # which LAPACK takes for a mistake
-        return H, H
-    if not np.isfinite(norm(H)):
-        return None
-    factor = cholesky_or_none(H)
-    return None if factor is None else (inverse_factored(factor), factor)
-
-
-def dual_point(R: Any, root: Any, lam: Array, H: Any, B: Any) -> DualPoint:
-    """Build a :class:`DualPoint`; ``root`` is the Cholesky factor of ``R``, ``R = root rootᵀ``."""
-    T = beside(lam[:, None], R) * B
-    # Through the factor: TᵀRT formed directly loses cond(R) digits, WᵀW only half of them.
-    W = root.T @ T
-    return DualPoint(lam=lam, H=H, B=B, T=T, C=root @ W, G=W.T @ W)
-
-
-def curvature(R: Any, point: DualPoint, tau: float) -> Callable[[Any], Any]:
-    """Second derivative, sign changed, of the part of the dual that involves ``R``.
-
-    That is ``max_λ [2ρᵀλ - λᵀ(R∘H⁻¹)λ + τ Σ log λ_j] + τ log det H`` as a function of H. One
-    application takes three matrix products and one solve of size p.
-    """
-    B, C, G = point.B, point.C, point.G
-    K = R * B
-    if tau > 0:
-        K = plus_diagonal(K, 0.5 * tau / point.lam**2)
-        G = G + 0.5 * tau * B
-    factor = cholesky_or_none(K)
-    if factor is None:
-        raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
-    Ct = np.ascontiguousarray(C.T) if isinstance(C, np.ndarray) else C.T
-
-    def apply(V: Any) -> Any:
-        U = V @ B
-        d_lam = solve_factored(factor, column_dots(Ct, U))
-        Y = G @ U - Ct @ (beside(d_lam[:, None], B) * B)
-        return Y + Y.T
-
-    return apply

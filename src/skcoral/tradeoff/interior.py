@@ -1,244 +1,418 @@
-"""A primal-dual interior-point method for the criteria that are not smooth.
+"""A primal-dual interior-point method for the trade-off, whatever the criterion.
 
-Newton's method on the optimality conditions of the dual, all relaxed by the same τ:
+The problem lifted to the Gram matrix ``[[R, RT], [TᵀR, G̃]] ⪰ 0`` of sources and outputs is convex and
+tight. Its optimality conditions, relaxed by τ, are
 
-    G + τ H⁻¹ - I = S           unit variances, residual correlations as the criterion wants
-    f_j = ρ_j + z_j/2,  λ_j z_j = τ
+    T H = D_λ,    P H = τ I                        P = G̃ - TᵀRT, what the outputs may vary outside
+    diag(RT) = ρ + z/2,    λ_j z_j = τ             floors
+    G̃ - I = S                                      unit variances, residual correlations
     the pair model's conditions between S and off(H)
 
-with ``T = D_λ H⁻¹``. Outputs with a floor of one are their sources: the limit of λ → ∞, in which
-their rows of ``H⁻¹`` vanish and ``T = [-H_Fc; D_λ] H_cc⁻¹`` for the others. Pairs that do not count
-have ``H_ij = 0`` and no equation.
+A step solves their linearisation and keeps ``H, P ≻ 0`` and ``λ, z > 0``. ``G̃`` moves along a line,
+so that ``P`` loses the second-order term ``dTᵀR dT``. Outputs with a floor of one are their sources:
+the limit λ → ∞, in which their rows of ``H⁻¹`` and ``P`` vanish. Pairs that do not count have
+``H_ij = 0`` and no equation. All arrays stay in the library and on the device of ``R``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.tradeoff.dual import DualPoint, dual_point, inverse
-from skcoral.tradeoff.iterative import IterativeSystem
-from skcoral.tradeoff.linear import NewtonSystem, Unknowns
-from skcoral.tradeoff.pairs import PairModel, Response, longest_step
+from skcoral._arrays import (
+    beside,
+    cholesky_or_none,
+    inner,
+    inverse_factored,
+    largest_ratio,
+    library,
+    norm,
+    row_products,
+    submatrix,
+    to_host,
+)
+from skcoral._linalg import longest_definite_step, spectral_norm
+from skcoral.results import Criterion
+from skcoral.tradeoff.equations import Equations, Linearisation, equations
+from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Report = Callable[[DualPoint], object]
+Report = Callable[["State"], object]
 
-_NOISE = 1e-12  # equations met this well are met
-_EXACT = 1e-14  # equations met this well cannot be met better
-_STALL = 1e-7  # shortest useful step
-_FAR = 0.1  # equations met no better than this, and hardly better than before, come first
-_SHORT = 0.03  # steps shorter than this lead nowhere ...
-_PATIENCE = 4  # ... if so many of them come in a row: there is no feasible point
-_SMALL = 24  # up to here it is quicker to form the Newton equations than to iterate on them
-_LARGE = 90  # up to here they can be formed if the iteration does not end
-_INEXACT = 1e-3  # what an iteration may leave of all equations
+
+_SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
+
+
+class Problem:
+    """Floors in (0, 1], and which entries of H are unknown.
+
+    Parameters
+    ----------
+    R : array of shape (p, p)
+        Positive definite with unit diagonal.
+    floors : ndarray of shape (p,)
+        In (0, 1].
+    live : ndarray of shape (p, p)
+        True for the pairs that count.
+    """
+
+    def __init__(self, R: Any, floors: Array, live: NDArray[np.bool_]) -> None:
+        self.R = R
+        self.p = len(floors)
+        self.floor_values = floors
+        root = cholesky_or_none(R)
+        if root is None:
+            raise sla.LinAlgError("R is not positive definite to rounding")
+        self.root = root
+        self.fixed = floors >= 1.0
+        free = ~self.fixed
+        self.n_free = int(free.sum())
+        self.floors = beside(floors, R)
+        self.free = beside(free.astype(np.float64), R)
+        self.identity = beside(np.eye(self.p), R)
+        self.pairs = beside((live & ~np.eye(self.p, dtype=bool)).astype(np.float64), R)
+        self.live = self.pairs + self.identity * self.free
+        self.block = self.free[:, None] * self.free[None, :]
+        self.held = (1.0 - self.free)[:, None] * self.identity
+
+    def restricted(self, members: Index) -> Problem:
+        """Return the problem of some of the variables."""
+        live = np.asarray(to_host(submatrix(self.pairs, members, members))) > 0
+        return Problem(submatrix(self.R, members, members), self.floor_values[members], live)
+
+    def definite(self, X: Any) -> Any:
+        """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
+        return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
 
 
 @dataclass(frozen=True)
 class State:
-    """An interior point: the dual point, the slacks of λ, and the variables of the pair model."""
+    """An interior point; ``W`` is ``rootᵀ T``, so that ``RT = root W`` and ``TᵀRT = WᵀW``."""
 
-    point: DualPoint
-    z: Array
+    H: Any
+    lam: Any
+    z: Any
+    T: Any
+    W: Any
+    P: Any
     model: PairModel
 
+    def restricted(self, problem: Problem, members: Index) -> State:
+        """Return the point of some of the variables, ``problem`` being theirs."""
 
-class Problem:
-    """Floors in (0, 1], and the pairs whose ``H_ij`` is unknown."""
+        def block(A: Any) -> Any:
+            return submatrix(A, members, members)
 
-    def __init__(self, R: Array, floors: Array, rows: Index, cols: Index) -> None:
-        self.R = R
-        self.floors = floors
-        self.root = sla.cholesky(R, lower=True, check_finite=False)
-        self.free = floors < 1.0
-        self.unknowns = Unknowns(rows, cols, np.flatnonzero(self.free), len(R))
-        self.identity = np.eye(len(R))
+        at = beside(members, self.lam)
+        T = block(self.T)
+        return State(
+            block(self.H),
+            self.lam[at],
+            self.z[at],
+            T,
+            problem.root.T @ T,
+            block(self.P),
+            self.model.restricted(block),
+        )
 
-    def start(self, model: PairModel, scale: float) -> State:
-        """Start from H and λ diagonal, where ``T = I``: well inside whatever R and the weights."""
-        angle = np.sqrt(np.maximum(1.0 - self.floors**2, 1e-16))
-        lam = np.where(self.free, scale * np.maximum(1.0, 0.3 / angle), 0.0)
-        point = self.point(lam, np.diag(lam))
-        if point is None:
-            raise AssertionError("the start is positive definite")
-        return State(point, 2.0 * (1.0 - self.floors), model)
 
-    def restricted(self, state: State, members: Index) -> tuple[Problem, State] | None:
-        """Return the problem and the point of some of the variables; None if H is not definite."""
-        place = np.full(len(self.R), -1)
-        place[members] = np.arange(len(members))
-        rows, cols = place[self.unknowns.rows], place[self.unknowns.cols]
-        keep = (rows >= 0) & (cols >= 0)
-        block = np.ix_(members, members)
-        smaller = Problem(self.R[block], self.floors[members], rows[keep], cols[keep])
-        point = smaller.point(state.point.lam[members], state.point.H[block])
-        if point is None:
-            return None
-        return smaller, State(point, state.z[members], state.model.restricted(keep))
+def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
+    """Start on the central path but for the squares: shrunken sources, H diagonal.
 
-    def point(self, lam: Array, H: Array) -> DualPoint | None:
-        """The dual point, or None where H is not positive definite."""
-        if self.free.all():
-            inverted = inverse(H)
-            return None if inverted is None else dual_point(self.R, self.root, lam, H, inverted[0])
-        c, fixed = self.unknowns.own, np.flatnonzero(~self.free)
-        inverted = inverse(H[np.ix_(c, c)])
-        if inverted is None:
-            return None
-        B, T = np.zeros_like(H), np.zeros_like(H)
-        B[np.ix_(c, c)] = inverted[0]
-        T[fixed, fixed] = 1.0
-        T[np.ix_(c, c)] = lam[c][:, None] * inverted[0]
-        T[np.ix_(fixed, c)] = -H[np.ix_(fixed, c)] @ inverted[0]
-        W = self.root.T @ T
-        return DualPoint(lam=lam, H=H, B=B, T=T, C=self.root @ W, G=W.T @ W)
+    ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance, so
+    ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
+    """
+    floors, free = problem.floors, problem.free
+    t = 0.5 * (1.0 + floors)
+    S = (t[:, None] * problem.R * t[None, :]) * problem.pairs
+    weights = beside(omega, problem.R) * problem.pairs
+    model: PairModel
+    if criterion == "worst":
+        worst = Bounded.worst(weights, problem.pairs, S)
+        model, mu = worst, worst.products() / worst.count
+    else:
+        # H must outweigh the residual correlations that it takes over, or steps will be short.
+        least = float(np.min((1.0 - problem.floor_values)[~problem.fixed]))
+        mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
+        mu = max(mu, 1e-3)
+        if criterion == "squared":
+            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
+        else:
+            model = Box.start(weights, problem.pairs, S, mu)
+    return start_from(problem, model, mu)
 
-    def stationarity(self, state: State, tau: float) -> Array:
-        """What is left of the first equation, where it counts."""
-        S = self.unknowns.matrix(state.model.residual_correlation)
-        return np.asarray(state.point.G + tau * state.point.B - self.identity - S)
 
-    def size(self, state: State, tau: float) -> float:
-        """Norm of all equations relaxed by τ."""
-        point = state.point
-        h = point.H[self.unknowns.rows, self.unknowns.cols]
-        fidelity = (point.fidelity - self.floors - 0.5 * state.z)[self.free]
-        products = (point.lam * state.z - tau)[self.free]
-        own = state.model.equations(h, tau)
-        total = self.unknowns.norm(self.stationarity(state, tau)) ** 2
-        return float(np.sqrt(total + fidelity @ fidelity + products @ products + own @ own))
-
-    def mean_product(self, state: State) -> float:
-        """Mean of all complementarity products, which τ is to become."""
-        products = state.model.products()
-        total = float((state.point.lam * state.z)[self.free].sum() + 2.0 * products.sum())
-        return total / max(int(self.free.sum()) + len(products), 1)
+def start_from(problem: Problem, model: PairModel, mu: float) -> State:
+    """Start from shrunken sources with a given pair model."""
+    floors, free = problem.floors, problem.free
+    t = 0.5 * (1.0 + floors)
+    lam = mu / (1.0 - floors + (1.0 - free)) * free
+    z = (1.0 - floors) * free + (1.0 - free)
+    T = t[:, None] * problem.identity
+    return State(
+        H=(lam / t)[:, None] * problem.identity,
+        lam=lam,
+        z=z,
+        T=T,
+        W=problem.root.T * t[None, :],
+        P=((1.0 - t * t) * free)[:, None] * problem.identity,
+        model=model,
+    )
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the method stopped, and after how many steps; ``done``: at its goal."""
+    """Where the method stopped, after how many steps, and the sum of all products there."""
 
     state: State
     n_iter: int
+    total: float
     done: bool
 
 
-def advance(
+@dataclass(frozen=True)
+class _Direction:
+    V: Any
+    lam: Any
+    z: Any
+    T: Any
+    W: Any
+    P: Any
+    second: Any
+    model: Any
+    longest: float
+
+
+class _Point:
+    """The quantities at one state that every direction from it needs."""
+
+    def __init__(self, problem: Problem, state: State) -> None:
+        self.problem, self.state = problem, state
+        factor = problem.definite(state.H)
+        if factor is None:
+            raise sla.LinAlgError("H is not positive definite to rounding")
+        self.B = inverse_factored(factor)
+        if problem.fixed.any():
+            self.B = self.B * problem.block
+        self.C = problem.root @ state.W
+        self.G = state.W.T @ state.W
+        self.fidelity = row_products(self.C, problem.identity)
+        eliminated = state.lam[:, None] * self.B
+        if problem.fixed.any():
+            across = state.H * (1.0 - problem.free)[:, None] * problem.free[None, :]
+            eliminated = eliminated - across @ self.B + problem.held
+        self.missing_T = eliminated - state.T
+        self.residual = self.G + state.P - problem.identity
+        model = state.model
+        self.count = 2 * problem.n_free + model.count
+        self.total = (
+            inner(state.lam * problem.free, state.z) + inner(state.P, state.H) + model.products()
+        )
+        self.mu = self.total / max(self.count, 1)
+
+    @property
+    def violation(self) -> float:
+        """How much the equations that are linear in the primal are violated, in units of H and λ."""
+        problem, state = self.problem, self.state
+        off = (self.residual - state.model.residual(state.H)) * problem.live
+        floors = (self.fidelity - problem.floors - 0.5 * state.z) * problem.free
+        xp = library(state.H)
+        by_floors = 2.0 * float(xp.sum(abs(floors * state.lam)))
+        return norm(off) * self.units + by_floors
+
+    @property
+    def units(self) -> float:
+        """About what an error of one in the correlations costs."""
+        return max(norm(self.state.H) / self.problem.p, 1.0)
+
+    def linearised(self) -> Linearisation:
+        problem, state = self.problem, self.state
+        return Linearisation(
+            R=problem.R,
+            H=state.H,
+            B=self.B,
+            C=self.C,
+            G=self.G,
+            P=state.P,
+            lam=state.lam,
+            z=state.z,
+            floors=problem.floors,
+            free=problem.free,
+            live=problem.live,
+            stiffness=state.model.respond(state.H, 0.0, None).stiffness,
+            identity=problem.identity,
+        )
+
+    def direction(
+        self, system: Equations, tau: float, affine: _Direction | None = None
+    ) -> _Direction:
+        """Newton direction towards τ; ``affine`` adds the second-order terms of that direction."""
+        problem, state, B = self.problem, self.state, self.B
+        free, held = problem.free, 1.0 - problem.free
+        lam = state.lam + held
+        T0, P0 = self.missing_T, tau * B - state.P
+        product = tau
+        corrector = None
+        if affine is not None:
+            VB = affine.V @ B
+            T0 = T0 - affine.T @ VB
+            second = affine.P @ VB
+            P0 = P0 - 0.5 * (second + second.T) + affine.second
+            product = tau - affine.lam * affine.z
+            corrector = state.model.correct(affine.model)
+        response = state.model.respond(state.H, tau, corrector)
+        by_T = self.C.T @ T0
+        right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
+        missing = problem.floors + 0.5 * product / lam - self.fidelity
+        missing = (missing - row_products(problem.R, T0.T)) * free
+        V, scalar = system.solve(right, missing, response, None if affine is None else affine.V)
+        d_lam = system.multipliers(V, missing) * free
+        VB = V @ B
+        d_T = T0 + d_lam[:, None] * B - state.T @ VB
+        second = state.P @ VB
+        d_z = ((product - state.z * d_lam) / lam - state.z) * free
+        model = state.model.direction(state.H, V, scalar, tau, corrector)
+        ratio = max(largest_ratio(-d_lam, lam), largest_ratio(-d_z, state.z))
+        longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
+        P = P0 - 0.5 * (second + second.T)
+        W = problem.root.T @ d_T
+        return _Direction(V, d_lam, d_z, d_T, W, P, W.T @ W, model, longest)
+
+    def moved(self, direction: _Direction, length: float) -> State:
+        """Return the state after a step."""
+        s, d = self.state, direction
+        return State(
+            H=s.H + length * d.V,
+            lam=s.lam + length * d.lam,
+            z=s.z + length * d.z,
+            T=s.T + length * d.T,
+            W=s.W + length * d.W,
+            P=self._moved_P(direction, length),
+            model=s.model.moved(d.model, length),
+        )
+
+    def _moved_P(self, d: _Direction, length: float) -> Any:
+        P = self.state.P + length * d.P - length**2 * d.second
+        return 0.5 * (P + P.T)
+
+    def step_length(self, d: _Direction, *, exact: bool, margin: float) -> float:
+        """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
+        problem, state = self.problem, self.state
+        length = d.longest
+        if exact and problem.n_free:
+            on = np.flatnonzero(~problem.fixed)
+            inside = np.ix_(on, on)
+            length = min(
+                length,
+                longest_definite_step(state.H[inside], d.V[inside]),
+                longest_definite_step(state.P[inside], d.P[inside]),
+            )
+        length = min(1.0, margin * length)
+        # The exact boundary is known but for the second-order term; elsewhere it is probed.
+        beyond = 1.0 if exact else 1.0 / margin
+        for shorter in (1.0, *_SHORTER):
+            length *= shorter
+            at = beyond * length
+            if (
+                problem.definite(state.H + at * d.V) is not None
+                and problem.definite(self._moved_P(d, at)) is not None
+            ):
+                return length
+        return 0.0
+
+
+def follow(
     problem: Problem,
     state: State,
     *,
     goal: float,
     max_iter: int,
-    rough: bool = False,
+    tolerance: float = 0.0,
     report: Report | None = None,
 ) -> Progress:
-    """Follow the path until complementarity falls to ``goal``, or no step is left.
+    """Follow the central path until the sum of all products falls to ``goal``, or no step is left.
 
-    Unless ``rough``, the other equations are then solved as well as rounding allows.
+    ``goal`` is in the units of the criterion: the sum of the products is the duality gap of a point
+    that meets the linear equations, which may be violated by ``tolerance`` in the same units.
     """
-    if not len(problem.unknowns.rows) and not len(problem.unknowns.own):
-        return Progress(state, 0, done=True)
-    centring = 0.3
     steps = 0
-    mu = problem.mean_product(state)
-    previous = np.inf
-    short = 0
-    last = np.inf
-    while steps < max_iter and short < _PATIENCE and not (rough and mu <= goal):
-        # Complementarity must not run ahead of the other equations, which would not catch up.
-        lag = problem.size(state, mu)
-        if lag > _FAR and lag > 0.5 * last:
-            centring = 1.0
-        last = lag
-        tau = max(centring * mu, 0.3 * goal)
-        before = problem.size(state, tau)
-        if mu <= goal and (
-            before <= _EXACT or before > (0.5 if before <= 1e-9 else 0.99) * previous
-        ):
-            break
-        previous = before if mu <= goal else np.inf
-        # With the old τ in the derivative of τ H⁻¹, a step takes the vanishing part of H all the
-        # way down; Newton's own takes it less far, but is sure to descend.
-        moved = _step(problem, state, tau, mu, before)
-        if moved is None and tau < 0.5 * mu:
-            moved = _step(problem, state, 0.5 * mu, mu, problem.size(state, 0.5 * mu))
-        if moved is None:
-            moved = _step(problem, state, tau, tau, before)
-        if moved is None:
-            break
-        state, length = moved
+    previous = last = np.inf
+    while True:
+        try:
+            point = _Point(problem, state)
+        except sla.LinAlgError:
+            return Progress(state, steps, np.inf, done=False)
+        violation = point.violation
+        stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
+        close, last = point.total <= goal or stalled, point.total
+        if close and (violation <= max(goal, tolerance) or violation > 0.5 * previous):
+            return Progress(state, steps, point.total, done=True)
+        previous = violation if close else np.inf
+        if steps >= max_iter or not point.count:
+            return Progress(state, steps, point.total, done=close)
+        try:
+            system = equations(point.linearised(), careful=state.model.count > 0)
+            length, state = _corrected_step(point, system, 0.3 * goal / point.count)
+        except sla.LinAlgError:
+            return Progress(state, steps, point.total, done=close)
+        if length <= 0.0:
+            return Progress(state, steps, point.total, done=close)
         steps += 1
-        short = short + 1 if length < _SHORT else 0
-        mu = problem.mean_product(state)
-        centring = 0.5 if length < 0.3 else 0.2 if length < 0.8 else 0.05
         if report is not None:
-            report(state.point)
-    return Progress(state, steps, mu <= max(goal, _NOISE))
+            report(state)
 
 
-def _step(
-    problem: Problem, state: State, tau: float, mu: float, before: float
-) -> tuple[State, float] | None:
-    """Aim at τ, with μ in the derivative of the barrier on H; new state, and length of the step."""
-    point, z, unknowns = state.point, state.z, problem.unknowns
-    lam, H, free = point.lam, point.H, problem.free
-    h = H[unknowns.rows, unknowns.cols]
-    response = state.model.respond(h, tau)
-    # M dλ = (C V B)_jj - (f - ρ - z/2) + dz/2 with dz eliminated by λ z = τ.
-    safe = np.where(free, lam, 1.0)
-    missing = np.where(free, problem.floors + 0.5 * tau / safe - point.fidelity, 0.0)
-    barrier = np.where(free, 0.5 * z / safe, np.inf)
-    try:
-        right = problem.stationarity(state, tau) - unknowns.matrix(response.shift)
-        V, d_lam, scalar = _solve(problem, point, barrier, mu, response, right, missing, before)
-    except sla.LinAlgError:
-        return None
-    d_z = np.where(free, (tau - z * d_lam) / safe - z, 0.0)
-    direction, length = state.model.step(h, V[unknowns.rows, unknowns.cols], scalar, tau)
-    length = min(length, longest_step(lam, d_lam), longest_step(z, d_z))
-    while length > _STALL:
-        trial_point = problem.point(lam + length * d_lam, H + length * V)
-        if trial_point is not None:
-            trial = State(trial_point, z + length * d_z, state.model.moved(direction, length))
-            if problem.size(trial, tau) <= max((1 - 1e-4 * length) * before, _NOISE):
-                return trial, length
-        length *= 0.6
-    return None
-
-
-def _solve(
+def follow_until(
     problem: Problem,
-    point: DualPoint,
-    barrier: Array,
-    tau: float,
-    response: Response,
-    right: Array,
-    missing: Array,
-    before: float,
-) -> tuple[Array, Array, float]:
-    """Directions of H, of λ and of the scalar; iterated where that is quicker and possible."""
-    p, unknowns = len(right), problem.unknowns
-    if p > _SMALL:
-        iterated = IterativeSystem(problem.R, point, barrier, tau, unknowns, response.stiffness)
-        answer = iterated.solve(
-            right,
-            missing,
-            response,
-            accuracy=max(_INEXACT * before, 0.1 * _NOISE),
-            limit=10 * p if p <= _LARGE else 100 * p,
+    state: State,
+    *,
+    share: float,
+    size_of: Callable[[State], float],
+    max_iter: int,
+    tolerance: float = 0.0,
+    report: Report | None = None,
+) -> Progress:
+    """Follow the path until the products make up no more than ``share`` of the objective.
+
+    ``size_of`` estimates the objective, which may fall along the path; the equations may be violated
+    by ``tolerance`` times that.
+    """
+    size, used = size_of(state), 0
+    while True:
+        progress = follow(
+            problem,
+            state,
+            goal=share * size,
+            tolerance=tolerance * size,
+            max_iter=max_iter - used,
+            report=report,
         )
-        if answer is not None:
-            V, scalar = answer
-            return V, iterated.multipliers(V, missing), scalar
-        if p > _LARGE:
-            raise sla.LinAlgError("the iteration on the Newton equations does not end")
-    formed = NewtonSystem(problem.R, point, barrier, tau, unknowns, response.stiffness)
-    V, scalar = formed.solve(right, missing, response)
-    return V, formed.multipliers(V, missing), scalar
+        state, used = progress.state, used + progress.n_iter
+        before, size = size, size_of(state)
+        if not progress.done or size >= 0.3 * before:
+            return Progress(state, used, progress.total, progress.done)
+
+
+def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:
+    """Mehrotra's predictor and corrector: two solves with one factorisation; τ is at least ``least``."""
+    affine = point.direction(system, 0.0)
+    reach = point.step_length(affine, exact=system.exact, margin=1.0)
+    s, free = point.state, point.problem.free
+    after = (
+        inner((s.lam + reach * affine.lam) * free, s.z + reach * affine.z)
+        + inner(s.P + reach * affine.P, s.H + reach * affine.V)
+        + s.model.products(affine.model, reach)
+    )
+    centring = 1.0
+    if reach > 0.1:
+        centring = min(max(after / point.total, 0.0), 1.0) ** 3
+    tau = max(max(centring, 1e-4) * point.mu, least)
+    direction = point.direction(system, tau, affine if reach > 0.1 else None)
+    length = point.step_length(direction, exact=system.exact, margin=0.9 + 0.09 * reach)
+    return length, point.moved(direction, length)

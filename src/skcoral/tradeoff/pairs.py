@@ -1,33 +1,31 @@
 """How a criterion ties ``off(H)`` to the residual correlations, as complementarity conditions.
 
-At the optimum ``off(G)`` is a subgradient of the conjugate at ``off(H)``. For the criteria that are
-not smooth this is a set of complementarity conditions, relaxed here by a parameter τ. Each model
-keeps its own variables, one per pair ``i < j``, and answers the questions of the interior-point
-method: what is the residual correlation S now, how does it move with H, how far can we go.
+At the optimum the residual correlations ``S`` are a subgradient of the conjugate at ``off(H)``. For
+the criteria that are not smooth this is a set of complementarity conditions, relaxed by a parameter
+τ on the central path. A model holds its own variables as symmetric matrices, one entry per pair;
+entries of pairs that do not count are kept at one and masked out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from skcoral._arrays import inner, largest_ratio, library
 
-Array = NDArray[np.float64]
+Corrector = tuple[Any, Any] | None
 
 
 @dataclass(frozen=True)
 class Response:
-    """``dS = stiffness · dH + shift + lever · dδ``, with one linear equation for the scalar dδ.
+    """``S + dS = target + stiffness ∘ dH + lever · dδ``, with one linear equation for the scalar dδ.
 
-    The equation is ``constant + 2 lever · dH + bend dδ = 0`` (sums over pairs ``i < j``); without a
-    scalar, ``lever`` is None.
+    The equation is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
     """
 
-    stiffness: Array
-    shift: Array
-    lever: Array | None = None
+    stiffness: Any
+    target: Any
+    lever: Any = None
     constant: float = 0.0
     bend: float = -1.0
 
@@ -36,249 +34,262 @@ class PairModel(Protocol):
     """What the interior-point method asks of a criterion."""
 
     @property
-    def residual_correlation(self) -> Array:
-        """The current S, one value per pair."""
+    def count(self) -> int:
+        """Number of complementarity products."""
 
-    def products(self) -> Array:
-        """All complementarity products."""
+    def residual(self, H: Any) -> Any:
+        """The current S."""
 
-    def equations(self, h: Array, tau: float) -> Array:
-        """All equations of the model at ``h = H[pairs]``, relaxed by τ, as one vector."""
+    def products(self, direction: Any = None, length: float = 0.0) -> float:
+        """Sum of all complementarity products, here or after a step."""
 
-    def respond(self, h: Array, tau: float) -> Response:
-        """Linearise S in H."""
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+        """Linearise S in H on the way to τ."""
 
-    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[PairModel, float]:
-        """Direction of the model's own variables, and the longest step that keeps them inside."""
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
+        """Direction of the model's own variables that goes with ``dH = V``."""
 
-    def moved(self, direction: PairModel, length: float) -> PairModel:
+    def longest(self, direction: Any) -> float:
+        """Longest step that keeps the variables positive."""
+
+    def correct(self, direction: Any) -> Corrector:
+        """Second-order terms of the products, for the corrector step."""
+
+    def moved(self, direction: Any, length: float) -> PairModel:
         """Return the model after a step."""
 
-    def restricted(self, keep: NDArray[np.bool_]) -> PairModel:
-        """Return the model of some of the pairs."""
-
-
-def longest_step(x: Array, dx: Array) -> float:
-    """Longest step in [0, 1] that keeps ``x + step · dx`` positive, with a margin."""
-    shrinking = dx < 0
-    if not shrinking.any():
-        return 1.0
-    return float(min(1.0, 0.99 * np.min(-x[shrinking] / dx[shrinking])))
+    def restricted(self, members: Any) -> PairModel:
+        """Return the model of some of the variables."""
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Squares: ``S = stiffness · H``. Stiffness zero: uncorrelated, at whatever cost."""
+    """Squares: ``S = stiffness ∘ H``. Stiffness zero asks for S = 0 at whatever cost."""
 
-    stiffness: Array
-    s: Array
+    stiffness: Any
+    count = 0
 
-    @property
-    def residual_correlation(self) -> Array:
-        """The current S."""
-        return self.s
+    def residual(self, H: Any) -> Any:
+        """``stiffness ∘ H``."""
+        return self.stiffness * H
 
-    def products(self) -> Array:
+    def products(self, direction: Any = None, length: float = 0.0) -> float:
         """There are none."""
-        return np.zeros(0)
+        return 0.0
 
-    def equations(self, h: Array, tau: float) -> Array:
-        """``S - stiffness · H``, in units of H where that is the smaller."""
-        return (self.s - self.stiffness * h) / np.maximum(self.stiffness, 1.0)
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
+        """S is linear in H."""
+        return Response(self.stiffness, self.stiffness * H)
 
-    def respond(self, h: Array, tau: float) -> Response:
-        """``S = stiffness · H``."""
-        return Response(self.stiffness, self.stiffness * h - self.s)
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
+        """There are no variables."""
 
-    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Quadratic, float]:
-        """Direction of S."""
-        return replace(self, s=self.stiffness * (h + dh) - self.s), 1.0
+    def longest(self, direction: Any) -> float:
+        """No variable limits the step."""
+        return float("inf")
 
-    def moved(self, direction: PairModel, length: float) -> Quadratic:
-        """Return the model after a step."""
-        return replace(self, s=self.s + length * direction.residual_correlation)
+    def correct(self, direction: Any) -> Corrector:
+        """There are no products."""
+        return None
 
-    def restricted(self, keep: NDArray[np.bool_]) -> Quadratic:
-        """Return the model of some of the pairs."""
-        return Quadratic(self.stiffness[keep], self.s[keep])
+    def moved(self, direction: Any, length: float) -> Quadratic:
+        """Nothing moves."""
+        return self
+
+    def restricted(self, members: Any) -> Quadratic:
+        """Return the model of some of the variables."""
+        return Quadratic(members(self.stiffness))
 
 
 @dataclass(frozen=True)
 class Box:
     """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, ``S = s⁺ - s⁻``.
 
-    With slacks ``u = ω/2 - H`` and ``v = ω/2 + H``, kept as variables for the sake of their digits,
-    ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``.
+    With slacks ``u = ω/2 - H`` and ``v = ω/2 + H``, kept as variables because they become far
+    smaller than what they are the difference of; ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``.
     """
 
-    plus: Array
-    minus: Array
-    u: Array
-    v: Array
+    live: Any
+    plus: Any
+    minus: Any
+    u: Any
+    v: Any
 
     @classmethod
-    def start(cls, omega: Array) -> Box:
-        """Start from S = 0 at H = 0."""
-        tenth = np.full(len(omega), 0.1)
-        return cls(tenth, tenth.copy(), 0.5 * omega, 0.5 * omega)
+    def start(cls, omega: Any, live: Any, S: Any, mu: float) -> Box:
+        """Start from H = 0 and the residual correlations ``S``."""
+        weight = omega + (1.0 - live)
+        size, level = abs(S), mu / weight
+        half = 0.5 * weight
+        return cls(live, level + 0.5 * (size + S), level + 0.5 * (size - S), half, 1.0 * half)
 
     @property
-    def residual_correlation(self) -> Array:
-        """The current S."""
-        return self.plus - self.minus
+    def count(self) -> int:
+        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
+        return int(library(self.live).sum(self.live))
 
-    def products(self) -> Array:
-        """All complementarity products."""
-        return np.concatenate([self.plus * self.u, self.minus * self.v])
+    def residual(self, H: Any) -> Any:
+        """``s⁺ - s⁻``."""
+        return (self.plus - self.minus) * self.live
 
-    def equations(self, h: Array, tau: float) -> Array:
-        """Complementarity."""
-        return self.products() - 0.5 * tau
+    def products(self, direction: Any = None, length: float = 0.0) -> float:
+        """``Σ s⁺u + s⁻v``."""
+        at = self if direction is None else self.moved(direction, length)
+        return inner(at.plus * at.live, at.u) + inner(at.minus * at.live, at.v)
 
-    def respond(self, h: Array, tau: float) -> Response:
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
         """Linearise S in H."""
-        u, v = self.u, self.v
-        target = 0.5 * tau / u - 0.5 * tau / v
-        return Response(self.plus / u + self.minus / v, target - self.residual_correlation)
+        first, second = (0.0, 0.0) if corrector is None else corrector
+        half = 0.5 * tau
+        stiffness = (self.plus / self.u + self.minus / self.v) * self.live
+        target = ((half - first) / self.u - (half - second) / self.v) * self.live
+        return Response(stiffness, target)
 
-    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Box, float]:
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Box:
         """Direction of s⁺, s⁻ and their slacks."""
-        plus = (0.5 * tau + self.plus * dh) / self.u - self.plus
-        minus = (0.5 * tau - self.minus * dh) / self.v - self.minus
-        direction = Box(plus, minus, -dh, dh)
-        return direction, min(
-            longest_step(self.plus, plus),
-            longest_step(self.minus, minus),
-            longest_step(self.u, -dh),
-            longest_step(self.v, dh),
-        )
+        first, second = (0.0, 0.0) if corrector is None else corrector
+        half = 0.5 * tau
+        plus = ((half - first + self.plus * V) / self.u - self.plus) * self.live
+        minus = ((half - second - self.minus * V) / self.v - self.minus) * self.live
+        step = V * self.live
+        return Box(self.live, plus, minus, -step, step)
 
-    def moved(self, direction: PairModel, length: float) -> Box:
+    def longest(self, direction: Box) -> float:
+        """Longest step that keeps all four positive."""
+        names = ("plus", "minus", "u", "v")
+        return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
+
+    def correct(self, direction: Box) -> Corrector:
+        """``ds⁺ du`` and ``ds⁻ dv``."""
+        return direction.plus * direction.u, direction.minus * direction.v
+
+    def moved(self, direction: Box, length: float) -> Box:
         """Return the model after a step."""
-        if not isinstance(direction, Box):
-            raise TypeError("the direction belongs to another criterion")
         return Box(
-            plus=self.plus + length * direction.plus,
-            minus=self.minus + length * direction.minus,
-            u=self.u + length * direction.u,
-            v=self.v + length * direction.v,
+            self.live,
+            self.plus + length * direction.plus,
+            self.minus + length * direction.minus,
+            self.u + length * direction.u,
+            self.v + length * direction.v,
         )
 
-    def restricted(self, keep: NDArray[np.bool_]) -> Box:
-        """Return the model of some of the pairs."""
-        return Box(self.plus[keep], self.minus[keep], self.u[keep], self.v[keep])
+    def restricted(self, members: Any) -> Box:
+        """Return the model of some of the variables."""
+        return Box(*map(members, (self.live, self.plus, self.minus, self.u, self.v)))
 
 
 @dataclass(frozen=True)
 class Bounded:
     """``|S_ij| ≤ δ c_ij``: worst pair with δ free, or squares within given bounds with δ = 1.
 
-    ``H = a - b + κ S`` with ``a, b ≥ 0``, slacks ``u = δ c - S`` and ``v = δ c + S``, which are
-    kept as variables because they become far smaller than what they are the difference of, and
-    ``a u = τ/2``, ``b v = τ/2``. The worst pair has ``κ = 0`` and ``Σ_{i<j} 2 c (a + b) = 1``.
-    Where ``c`` is infinite, there is no bound.
+    ``H = a - b + κ S`` with ``a, b ≥ 0``, slacks ``u = δ c - S`` and ``v = δ c + S``, kept as
+    variables like those of :class:`Box`, and ``a u = τ/2``, ``b v = τ/2``. The worst pair has
+    ``κ = 0`` and ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound.
     """
 
-    c: Array
-    a: Array
-    b: Array
-    s: Array
-    u: Array
-    v: Array
+    live: Any
+    bound: Any
+    c: Any
+    a: Any
+    b: Any
+    s: Any
+    u: Any
+    v: Any
     kappa: float
 
     @classmethod
-    def worst(cls, omega: Array) -> Bounded:
-        """Worst pair: start from S = 0, δ = 1 and even weights."""
-        even = 0.25 * omega / max(len(omega), 1)
-        level = 1.0 / omega
-        return cls(level, even, even.copy(), np.zeros(len(omega)), level, level.copy(), 0.0)
+    def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
+        """Worst pair: start from H = 0, the residual correlations ``S`` and twice their level."""
+        c = live / (omega + (1.0 - live))
+        level = 2.0 * float(library(S).max(abs(omega * S))) + 1e-3
+        even = omega / (2.0 * float(library(live).sum(live))) + (1.0 - live)
+        s = S * live
+        u, v = level * c - s + (1.0 - live), level * c + s + (1.0 - live)
+        return cls(live, live, c, even, 1.0 * even, s, u, v, 0.0)
 
     @classmethod
-    def squares(cls, bounds: Array) -> Bounded:
-        """Squares within bounds: start from S = 0."""
-        live = np.isfinite(bounds)
-        even = np.where(live, 0.1, 0.0)
-        level = np.where(live, bounds, 1.0)
-        return cls(bounds, even, even.copy(), np.zeros(len(bounds)), level, level.copy(), 1.0)
+    def squares(cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float) -> Bounded:
+        """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside."""
+        xp = library(S)
+        c = bounds * bound
+        inside = xp.clip(S, -0.9 * c, 0.9 * c)
+        s = inside * bound + S * (1.0 - bound)
+        u, v = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
+        return cls(live, bound, c, 0.5 * mu / u, 0.5 * mu / v, s, u, v, 1.0)
 
     @property
-    def residual_correlation(self) -> Array:
+    def count(self) -> int:
+        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
+        return int(library(self.bound).sum(self.bound))
+
+    def residual(self, H: Any) -> Any:
         """The current S."""
         return self.s
 
-    @property
-    def live(self) -> NDArray[np.bool_]:
-        """The pairs with a bound."""
-        return np.isfinite(self.c)
+    def products(self, direction: Any = None, length: float = 0.0) -> float:
+        """``Σ a u + b v``."""
+        at = self if direction is None else self.moved(direction, length)
+        return inner(at.a * at.bound, at.u) + inner(at.b * at.bound, at.v)
 
-    @property
-    def free(self) -> bool:
-        """Whether the level δ is a variable."""
-        return self.kappa == 0.0
-
-    def products(self) -> Array:
-        """All complementarity products."""
-        m = self.live
-        return np.concatenate([(self.a * self.u)[m], (self.b * self.v)[m]])
-
-    def equations(self, h: Array, tau: float) -> Array:
-        """Complementarity, the split of H, and the sum."""
-        split = h - (self.a - self.b) - self.kappa * self.s
-        total = [2.0 * float(np.sum((self.a + self.b) * self.c)) - 1.0] if self.free else []
-        return np.concatenate([self.products() - 0.5 * tau, split, total])
-
-    def respond(self, h: Array, tau: float) -> Response:
+    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
         """Linearise S and δ in H."""
-        u, v, m = self.u, self.v, self.live
-        pull = self.a / u + self.b / v
-        new_a, new_b = np.where(m, 0.5 * tau / u, 0.0), np.where(m, 0.5 * tau / v, 0.0)
-        stiffness = 1.0 / (pull + self.kappa)
-        shift = stiffness * (h - (new_a - new_b) - self.kappa * self.s)
-        if not self.free:
-            return Response(stiffness, shift)
-        twist = self.a / u - self.b / v
-        lever = stiffness * twist * self.c
-        # Σ 2 c (a + da + b + db) = 1 with da + db = ... - pull c dδ + twist dS
-        constant = 2.0 * float(np.sum((new_a + new_b + twist * shift) * self.c)) - 1.0
-        bend = 2.0 * float(np.sum((twist * lever - pull * self.c) * self.c))
-        return Response(stiffness, shift, lever, constant, bend)
+        return self._linearised(H, tau, corrector)[0]
 
-    def step(self, h: Array, dh: Array, scalar: float, tau: float) -> tuple[Bounded, float]:
-        """Direction of a, b, S and δ."""
-        response = self.respond(h, tau)
-        ds = response.stiffness * dh + response.shift
-        m = self.live
-        level = np.zeros(len(h))
+    def _linearised(
+        self, H: Any, tau: float, corrector: Corrector
+    ) -> tuple[Response, Any, Any, Any, Any]:
+        first, second = (0.0, 0.0) if corrector is None else corrector
+        m = self.bound
+        new_a, new_b = (0.5 * tau - first) / self.u * m, (0.5 * tau - second) / self.v * m
+        over_u, over_v = self.a / self.u * m, self.b / self.v * m
+        pull, twist = over_u + over_v, over_u - over_v
+        stiffness = self.live / (pull + self.kappa + (1.0 - self.live))
+        target = self.s + stiffness * (H - (new_a - new_b) - self.kappa * self.s)
+        if self.kappa != 0.0:
+            return Response(stiffness, target), new_a, new_b, over_u, over_v
+        # Without the differences of nearly equal numbers that a single active pair would leave.
+        turn = stiffness * twist
+        lever = turn * self.c
+        two = 2.0 * stiffness
+        constant = inner(turn * H + two * (new_a * over_v + new_b * over_u), self.c) - 1.0
+        bend = -2.0 * inner(two * over_u * over_v * self.c, self.c)
+        return Response(stiffness, target, lever, constant, bend), new_a, new_b, over_u, over_v
+
+    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Bounded:
+        """Direction of a, b, S and the slacks."""
+        response, new_a, new_b, over_u, over_v = self._linearised(H, tau, corrector)
+        ds = response.stiffness * V + (response.target - self.s)
+        level = 0.0
         if response.lever is not None:
             ds = ds + response.lever * scalar
             level = scalar * self.c
-        du = np.where(m, level - ds, 0.0)
-        dv = np.where(m, level + ds, 0.0)
-        da = np.where(m, (0.5 * tau - self.a * du) / self.u - self.a, 0.0)
-        db = np.where(m, (0.5 * tau - self.b * dv) / self.v - self.b, 0.0)
-        length = min(
-            longest_step(self.a, da),
-            longest_step(self.b, db),
-            longest_step(self.u, du),
-            longest_step(self.v, dv),
-        )
-        return replace(self, a=da, b=db, s=ds, u=du, v=dv), length
+        du, dv = (level - ds) * self.bound, (level + ds) * self.bound
+        da = (new_a - over_u * du - self.a) * self.bound
+        db = (new_b - over_v * dv - self.b) * self.bound
+        return replace(self, a=da, b=db, s=ds, u=du, v=dv)
 
-    def moved(self, direction: PairModel, length: float) -> Bounded:
+    def longest(self, direction: Bounded) -> float:
+        """Longest step that keeps a, b and the slacks positive."""
+        names = ("a", "b", "u", "v")
+        return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
+
+    def correct(self, direction: Bounded) -> Corrector:
+        """``da du`` and ``db dv``."""
+        return direction.a * direction.u, direction.b * direction.v
+
+    def moved(self, direction: Bounded, length: float) -> Bounded:
         """Return the model after a step."""
-        if not isinstance(direction, Bounded):
-            raise TypeError("the direction belongs to another criterion")
+        names = ("a", "b", "s", "u", "v")
         return replace(
-            self,
-            a=self.a + length * direction.a,
-            b=self.b + length * direction.b,
-            s=self.s + length * direction.s,
-            u=self.u + length * direction.u,
-            v=self.v + length * direction.v,
+            self, **{n: getattr(self, n) + length * getattr(direction, n) for n in names}
         )
 
-    def restricted(self, keep: NDArray[np.bool_]) -> Bounded:
-        """Return the model of some of the pairs."""
-        c, a, b, s, u, v = (x[keep] for x in (self.c, self.a, self.b, self.s, self.u, self.v))
-        return Bounded(c, a, b, s, u, v, self.kappa)
+    def restricted(self, members: Any) -> Bounded:
+        """Return the model of some of the variables."""
+        matrices = (self.live, self.bound, self.c, self.a, self.b, self.s, self.u, self.v)
+        return Bounded(*map(members, matrices), self.kappa)
+
+
+def _longest(pairs: list[tuple[Any, Any]]) -> float:
+    ratio = max(largest_ratio(-dx, x) for x, dx in pairs)
+    return 1.0 / ratio if ratio > 0 else float("inf")

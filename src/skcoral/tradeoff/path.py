@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import to_host
+from skcoral._arrays import cholesky_or_none, to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
-from skcoral.tradeoff.dual import inverse
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
-from skcoral.tradeoff.smooth import best_start, limit_at_one
-from skcoral.tradeoff.solver import Warm, is_mild, solve_floors
+from skcoral.tradeoff.solver import Warm, solve_floors
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -67,8 +65,8 @@ class Path:
         self.nodes: list[Node] = []
         omega = criteria.pair_matrix(pair_weights, len(self.R))
         self._omega = omega
-        self._limit = limit_at_one(self.R, omega)
-        self._warm = criterion == "squared" and is_mild(omega)
+        self._limit = _limit_at_one(self.R, omega)
+        self._warm = criterion == "squared"
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
@@ -114,10 +112,7 @@ class Path:
         """Interpolate the dual of the nearest points, the binding set from the closest."""
         known = [n for n in self.nodes if self.edge < n.rho < 1.0]
         if not known:
-            # The weights of the threshold belong to every common floor: no need to find them anew.
-            floors, weights = np.full(len(self.R), rho), self.threshold.weights
-            H, lam = best_start(self._there, floors, self._omega, weights)
-            return Warm(lam, H, np.ones(len(floors), dtype=bool))
+            return None
         theta = float(np.arccos(rho))
         known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
         closest = known[0]
@@ -270,5 +265,12 @@ def _uncertainty(a: Node, b: Node) -> float:
     return width * below * above / (below + above)
 
 
+def _limit_at_one(R: Array, omega: Array) -> Array:
+    """Limit of ``λ sin(arccos ρ)`` as the floors tend to one: the slope along the sphere there."""
+    K = omega * criteria.off(R)
+    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
+    return np.asarray(np.sqrt(np.maximum(tangent, 0.0)))
+
+
 def _definite(H: Array) -> bool:
-    return inverse(H) is not None
+    return cholesky_or_none(H) is not None

@@ -1,4 +1,10 @@
-"""Floors above what exact decorrelation allows: the least residual correlation, with its proof."""
+"""Floors above what exact decorrelation allows: the least residual correlation, with its proof.
+
+One interior-point method follows the central path for every criterion. On the way, once the products
+separate the floors that bind from those that do not, the binding ones are solved alone and the others
+completed exactly; the completion and the certificate judge the guess, and the path goes on where it
+was wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +15,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import submatrix, to_host
-from skcoral.exact import exact_threshold
+from skcoral._arrays import beside, submatrix, to_host
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.binding import Candidate, settle
+from skcoral.tradeoff.binding import Candidate, DualPoint, binding_floors, settle
 from skcoral.tradeoff.caps import correlation_of, on_caps
-from skcoral.tradeoff.dual import DualPoint, dual_bound
-from skcoral.tradeoff.levels import solve_levels
+from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.interior import Problem, Progress, State, follow, follow_until, start
+from skcoral.tradeoff.lexicographic import break_ties
+from skcoral.tradeoff.newton import refine
 from skcoral.tradeoff.outcome import Solved, as_result
-from skcoral.tradeoff.smooth import best_start, solve_squared
+from skcoral.tradeoff.pairs import Quadratic
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 
 _LIFT = 1e9  # how far the multipliers of floors of one are taken towards infinity
-_CLOSE = 1.0 - 1e-7  # least floor that is too close to one for the smooth method
-_MILD = 1e-3  # least pair weight, relative to the largest, that the smooth method is trusted with
+_CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
+# Shares of the objective that the products make up when the binding floors are guessed: early where
+# Newton's method can take over, and further down the path where the guess was wrong.
+_EARLY = (1e-3, 1e-5, 1e-8)
+_LATE = (1e-13, 1e-17, 1e-21)
+_TRIES = 3  # corrections of one guess
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ class Warm:
     """Where a neighbouring problem ended: multipliers and H of all variables, and what bound."""
 
     lam: Array
-    H: Array
+    H: Any
     binding: NDArray[np.bool_]
 
 
@@ -55,8 +66,7 @@ def solve_tradeoff(
     Parameters
     ----------
     R : array of shape (p, p)
-        Correlation matrix, positive definite. Newton's method for the squared criterion runs where
-        it lies; everything else in NumPy.
+        Correlation matrix, positive definite. The work is done where it lies, the result is NumPy's.
     floors : ndarray of shape (p,)
         The least fidelity of each variable, in [0, 1].
     names : sequence of str
@@ -114,12 +124,6 @@ def solve_tradeoff(
     )
 
 
-def is_mild(omega: Array) -> bool:
-    """Whether the pair weights are close enough to each other for the smooth method."""
-    least = (omega + np.diag(np.full(len(omega), np.inf))).min(initial=np.inf)
-    return bool(least > 0.0 and least >= _MILD * omega.max(initial=0.0))
-
-
 def solve_floors(
     R: Any,
     floors: Array,
@@ -132,103 +136,302 @@ def solve_floors(
     warm: Warm | None = None,
 ) -> Solved:
     """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
-    there, R = R, to_host(R)
-    omega = criteria.pair_matrix(pair_weights, len(R))
+    omega = criteria.pair_matrix(pair_weights, len(floors))
     top = float(omega.max(initial=0.0))
     if top == 0.0:
         return _nothing_counts(R, floors, tol, max_iter)
-    omega = omega / top
-    if warm is not None:
-        warm = Warm(warm.lam / top, warm.H / top, warm.binding)
-    active = np.flatnonzero(floors > 0)
-    block = np.ix_(active, active)
-    report = _reporter(R[block], floors[active], criterion, omega[block], top, callback)
+    search = _Search(R, floors, omega / top, criterion, top, tol, max_iter, callback)
+    if warm is not None and criterion == "squared":
+        candidate = search.from_neighbour(warm)
+        if candidate is not None:
+            solved = search.finish(candidate)
+            if solved.certified:
+                return solved
+    return search.run()
 
-    def finish(candidate: Candidate) -> Solved:
-        return _finish(there, floors, candidate, criterion, omega, top)
 
-    if np.all(floors[active] >= 1.0):
-        return finish(_at_sources(R, floors, criterion, omega))
-    smooth = criterion == "squared" and is_mild(omega[block]) and bool(floors.max() < _CLOSE)
-    best: Solved | None = None
-    used = 0
-    # Other scales of the start, for the rare cases where the first leaves a gap.
-    for scale in (0.0, 1.0, 30.0) if smooth else (1.0, 30.0, 0.1):
-        if scale == 0.0:
-            candidate = _smooth(there, floors, omega, tol, max_iter, warm, report)
-        else:
-            candidate = solve_levels(
-                R,
-                floors,
-                omega,
-                criterion,
-                goal=min(0.1 * tol / len(R) ** 2, 1e-12),
-                max_iter=max_iter - used,
-                scale=scale,
-                report=report,
+class _Search:
+    """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
+
+    def __init__(
+        self,
+        R: Any,
+        floors: Array,
+        omega: Array,
+        criterion: Criterion,
+        top: float,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None,
+    ) -> None:
+        self.R, self.floors, self.omega, self.criterion, self.top = R, floors, omega, criterion, top
+        # Floors this close to one leave an interior that rounding fills.
+        self.solved_floors = np.where(floors > _CLOSE, 1.0, floors)
+        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+        self.used = 0
+        positive = floors > 0
+        live = (omega > 0) & np.outer(positive, positive)
+        # A variable none of whose pairs counts is left to the tie-break from the beginning.
+        self.active = np.flatnonzero(live.any(axis=0))
+        self.inner_omega = omega[np.ix_(self.active, self.active)]
+        self.problem: Problem | None = None
+        if len(self.active):
+            self.problem = Problem(
+                submatrix(R, self.active, self.active),
+                self.solved_floors[self.active],
+                self.inner_omega > 0,
             )
-        used += candidate.n_iter
-        solved = finish(candidate)
-        best = solved if best is None else best.joined(solved)
-        if best.certified or used >= max_iter:
-            break
-    if best is None:
-        raise AssertionError("there is always a plan")
-    if not best.certified and np.all((floors > 0.999) & (floors < 1.0)):
-        best = _near_sources(best, R, floors, omega, top, criterion)
-    if not best.certified:
-        best = _near_threshold(best, there, floors, omega, top, criterion)
-    return replace(best, n_iter=used)
 
+    def run(self) -> Solved:
+        """Follow the path from a cold start."""
+        problem = self.problem
+        if problem is None:
+            return self.finish(self._undecided(self.active[:0], None, 0.0))
+        if problem.fixed.all():
+            return self.finish(self._at_sources())
+        state = start(problem, self.criterion, self.inner_omega)
+        early = _EARLY if self.criterion == "squared" else ()
+        best: Solved | None = None
+        for share in (*early, *_LATE):
+            progress = self._follow(problem, state, share)
+            state = progress.state
+            guess = binding_floors(problem, state, self._size(state))
+            final = share in _LATE or self.criterion != "squared"
+            candidate = self.attempt(problem, state, guess, final=final)
+            solved = self.finish(candidate)
+            best = solved if best is None else best.joined(solved)
+            if best.certified or self.used >= self.max_iter or not progress.done:
+                break
+        assert best is not None
+        return replace(best, n_iter=self.used)
 
-def _smooth(
-    R: Any,
-    floors: Array,
-    omega: Array,
-    tol: float,
-    max_iter: int,
-    warm: Warm | None,
-    report: Callable[[DualPoint], object] | None,
-) -> Candidate:
-    active = np.flatnonzero(floors > 0)
-    inside = np.ix_(active, active)
-    if warm is not None:
-        answer = solve_squared(
-            R,
-            floors,
-            omega,
-            warm.H[inside],
-            warm.lam[active],
-            guesses=[np.flatnonzero(warm.binding)],
-            follow=False,
-            goal=min(0.1 * tol, 1e-10),
-            max_iter=max_iter,
+    def _follow(self, problem: Problem, state: State, share: float) -> Progress:
+        progress = follow_until(
+            problem,
+            state,
+            share=share,
+            size_of=self._size,
+            max_iter=self.max_iter - self.used,
+            report=self._reporter(),
         )
-        if answer is not None:
-            return answer
-    weights = exact_threshold(R, floors).weights[active]
-    H, lam = best_start(submatrix(R, active, active), floors[active], omega[inside], weights)
-    guesses = [active[weights > 0]] if np.any(weights == 0) else []
-    cold = solve_squared(
-        R,
-        floors,
-        omega,
-        H,
-        lam,
-        guesses=[*guesses, active],
-        # The gap is the square of the error in λ: prices to eight digits ask for this much.
-        goal=min(1e-6 * tol, 1e-15),
-        max_iter=max_iter,
-        report=report,
-    )
-    if cold is None:
-        raise AssertionError("the barrier path always ends somewhere")
-    return cold
+        self.used += progress.n_iter
+        return progress
+
+    def _size(self, state: State) -> float:
+        """About the objective at a state, or where that is smaller, what counts as zero."""
+        G = to_host(state.W.T @ state.W)
+        value = criteria.value(self.criterion, G, self.inner_omega)
+        return max(value, 1e-3 * self.tol / self.top, 1e-14)
+
+    def attempt(
+        self, problem: Problem, state: State, guess: NDArray[np.bool_], *, final: bool
+    ) -> Candidate:
+        """Solve for the floors that seem to bind, and complete the others; correct the guess.
+
+        Only a ``final`` attempt looks for what the criterion leaves open.
+        """
+        for _ in range(_TRIES):
+            keep = np.flatnonzero(guess)
+            solved = self._solve_binding(problem, state, keep)
+            if solved is None:
+                break
+            dual, T, idle = solved
+            if idle.any():
+                guess = guess.copy()
+                guess[keep[idle]] = False
+                continue
+            candidate = settle(self.R, self.floors, dual.members, T, dual)
+            if not candidate.settled and final:
+                candidate = self._undecided(dual.members, (dual, T), self._worst(dual.members, T))
+            if candidate.settled:
+                return candidate
+            joins = np.isin(self.active, candidate.missed) & ~guess
+            if not joins.any():
+                break
+            guess = guess | joins
+        # Not separated yet: all floors bind as far as one can tell.
+        dual, T = self._all_of(problem, state)
+        return settle(self.R, self.floors, dual.members, T, dual)
+
+    def _solve_binding(
+        self, problem: Problem, state: State, keep: Index
+    ) -> tuple[DualPoint, Any, NDArray[np.bool_]] | None:
+        """Solve for the floors ``keep`` alone; also tells which of them turn out idle."""
+        if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
+            keep = np.flatnonzero(problem.fixed)
+        members = self.active[keep]
+        nothing = np.zeros(len(keep), dtype=bool)
+        if not len(keep):
+            return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, nothing
+        if problem.fixed[keep].all():
+            dual = _with_fixed(members, np.zeros(len(keep)), self._kernel(members), nothing | True)
+            return dual, beside(np.eye(len(keep)), self.R), nothing
+        sub = problem.restricted(keep) if len(keep) < problem.p else problem
+        at = state.restricted(sub, keep) if len(keep) < problem.p else state
+        if isinstance(at.model, Quadratic):
+            point, steps = refine(sub, at.H, at.model, max_iter=max(self.max_iter - self.used, 1))
+            self.used += steps
+            if point is None:
+                return None
+            lam, H, T = np.asarray(to_host(point.lam)), point.H, point.T
+            idle = ~sub.fixed & (lam <= 0)
+        else:
+            size = self._size(state)
+            progress = follow(
+                sub,
+                at,
+                goal=_LATE[0] * size,
+                tolerance=1e-11 * size,
+                max_iter=max(self.max_iter - self.used, 1),
+            )
+            self.used += progress.n_iter
+            if not progress.total <= _EARLY[-1] * size:
+                return None
+            at = progress.state
+            lam, H, T = np.asarray(to_host(at.lam)), at.H, at.T
+            idle = ~binding_floors(sub, at, self._size(state))
+        return _with_fixed(members, lam, H, sub.fixed), T, idle
+
+    def _all_of(self, problem: Problem, state: State) -> tuple[DualPoint, Any]:
+        lam = np.asarray(to_host(state.lam))
+        return _with_fixed(self.active, lam, state.H, problem.fixed), state.T
+
+    def _undecided(
+        self, members: Index, decided: tuple[DualPoint, Any] | None, worst: float
+    ) -> Candidate:
+        """Add the outputs that the criterion leaves open, by the least sum of squares."""
+        dual, T = decided or (DualPoint(members, np.zeros(0), np.zeros((0, 0))), None)
+        more = break_ties(
+            self.R, self.floors, self.omega, members, T, worst, max(self.max_iter - self.used, 1)
+        )
+        if more is not None:
+            self.used += more.n_iter
+            members, T = more.members, more.T
+        return settle(self.R, self.floors, members, T, dual)
+
+    def _worst(self, members: Index, T: Any) -> float:
+        """The worst pair among the outputs that are decided; zero where another criterion counts."""
+        if self.criterion != "worst" or not len(members):
+            return 0.0
+        G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
+        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
+
+    def _kernel(self, members: Index) -> Array:
+        """A subgradient of the criterion at the sources themselves."""
+        block = np.ix_(members, members)
+        return _subgradient(np.asarray(to_host(submatrix(self.R, members, members))),
+                            self.criterion, self.omega[block])
+
+    def _at_sources(self) -> Candidate:
+        """Every floor that counts is one: outputs are sources, the others are completed exactly.
+
+        The bound tends to the objective as the multipliers grow, ``λ = s`` and ``H = s I + K`` with
+        K a subgradient of the criterion at R. What grows is added at the end.
+        """
+        every = np.ones(len(self.active), dtype=bool)
+        dual = _with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
+        T = beside(np.eye(len(every)), self.R)
+        candidate = settle(self.R, self.floors, self.active, T, dual)
+        if candidate.settled:
+            return candidate
+        return self._undecided(self.active, (dual, T), 0.0)
+
+    def from_neighbour(self, warm: Warm) -> Candidate | None:
+        """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
+        problem = self.problem
+        if problem is None or problem.fixed.any():
+            return None
+        state = start(problem, self.criterion, self.inner_omega)
+        inside = np.ix_(self.active, self.active)
+        H = beside(np.asarray(to_host(warm.H))[inside] / self.top, self.R)
+        state = replace(state, H=H)
+        keep = np.flatnonzero(warm.binding[self.active])
+        solved = self._solve_binding(problem, state, keep)
+        if solved is None or solved[2].any():
+            return None
+        dual, T, _ = solved
+        return settle(self.R, self.floors, dual.members, T, dual)
+
+    def finish(self, candidate: Candidate) -> Solved:
+        """Make the candidate feasible to the last digit, and evaluate both sides of the certificate."""
+        R = np.asarray(to_host(self.R))
+        T = np.asarray(to_host(candidate.T))
+        H = criteria.admissible(self.criterion, np.asarray(to_host(candidate.H)), self.omega)
+        lam = np.maximum(candidate.lam, 0.0)
+        T, lam, H = _near_sources(R, self.floors, T, lam, H)
+        T = on_caps(self.R, T, self.floors, candidate.binding)
+        G = correlation_of(self.R, T)
+        lam, H = _lifted(lam, H, self.floors)
+        bound = dual_bound(
+            R, self.floors, lam, H, self.criterion, self.omega, near=T, near_correlation=G
+        )
+        return Solved(
+            T=T,
+            G=G,
+            fidelity=np.einsum("ji,ij->j", R, T),
+            objective=self.top * criteria.value(self.criterion, G, self.omega),
+            lower_bound=self.top * bound,
+            lam=self.top * lam,
+            H=self.top * H,
+            binding=candidate.binding,
+            n_iter=self.used,
+        )
+
+    def _reporter(self) -> Callable[[State], object] | None:
+        callback, problem = self.callback, self.problem
+        if callback is None or problem is None:
+            return None
+
+        def report(state: State) -> None:
+            dual, T = self._all_of(problem, state)
+            solved = self.finish(settle(self.R, self.floors, dual.members, T, dual))
+            report.calls += 1
+            callback(report.calls, solved.objective, solved.lower_bound)
+
+        report.calls = self.used
+        return report
 
 
-def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solved:
+def _with_fixed(
+    members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]
+) -> DualPoint:
+    """Give the rows of floors of one a diagonal that dominates them; what grows is added later."""
+    if not fixed.any():
+        return DualPoint(members, lam, H)
+    host = np.asarray(to_host(H))
+    own = np.where(fixed, np.abs(criteria.off(host)).sum(axis=1) + 1e-15, 0.0)
+    return DualPoint(members, lam + own, H + beside(np.diag(own - np.where(fixed, host.diagonal(), 0.0)), H))
+
+
+def _near_sources(
+    R: Array, floors: Array, T: Array, lam: Array, H: Array
+) -> tuple[Array, Array, Array]:
+    """Correct outputs that were held at their sources for floors that are not quite one.
+
+    To first order in the angle ``arccos ρ_j`` the output turns against the gradient ``T H_j`` of the
+    criterion, and ``λ_j`` is the size of its tangential part over the angle.
+    """
+    close = np.flatnonzero((floors > _CLOSE) & (floors < 1.0))
+    if not len(close):
+        return T, lam, H
+    K = criteria.off(H)[:, close]
+    gradient = T @ K
+    image = R @ gradient
+    along = image[close, np.arange(len(close))]
+    tangent = np.maximum(np.einsum("ij,ij->j", gradient, image) - along**2, 0.0)
+    angle = np.sqrt(np.maximum(1.0 - floors[close] ** 2, np.finfo(np.float64).eps ** 2))
+    price = np.sqrt(tangent) / angle
+    T, lam, H = T.copy(), lam.copy(), H.copy()
+    T[:, close] -= gradient / np.where(price > 0, price, np.inf)
+    lam[close] = price
+    least = np.abs(K).sum(axis=0) * 1e-6 + 1e-13
+    H[close, close] = np.maximum(price * floors[close] - along, least)
+    return T, lam, H
+
+
+def _nothing_counts(R: Any, floors: Array, tol: float, max_iter: int) -> Solved:
     """All pair weights are zero: the objective is zero, and ties go to the least sum of squares."""
-    p = len(R)
+    p = len(floors)
     plain = solve_floors(
         R, floors, criterion="squared", pair_weights=None, tol=tol, max_iter=max_iter
     )
@@ -236,46 +439,10 @@ def _nothing_counts(R: Array, floors: Array, tol: float, max_iter: int) -> Solve
     return replace(plain, objective=0.0, lower_bound=-1e-15 * p, lam=np.zeros(p), H=H)
 
 
-def _finish(
-    R: Any, floors: Array, candidate: Candidate, criterion: Criterion, omega: Array, top: float
-) -> Solved:
-    """Make the candidate feasible to the last digit, and evaluate both sides of the certificate."""
-    T = on_caps(R, candidate.T, floors, candidate.binding)
-    G = correlation_of(R, T)
-    R = to_host(R)
-    H = criteria.admissible(criterion, candidate.H, omega)
-    lam, H = _lifted(candidate.lam, H, floors)
-    bound = dual_bound(R, floors, lam, H, criterion, omega, near=T, near_correlation=G)
-    return Solved(
-        T=T,
-        G=G,
-        fidelity=np.einsum("ji,ij->j", R, T),
-        objective=top * criteria.value(criterion, G, omega),
-        lower_bound=top * bound,
-        lam=top * lam,
-        H=top * H,
-        binding=candidate.binding,
-        n_iter=candidate.n_iter,
-    )
-
-
 def _lifted(lam: Array, H: Array, floors: Array) -> tuple[Array, Array]:
     """Take the multipliers of floors of one towards infinity, and H with them."""
     lift = np.where(floors >= 1.0, _LIFT, 0.0)
     return lam + lift, H + np.diag(lift)
-
-
-def _at_sources(R: Array, floors: Array, criterion: Criterion, omega: Array) -> Candidate:
-    """Every floor is one or zero: outputs are sources, the others are completed exactly.
-
-    The bound tends to the objective as the multipliers grow, ``λ = s`` and ``H = s I + K`` with K a
-    subgradient of the criterion at R. What grows is added at the end.
-    """
-    members = np.flatnonzero(floors >= 1.0)
-    block = np.ix_(members, members)
-    K = _subgradient(R[block], criterion, omega[block])
-    size = np.abs(K).sum(axis=1)
-    return settle(R, floors, members, size, K + np.diag(size + 1e-15), np.eye(len(members)), 0)
 
 
 def _subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
@@ -289,61 +456,3 @@ def _subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
     i, j = np.unravel_index(int(np.argmax(omega * np.abs(residual))), R.shape)
     K[i, j] = K[j, i] = 0.5 * omega[i, j] * np.sign(residual[i, j])
     return K
-
-
-def _near_sources(
-    solved: Solved, R: Array, floors: Array, omega: Array, top: float, criterion: Criterion
-) -> Solved:
-    """Try the dual point that belongs to outputs close to their sources, for floors close to one.
-
-    To first order in the angles ``arccos ρ_j`` it is known in closed form.
-    """
-    K = _subgradient(R, criterion, omega)
-    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
-    angle = np.sqrt(np.maximum(1.0 - floors**2, 1e-32))
-    lam = np.sqrt(np.maximum(tangent, 0.0)) / angle
-    H = K + np.diag(np.maximum(lam * floors - np.einsum("ij,ij->j", R, K), 1e-13))
-    if np.linalg.eigvalsh(H)[0] <= 0:
-        return solved
-    H = criteria.admissible(criterion, H, omega)
-    bound = top * dual_bound(R, floors, lam, H, criterion, omega, near=solved.T)
-    if bound <= solved.lower_bound:
-        return solved
-    return replace(solved, lower_bound=bound, lam=top * lam, H=top * H)
-
-
-def _near_threshold(
-    solved: Solved, R: Any, floors: Array, omega: Array, top: float, criterion: Criterion
-) -> Solved:
-    """Try the exact decorrelator that comes closest to the floors, moved until it meets them."""
-    T = on_caps(R, exact_threshold(R, floors).T, floors, np.zeros(len(floors), dtype=bool))
-    G = correlation_of(R, T)
-    objective = top * criteria.value(criterion, G, omega)
-    if objective >= solved.objective:
-        return solved
-    fidelity = np.einsum("ji,ij->j", to_host(R), T)
-    return replace(solved, T=T, G=G, fidelity=fidelity, objective=objective)
-
-
-def _reporter(
-    R: Array,
-    floors: Array,
-    criterion: Criterion,
-    omega: Array,
-    top: float,
-    callback: Callback | None,
-) -> Callable[[DualPoint], object] | None:
-    if callback is None:
-        return None
-    calls = 0
-
-    def report(point: DualPoint) -> None:
-        nonlocal calls
-        calls += 1
-        T = on_caps(R, point.T, floors, np.zeros(len(R), dtype=bool))
-        objective = criteria.value(criterion, correlation_of(R, T), omega)
-        H = criteria.admissible(criterion, point.H, omega)
-        lam, H = _lifted(np.maximum(point.lam, 0.0), H, floors)
-        callback(calls, top * objective, top * dual_bound(R, floors, lam, H, criterion, omega))
-
-    return report

@@ -1,0 +1,281 @@
+"""The Newton equations of the trade-off, reduced to the change ``V`` of the symmetric matrix H.
+
+    G' V B + B V G' - 2 sym(Cᵀ D_dλ B) + stiffness ∘ V + lever · dδ = right side,
+    K dλ = diag(C V B) + missing,        K = R∘B + barrier,
+
+with ``B = H⁻¹``, ``C = RT``, ``G' = TᵀRT + ½P``. Small systems are formed and factorised; larger ones
+are solved by conjugate gradients, three matrix products a step, preconditioned by the diagonal of
+the equations plus a coarse correction.
+
+The coarse space holds the changes of scale ``V = EH + HE`` with E diagonal. There the elimination of
+λ takes away almost all curvature, which no diagonal can see; and there the curvature is known in
+closed form, because ``tr(D_λ R D_λ H⁻¹)`` does not change when H and λ are rescaled together:
+
+    2 G̃∘H + (stiffness ∘ off(H)², with its row sums on the diagonal) + diag(2 (PH)_jj + λ_j z_j)
+    - 2 D_ρ K⁻¹ D_ρ,        G̃ = TᵀRT + P.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral._arrays import (
+    cholesky_or_none,
+    inner,
+    inverse_factored,
+    library,
+    norm,
+    row_products,
+    solve_lower_factored,
+)
+from skcoral._linalg import conjugate_gradient_matrix
+from skcoral.tradeoff.pairs import Response
+
+Array = NDArray[np.float64]
+
+FORMED = 24  # up to this many variables the equations are formed
+_MAX_ITER = 200
+_SLACK = 0.3  # what an iteration may leave of the equations, in units of P
+
+
+@dataclass(frozen=True)
+class Linearisation:
+    """Everything at one point that the Newton equations are made of.
+
+    ``free`` and ``live`` are one where a multiplier, an entry of H is unknown, and zero elsewhere.
+    """
+
+    R: Any
+    H: Any
+    B: Any
+    C: Any
+    G: Any
+    P: Any
+    lam: Any
+    z: Any
+    floors: Any
+    free: Any
+    live: Any
+    stiffness: Any
+    identity: Any
+
+    def multiplier_factor(self) -> Any:
+        """Cholesky factor of K, with the multipliers that are not free taken out; None if none."""
+        on = self.free[:, None] * self.free[None, :]
+        held = 1.0 - self.free
+        barrier = 0.5 * self.z / (self.lam + held) * self.free + held
+        return cholesky_or_none(self.R * self.B * on + barrier[:, None] * self.identity)
+
+
+class FormedEquations:
+    """The equations as one dense matrix, in NumPy.
+
+    The unknown entries of V are flattened to a vector with ``√2`` on the pairs, so that inner
+    products agree.
+    """
+
+    exact = True
+
+    def __init__(self, at: Linearisation) -> None:
+        p = len(at.R)
+        i, j = np.nonzero(np.triu(at.live))
+        self.rows, self.cols, self.size, self.free = i, j, p, at.free
+        pair = i != j
+        self.weight = np.where(pair, np.sqrt(2.0), 1.0)
+        unit = np.where(pair, 1.0, np.sqrt(0.5))
+        factor = at.multiplier_factor()
+        if factor is None:
+            raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
+        self.multiplier_factor = factor
+        half_gram, B = at.G + 0.5 * at.P, at.B
+        n = len(i)
+        Gi, Gj, Bi, Bj = (M[:, ij] for M in (half_gram, B) for ij in (i, j))
+        # Filled by rows from the diagonal on: the lower triangle of the Fortran-ordered transpose.
+        A = np.empty((n, n))
+        starts = np.searchsorted(i, np.arange(p + 1))
+        for k in range(p):
+            start, end = starts[k], starts[k + 1]
+            if start == end:
+                continue
+            # Row (k, l) for all l at once: G_ki B_lj + G_kj B_li + G_li B_kj + G_lj B_ki.
+            at_l, rest = j[start:end], slice(start, n)
+            block = A[start:end, rest]
+            np.multiply(Bj[at_l, rest], Gi[k, rest], out=block)
+            block += Bi[at_l, rest] * Gj[k, rest]
+            block += Gi[at_l, rest] * Bj[k, rest]
+            block += Gj[at_l, rest] * Bi[k, rest]
+            block *= unit[rest]
+            block *= unit[start:end, None]
+        A[np.diag_indices(n)] += at.stiffness[i, j] * pair
+        self.J = (at.C[:, i] * Bj + at.C[:, j] * Bi) * (unit * np.sqrt(0.5)) * at.free[:, None]
+        half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
+        lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
+        self.factor = _regularised_cholesky(lower)
+
+    def _flatten(self, M: Array) -> Array:
+        return np.asarray(M[self.rows, self.cols] * self.weight)
+
+    def _unflatten(self, v: Array) -> Array:
+        M = np.zeros((self.size, self.size))
+        M[self.rows, self.cols] = v / self.weight
+        M[self.cols, self.rows] = M[self.rows, self.cols]
+        return M
+
+    def multipliers(self, V: Array, missing: Array) -> Array:
+        """``dλ`` that goes with ``dH = V`` when the fidelities are to change by ``missing``."""
+        right = self.J @ self._flatten(V) + missing * self.free
+        return np.asarray(sla.lapack.dpotrs(self.multiplier_factor, right, lower=1)[0])
+
+    def solve(
+        self, right: Array, missing: Array, response: Response, start: Array | None = None
+    ) -> tuple[Array, float]:
+        """Solve for ``dH`` and the scalar of the criterion (0 if it has none)."""
+        lam = sla.lapack.dpotrs(self.multiplier_factor, missing * self.free, lower=1)[0]
+        b = self._flatten(right) + 2.0 * (self.J.T @ lam)
+        if response.lever is None:
+            return self._unflatten(sla.lapack.dpotrs(self.factor, b, lower=1)[0]), 0.0
+        lever = self._flatten(response.lever)
+        both = sla.lapack.dpotrs(self.factor, np.column_stack([b, lever]), lower=1)[0]
+        x, y = both.T
+        scalar = -(response.constant + float(lever @ x)) / (response.bend - float(lever @ y))
+        return self._unflatten(x - scalar * y), scalar
+
+
+def _regularised_cholesky(lower: Array) -> Array:
+    """Cholesky factor; where rounding spoils definiteness, of the least diagonal increase."""
+    own = np.abs(np.diag(lower)) + np.finfo(np.float64).tiny
+    factor, info = sla.lapack.dpotrf(lower, lower=1)
+    increase = 1e-15
+    while info != 0:
+        if increase > 1e-6:
+            raise sla.LinAlgError("the Newton equations are not positive definite to rounding")
+        raised = lower.copy(order="F")
+        raised[np.diag_indices(len(own))] += increase * own
+        factor, info = sla.lapack.dpotrf(raised, lower=1, overwrite_a=1)
+        increase *= 10.0
+    return np.asarray(factor)
+
+
+class IteratedEquations:
+    """The same equations by conjugate gradients, in the library that holds the matrices."""
+
+    exact = False
+
+    def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
+        factor = at.multiplier_factor()
+        if factor is None:
+            raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
+        self.at, self.accuracy, self.careful = at, accuracy, careful
+        self.multiplier_factor = factor
+        self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
+        self.half_gram = at.G + 0.5 * at.P
+        b, g = row_products(at.B, at.identity), row_products(self.half_gram, at.identity)
+        own = g[:, None] * b[None, :] + b[:, None] * g[None, :] + 2.0 * self.half_gram * at.B
+        own = own * (1.0 - 0.5 * at.identity) + at.stiffness
+        # Entries of H that are not unknown stay zero in every vector.
+        self.inverse_diagonal = at.live / (own + (1.0 - at.live))
+        self.soft = 1.0 - self.inverse_diagonal * at.stiffness
+        self.weight = self.soft * self._slack_scale()
+        self.coarse = self._coarse_factor()
+        self.by_lever: Any = None
+
+    def _slack_scale(self) -> Any:
+        """One over what P allows an error of each equation to be, so that it stays definite."""
+        at = self.at
+        own = row_products(at.P, at.identity)
+        largest = float(library(own).max(own))
+        if largest == 0.0:
+            return 0.0 * at.P
+        least = float(library(own).min(own + largest * (1.0 - at.free)))
+        root = (own + least * (1.0 - at.free)) ** -0.5
+        return root[:, None] * root[None, :]
+
+    def _coarse_factor(self) -> Any:
+        at = self.at
+        on = at.free[:, None] * at.free[None, :]
+        scaled = at.floors[:, None] * inverse_factored(self.multiplier_factor)
+        scaled = 2.0 * scaled * at.floors[None, :]
+        stiff = 2.0 * at.stiffness * at.H * at.H
+        own = 2.0 * row_products(at.P, at.H) + at.lam * at.z + row_products(stiff, 0.0 * stiff + 1.0)
+        gram = 2.0 * (at.G + at.P) * at.H
+        matrix = (gram + stiff + own[:, None] * at.identity - scaled) * on
+        matrix = matrix + (1.0 - at.free)[:, None] * at.identity
+        increase = 0.0
+        while (factor := cholesky_or_none(matrix + increase * gram * at.identity)) is None:
+            if increase > 10.0:
+                return None
+            increase = max(10.0 * increase, 1e-8)
+        return factor
+
+    def _multipliers(self, right: Any) -> Any:
+        return solve_lower_factored(self.multiplier_factor, right * self.at.free)
+
+    def multipliers(self, V: Any, missing: Any) -> Any:
+        """``dλ`` that goes with ``dH = V`` when the fidelities are to change by ``missing``."""
+        return self._multipliers(row_products((V @ self.at.B).T, self.at.C) + missing)
+
+    def _apply(self, V: Any) -> Any:
+        at = self.at
+        U = V @ at.B
+        d_lam = self._multipliers(row_products(U.T, at.C))
+        Y = self.half_gram @ U - self.Ct @ (d_lam[:, None] * at.B)
+        return (Y + Y.T + at.stiffness * V) * at.live
+
+    def _precondition(self, residual: Any) -> Any:
+        fine = residual * self.inverse_diagonal
+        if self.coarse is None:
+            return fine
+        at = self.at
+        scale = solve_lower_factored(self.coarse, 2.0 * row_products(at.H, residual) * at.free)
+        return fine + at.H * (scale[:, None] + scale[None, :]) * at.live
+
+    def solve(
+        self, right: Any, missing: Any, response: Response, start: Any = None
+    ) -> tuple[Any, float]:
+        """Solve for ``dH``, iterating from ``start``, and the scalar of the criterion."""
+        Y = self.Ct @ (self._multipliers(missing)[:, None] * self.at.B)
+        right = (right + Y + Y.T) * self.at.live
+        lever = response.lever
+        if lever is None:
+            within = _SLACK if self.careful else float("inf")
+            return self._iterate(right, rtol=self.accuracy, within=within, start=start), 0.0
+        if self.by_lever is None:
+            self.by_lever = self._iterate(lever, rtol=min(self.accuracy, 1e-3))
+        V = self._iterate(right, rtol=self.accuracy, within=_SLACK)
+        scalar = -(response.constant + inner(lever, V)) / (
+            response.bend - inner(lever, self.by_lever)
+        )
+        return V - scalar * self.by_lever, scalar
+
+    def _iterate(
+        self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
+    ) -> Any:
+        V, left = conjugate_gradient_matrix(
+            self._apply,
+            right,
+            self._precondition,
+            rtol=rtol,
+            small=lambda left: within == float("inf") or norm(left * self.weight) <= within,
+            max_iter=_MAX_ITER,
+            start=start,
+        )
+        # Where the criterion is stiff, an error that is small in V is large in the correlations.
+        return V + left * (self.inverse_diagonal * (1.0 - self.soft))
+
+
+Equations = FormedEquations | IteratedEquations
+
+
+def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
+    """Form the equations where they are small; elsewhere iterate until ``accuracy`` of them is left.
+
+    ``careful`` iterations leave errors that are small beside P, too.
+    """
+    if isinstance(at.R, np.ndarray) and len(at.R) <= FORMED:
+        return FormedEquations(at)
+    return IteratedEquations(at, accuracy=accuracy, careful=careful)
