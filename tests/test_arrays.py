@@ -80,7 +80,8 @@ def test_the_other_criteria(library, criterion):
     R = SYSTEMS["idle variables"]
     there = decorrelate(library.asarray(R), 0.9, criterion=criterion)
     here = decorrelate(R, 0.9, criterion=criterion)
-    assert there.objective == pytest.approx(here.objective, abs=1e-13)
+    # Iterated there, factorised here: equal within the certificates of both.
+    assert there.objective == pytest.approx(here.objective, abs=here.gap + there.gap + 1e-12)
 
 
 def test_single_precision_is_taken_for_what_it_is(library):

@@ -15,7 +15,7 @@ from skcoral._arrays import beside, column_dots, inner, largest, norm, one_norm,
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-PL = .01
+PL = 0.01
 _CHUNK = 256  # columns at a time, to bound the memory of exact products
 
 

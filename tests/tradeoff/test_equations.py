@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from skcoral.tradeoff.equations import FormedEquations, IteratedEquations
-from skcoral.tradeoff.interior import Problem, State, _Point, follow, start, start_from
+from skcoral.tradeoff.interior import _Point, follow
 from skcoral.tradeoff.newton import evaluate, refine
 from skcoral.tradeoff.pairs import Bounded, Box, Quadratic
+from skcoral.tradeoff.points import Problem, State, start, start_from
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -72,9 +73,7 @@ def test_curvature_of_a_change_of_scale_is_known_in_closed_form(
     across = state.H * (1 - problem.free)[:, None] * problem.free[None, :]
     T = state.lam[:, None] * B - across @ B + problem.held
     tau = 0.01
-    on_path = State(
-        state.H, state.lam, state.z, T, problem.root.T @ T, tau * B, state.model
-    )
+    on_path = State(state.H, state.lam, state.z, T, problem.root.T @ T, tau * B, state.model)
     at = _Point(problem, on_path).linearised()
     fidelity = np.diag(problem.R @ T)
     at = type(at)(**{**at.__dict__, "floors": fidelity - 0.5 * state.z})
@@ -129,9 +128,7 @@ def pair_models(rng, p):
     yield Box.start(omega, live, S, 0.03)
     yield Bounded.worst(omega, live, S)
     bound = np.triu(rng.uniform(size=(p, p)) < 0.6, 1)
-    yield Bounded.squares(
-        np.full((p, p), 0.3), live, (bound | bound.T).astype(float), S, 0.05
-    )
+    yield Bounded.squares(np.full((p, p), 0.3), live, (bound | bound.T).astype(float), S, 0.05)
 
 
 def test_pair_models_linearise_their_own_conditions():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky, column_dots, diagonal, scaled, submatrix, to_host
 from skcoral._linalg import conjugate_gradient, make_exact
-from skcoral.exact.completion import assemble, complement
+from skcoral.exact.completion import complement
 from skcoral.exact.maxmean import BestExact, best_exact
 from skcoral.exact.weighted import WeightedRoot, trace_bound_at
 

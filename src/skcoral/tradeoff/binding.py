@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skcoral._arrays import beside, block_triangular, column_dots, submatrix, to_host
 from skcoral.exact import best_exact
 from skcoral.exact.completion import assemble, complement
-from skcoral.tradeoff.interior import Problem, State
+from skcoral.tradeoff.points import Problem, State
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -54,11 +54,11 @@ class DualPoint:
 
 
 def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bool_]:
-    """Guess the binding floors at a point of the central path, where ``λ_j z_j`` is the same for all.
+    """Guess which floors bind at a point of the central path, where all ``λ_j z_j`` are equal.
 
     A floor is taken to bind if its multiplier, relative to the objective of about ``size``, exceeds
-    its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as floors
-    tend to one. A guess only: the completion is its judge.
+    its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as
+    floors tend to one. The completion tells whether the guess is right.
     """
     room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
     price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
@@ -67,7 +67,7 @@ def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bo
 
 
 def settle(R: Any, floors: Array, members: Index, T: Any, dual: DualPoint) -> Candidate:
-    """Extend the transformation of ``members`` and the dual point of some of them to all variables."""
+    """Extend the transformation of ``members``, and a dual point of some, to all variables."""
     p = len(floors)
     rest = np.setdiff1d(np.arange(p), members)
     full, missed = complete(R, floors, members, rest, T)

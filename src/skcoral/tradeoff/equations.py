@@ -3,13 +3,14 @@
     G' V B + B V G' - 2 sym(Cᵀ D_dλ B) + stiffness ∘ V + lever · dδ = right side,
     K dλ = diag(C V B) + missing,        K = R∘B + barrier,
 
-with ``B = H⁻¹``, ``C = RT``, ``G' = TᵀRT + ½P``. Small systems are formed and factorised; larger ones
-are solved by conjugate gradients, three matrix products a step, preconditioned by the diagonal of
-the equations plus a coarse correction.
+with ``B = H⁻¹``, ``C = RT``, ``G' = TᵀRT + ½P``. Small systems are formed and factorised; larger
+ones are solved by conjugate gradients, three matrix products a step, preconditioned by the diagonal
+of the equations plus a coarse correction.
 
-The coarse space holds the changes of scale ``V = EH + HE`` with E diagonal. There the elimination of
-λ takes away almost all curvature, which no diagonal can see; and there the curvature is known in
-closed form, because ``tr(D_λ R D_λ H⁻¹)`` does not change when H and λ are rescaled together:
+The coarse space holds the changes of scale ``V = EH + HE`` with E diagonal. There the elimination
+of λ takes away almost all curvature, which the diagonal does not show; and there the curvature is
+known in closed form, because ``tr(D_λ R D_λ H⁻¹)`` does not change when H and λ are rescaled
+together:
 
     2 G̃∘H + (stiffness ∘ off(H)², with its row sums on the diagonal) + diag(2 (PH)_jj + λ_j z_j)
     - 2 D_ρ K⁻¹ D_ρ,        G̃ = TᵀRT + P.
@@ -201,7 +202,8 @@ class IteratedEquations:
         scaled = at.floors[:, None] * inverse_factored(self.multiplier_factor)
         scaled = 2.0 * scaled * at.floors[None, :]
         stiff = 2.0 * at.stiffness * at.H * at.H
-        own = 2.0 * row_products(at.P, at.H) + at.lam * at.z + row_products(stiff, 0.0 * stiff + 1.0)
+        sums = library(stiff).sum(stiff, axis=1)
+        own = 2.0 * row_products(at.P, at.H) + at.lam * at.z + sums
         gram = 2.0 * (at.G + at.P) * at.H
         matrix = (gram + stiff + own[:, None] * at.identity - scaled) * on
         matrix = matrix + (1.0 - at.free)[:, None] * at.identity
@@ -272,9 +274,10 @@ Equations = FormedEquations | IteratedEquations
 
 
 def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
-    """Form the equations where they are small; elsewhere iterate until ``accuracy`` of them is left.
+    """Form the equations where they are small, and iterate on them elsewhere.
 
-    ``careful`` iterations leave errors that are small beside P, too.
+    The iteration leaves ``accuracy`` of the right side; a ``careful`` one also makes sure that the
+    errors of the single equations are small beside P.
     """
     if isinstance(at.R, np.ndarray) and len(at.R) <= FORMED:
         return FormedEquations(at)

@@ -1,17 +1,17 @@
 """A primal-dual interior-point method for the trade-off, whatever the criterion.
 
-The problem lifted to the Gram matrix ``[[R, RT], [TᵀR, G̃]] ⪰ 0`` of sources and outputs is convex and
-tight. Its optimality conditions, relaxed by τ, are
+The problem lifted to the Gram matrix ``[[R, RT], [TᵀR, G̃]] ⪰ 0`` of sources and outputs is convex
+and tight. Its optimality conditions, relaxed by τ, are
 
     T H = D_λ,    P H = τ I                        P = G̃ - TᵀRT, what the outputs may vary outside
     diag(RT) = ρ + z/2,    λ_j z_j = τ             floors
     G̃ - I = S                                      unit variances, residual correlations
     the pair model's conditions between S and off(H)
 
-A step solves their linearisation and keeps ``H, P ≻ 0`` and ``λ, z > 0``. ``G̃`` moves along a line,
-so that ``P`` loses the second-order term ``dTᵀR dT``. Outputs with a floor of one are their sources:
-the limit λ → ∞, in which their rows of ``H⁻¹`` and ``P`` vanish. Pairs that do not count have
-``H_ij = 0`` and no equation. All arrays stay in the library and on the device of ``R``.
+A step solves their linearisation and keeps ``H, P ≻ 0`` and ``λ, z > 0``. ``G̃`` moves along a
+line, so ``P`` loses the second-order term ``dTᵀR dT``. Outputs with a floor of one are their
+sources: the limit λ → ∞, in which their rows of ``H⁻¹`` and ``P`` vanish. Pairs that do not count
+have ``H_ij = 0`` and no equation. All arrays stay in the library and on the device of ``R``.
 """
 
 from __future__ import annotations
@@ -25,21 +25,16 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
-    beside,
-    cholesky_or_none,
     inner,
     inverse_factored,
     largest_ratio,
     library,
     norm,
     row_products,
-    submatrix,
-    to_host,
 )
-from skcoral._linalg import longest_definite_step, spectral_norm
-from skcoral.results import Criterion
+from skcoral._linalg import longest_definite_step
 from skcoral.tradeoff.equations import Equations, Linearisation, equations
-from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
+from skcoral.tradeoff.points import Problem, State
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -47,123 +42,6 @@ Report = Callable[["State"], object]
 
 
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
-
-
-class Problem:
-    """Floors in (0, 1], and which entries of H are unknown.
-
-    Parameters
-    ----------
-    R : array of shape (p, p)
-        Positive definite with unit diagonal.
-    floors : ndarray of shape (p,)
-        In (0, 1].
-    live : ndarray of shape (p, p)
-        True for the pairs that count.
-    """
-
-    def __init__(self, R: Any, floors: Array, live: NDArray[np.bool_]) -> None:
-        self.R = R
-        self.p = len(floors)
-        self.floor_values = floors
-        root = cholesky_or_none(R)
-        if root is None:
-            raise sla.LinAlgError("R is not positive definite to rounding")
-        self.root = root
-        self.fixed = floors >= 1.0
-        free = ~self.fixed
-        self.n_free = int(free.sum())
-        self.floors = beside(floors, R)
-        self.free = beside(free.astype(np.float64), R)
-        self.identity = beside(np.eye(self.p), R)
-        self.pairs = beside((live & ~np.eye(self.p, dtype=bool)).astype(np.float64), R)
-        self.live = self.pairs + self.identity * self.free
-        self.block = self.free[:, None] * self.free[None, :]
-        self.held = (1.0 - self.free)[:, None] * self.identity
-
-    def restricted(self, members: Index) -> Problem:
-        """Return the problem of some of the variables."""
-        live = np.asarray(to_host(submatrix(self.pairs, members, members))) > 0
-        return Problem(submatrix(self.R, members, members), self.floor_values[members], live)
-
-    def definite(self, X: Any) -> Any:
-        """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
-        return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
-
-
-@dataclass(frozen=True)
-class State:
-    """An interior point; ``W`` is ``rootᵀ T``, so that ``RT = root W`` and ``TᵀRT = WᵀW``."""
-
-    H: Any
-    lam: Any
-    z: Any
-    T: Any
-    W: Any
-    P: Any
-    model: PairModel
-
-    def restricted(self, problem: Problem, members: Index) -> State:
-        """Return the point of some of the variables, ``problem`` being theirs."""
-
-        def block(A: Any) -> Any:
-            return submatrix(A, members, members)
-
-        at = beside(members, self.lam)
-        T = block(self.T)
-        return State(
-            block(self.H),
-            self.lam[at],
-            self.z[at],
-            T,
-            problem.root.T @ T,
-            block(self.P),
-            self.model.restricted(block),
-        )
-
-
-def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
-    """Start on the central path but for the squares: shrunken sources, H diagonal.
-
-    ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance, so
-    ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
-    """
-    floors, free = problem.floors, problem.free
-    t = 0.5 * (1.0 + floors)
-    S = (t[:, None] * problem.R * t[None, :]) * problem.pairs
-    weights = beside(omega, problem.R) * problem.pairs
-    model: PairModel
-    if criterion == "worst":
-        worst = Bounded.worst(weights, problem.pairs, S)
-        model, mu = worst, worst.products() / worst.count
-    else:
-        # H must outweigh the residual correlations that it takes over, or steps will be short.
-        least = float(np.min((1.0 - problem.floor_values)[~problem.fixed]))
-        mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
-        mu = max(mu, 1e-3)
-        if criterion == "squared":
-            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
-        else:
-            model = Box.start(weights, problem.pairs, S, mu)
-    return start_from(problem, model, mu)
-
-
-def start_from(problem: Problem, model: PairModel, mu: float) -> State:
-    """Start from shrunken sources with a given pair model."""
-    floors, free = problem.floors, problem.free
-    t = 0.5 * (1.0 + floors)
-    lam = mu / (1.0 - floors + (1.0 - free)) * free
-    z = (1.0 - floors) * free + (1.0 - free)
-    T = t[:, None] * problem.identity
-    return State(
-        H=(lam / t)[:, None] * problem.identity,
-        lam=lam,
-        z=z,
-        T=T,
-        W=problem.root.T * t[None, :],
-        P=((1.0 - t * t) * free)[:, None] * problem.identity,
-        model=model,
-    )
 
 
 @dataclass(frozen=True)
@@ -218,7 +96,7 @@ class _Point:
 
     @property
     def violation(self) -> float:
-        """How much the equations that are linear in the primal are violated, in units of H and λ."""
+        """By how much the linear equations are violated, in the units of the criterion."""
         problem, state = self.problem, self.state
         off = (self.residual - state.model.residual(state.H)) * problem.live
         floors = (self.fidelity - problem.floors - 0.5 * state.z) * problem.free
@@ -380,8 +258,8 @@ def follow_until(
 ) -> Progress:
     """Follow the path until the products make up no more than ``share`` of the objective.
 
-    ``size_of`` estimates the objective, which may fall along the path; the equations may be violated
-    by ``tolerance`` times that.
+    ``size_of`` estimates the objective, which may fall along the path; the equations may be
+    violated by ``tolerance`` times that.
     """
     size, used = size_of(state), 0
     while True:
@@ -400,7 +278,7 @@ def follow_until(
 
 
 def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:
-    """Mehrotra's predictor and corrector: two solves with one factorisation; τ is at least ``least``."""
+    """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``."""
     affine = point.direction(system, 0.0)
     reach = point.step_length(affine, exact=system.exact, margin=1.0)
     s, free = point.state, point.problem.free

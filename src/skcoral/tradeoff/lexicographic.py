@@ -3,8 +3,8 @@
 The criterion decides the outputs whose floors have a price: they are the same in every optimum. It
 may leave the others open (other pairs than the worst, pairs of weight zero). The outputs already
 decided are then held, as if they were sources with floors of one, and the squares of the pairs of
-all others are minimised within what the criterion allows. What that leaves open in turn is completed
-exactly. This second level has no part in the proof.
+all others are minimised within what the criterion allows. What that leaves open in turn is
+completed exactly. This second level has no part in the proof.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral.tradeoff.binding import binding_floors
-from skcoral.tradeoff.interior import Problem, State, follow_until, start_from
+from skcoral.tradeoff.interior import follow_until
 from skcoral.tradeoff.pairs import Bounded, PairModel, Quadratic
+from skcoral.tradeoff.points import Problem, State, start_from
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

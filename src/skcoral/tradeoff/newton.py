@@ -1,7 +1,8 @@
 """Newton's method for the squared criterion once it is known which floors bind.
 
-The equations of :mod:`skcoral.tradeoff.interior` at τ = 0, with ``P = 0`` and ``z = 0``: every floor
-is met with equality, ``λ`` follows from H by one linear solve, ``T = D_λ H⁻¹``, and what is left is
+The equations of :mod:`skcoral.tradeoff.interior` at τ = 0, with ``P = 0`` and ``z = 0``: every
+floor is met with equality, ``λ`` follows from H by one linear solve, ``T = D_λ H⁻¹``, and what is
+left is
 
     TᵀRT - I = stiffness ∘ off(H).
 """
@@ -21,8 +22,8 @@ from skcoral._arrays import (
     solve_lower_factored,
 )
 from skcoral.tradeoff.equations import Linearisation, equations
-from skcoral.tradeoff.interior import Problem
 from skcoral.tradeoff.pairs import Quadratic, Response
+from skcoral.tradeoff.points import Problem
 
 _ACCURACY = 1e-3  # of an iterated solve: close by, Newton's method gains these digits a step
 _ROUNDING = 1e-13  # relative residual below which no further digit is expected
@@ -118,4 +119,3 @@ def refine(
     if point.residual > _FEASIBLE * size:
         return None, steps
     return point, steps
-

@@ -18,9 +18,9 @@ Corrector = tuple[Any, Any] | None
 
 @dataclass(frozen=True)
 class Response:
-    """``S + dS = target + stiffness ∘ dH + lever · dδ``, with one linear equation for the scalar dδ.
+    """``S + dS = target + stiffness ∘ dH + lever · dδ``, with one equation for the scalar dδ.
 
-    The equation is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
+    It is ``constant + ⟨lever, dH⟩ + bend · dδ = 0``; without a scalar, ``lever`` is None.
     """
 
     stiffness: Any
@@ -286,8 +286,8 @@ class Bounded:
 
     def restricted(self, members: Any) -> Bounded:
         """Return the model of some of the variables."""
-        matrices = (self.live, self.bound, self.c, self.a, self.b, self.s, self.u, self.v)
-        return Bounded(*map(members, matrices), self.kappa)
+        names = ("live", "bound", "c", "a", "b", "s", "u", "v")
+        return replace(self, **{n: members(getattr(self, n)) for n in names})
 
 
 def _longest(pairs: list[tuple[Any, Any]]) -> float:

@@ -1,13 +1,14 @@
 """Floors above what exact decorrelation allows: the least residual correlation, with its proof.
 
-One interior-point method follows the central path for every criterion. On the way, once the products
-separate the floors that bind from those that do not, the binding ones are solved alone and the others
-completed exactly; the completion and the certificate judge the guess, and the path goes on where it
-was wrong.
+One interior-point method follows the central path for every criterion. Once the products separate
+the floors that bind from those that do not, the binding ones are solved alone and the others are
+completed exactly. The completion and the certificate judge the guess; where it was wrong, the path
+is followed further.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,11 +22,12 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import Candidate, DualPoint, binding_floors, settle
 from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import dual_bound
-from skcoral.tradeoff.interior import Problem, Progress, State, follow, follow_until, start
+from skcoral.tradeoff.interior import Progress, follow, follow_until
 from skcoral.tradeoff.lexicographic import break_ties
 from skcoral.tradeoff.newton import refine
 from skcoral.tradeoff.outcome import Solved, as_result
 from skcoral.tradeoff.pairs import Quadratic
+from skcoral.tradeoff.points import Problem, State, start
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -66,7 +68,8 @@ def solve_tradeoff(
     Parameters
     ----------
     R : array of shape (p, p)
-        Correlation matrix, positive definite. The work is done where it lies, the result is NumPy's.
+        Correlation matrix, positive definite. The work is done where it lies; the result is in
+        NumPy.
     floors : ndarray of shape (p,)
         The least fidelity of each variable, in [0, 1].
     names : sequence of str
@@ -310,7 +313,7 @@ class _Search:
         return settle(self.R, self.floors, members, T, dual)
 
     def _worst(self, members: Index, T: Any) -> float:
-        """The worst pair among the outputs that are decided; zero where another criterion counts."""
+        """The worst pair among the decided outputs; zero for the other criteria."""
         if self.criterion != "worst" or not len(members):
             return 0.0
         G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
@@ -319,8 +322,11 @@ class _Search:
     def _kernel(self, members: Index) -> Array:
         """A subgradient of the criterion at the sources themselves."""
         block = np.ix_(members, members)
-        return _subgradient(np.asarray(to_host(submatrix(self.R, members, members))),
-                            self.criterion, self.omega[block])
+        return _subgradient(
+            np.asarray(to_host(submatrix(self.R, members, members))),
+            self.criterion,
+            self.omega[block],
+        )
 
     def _at_sources(self) -> Candidate:
         """Every floor that counts is one: outputs are sources, the others are completed exactly.
@@ -353,7 +359,7 @@ class _Search:
         return settle(self.R, self.floors, dual.members, T, dual)
 
     def finish(self, candidate: Candidate) -> Solved:
-        """Make the candidate feasible to the last digit, and evaluate both sides of the certificate."""
+        """Make the candidate feasible to the last digit, and evaluate both bounds."""
         R = np.asarray(to_host(self.R))
         T = np.asarray(to_host(candidate.T))
         H = criteria.admissible(self.criterion, np.asarray(to_host(candidate.H)), self.omega)
@@ -382,25 +388,24 @@ class _Search:
         if callback is None or problem is None:
             return None
 
+        calls = itertools.count(self.used + 1)
+
         def report(state: State) -> None:
             dual, T = self._all_of(problem, state)
             solved = self.finish(settle(self.R, self.floors, dual.members, T, dual))
-            report.calls += 1
-            callback(report.calls, solved.objective, solved.lower_bound)
+            callback(next(calls), solved.objective, solved.lower_bound)
 
-        report.calls = self.used
         return report
 
 
-def _with_fixed(
-    members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]
-) -> DualPoint:
+def _with_fixed(members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]) -> DualPoint:
     """Give the rows of floors of one a diagonal that dominates them; what grows is added later."""
     if not fixed.any():
         return DualPoint(members, lam, H)
     host = np.asarray(to_host(H))
     own = np.where(fixed, np.abs(criteria.off(host)).sum(axis=1) + 1e-15, 0.0)
-    return DualPoint(members, lam + own, H + beside(np.diag(own - np.where(fixed, host.diagonal(), 0.0)), H))
+    replaced = np.where(fixed, host.diagonal(), 0.0)
+    return DualPoint(members, lam + own, H + beside(np.diag(own - replaced), H))
 
 
 def _near_sources(
@@ -408,8 +413,8 @@ def _near_sources(
 ) -> tuple[Array, Array, Array]:
     """Correct outputs that were held at their sources for floors that are not quite one.
 
-    To first order in the angle ``arccos ρ_j`` the output turns against the gradient ``T H_j`` of the
-    criterion, and ``λ_j`` is the size of its tangential part over the angle.
+    To first order in the angle ``arccos ρ_j`` the output turns against the gradient ``T H_j`` of
+    the criterion, and ``λ_j`` is the size of its tangential part over the angle.
     """
     close = np.flatnonzero((floors > _CLOSE) & (floors < 1.0))
     if not len(close):

@@ -1,0 +1,134 @@
+"""The problem of the interior-point method, its points, and where it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral._arrays import beside, cholesky_or_none, inner, submatrix, to_host
+from skcoral._linalg import spectral_norm
+from skcoral.results import Criterion
+from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Problem:
+    """Floors in (0, 1], and which entries of H are unknown.
+
+    Parameters
+    ----------
+    R : array of shape (p, p)
+        Positive definite with unit diagonal.
+    floors : ndarray of shape (p,)
+        In (0, 1].
+    live : ndarray of shape (p, p)
+        True for the pairs that count.
+    """
+
+    def __init__(self, R: Any, floors: Array, live: NDArray[np.bool_]) -> None:
+        self.R = R
+        self.p = len(floors)
+        self.floor_values = floors
+        root = cholesky_or_none(R)
+        if root is None:
+            raise sla.LinAlgError("R is not positive definite to rounding")
+        self.root = root
+        self.fixed = floors >= 1.0
+        free = ~self.fixed
+        self.n_free = int(free.sum())
+        self.floors = beside(floors, R)
+        self.free = beside(free.astype(np.float64), R)
+        self.identity = beside(np.eye(self.p), R)
+        self.pairs = beside((live & ~np.eye(self.p, dtype=bool)).astype(np.float64), R)
+        self.live = self.pairs + self.identity * self.free
+        self.block = self.free[:, None] * self.free[None, :]
+        self.held = (1.0 - self.free)[:, None] * self.identity
+
+    def restricted(self, members: Index) -> Problem:
+        """Return the problem of some of the variables."""
+        live = np.asarray(to_host(submatrix(self.pairs, members, members))) > 0
+        return Problem(submatrix(self.R, members, members), self.floor_values[members], live)
+
+    def definite(self, X: Any) -> Any:
+        """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
+        return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
+
+
+@dataclass(frozen=True)
+class State:
+    """An interior point; ``W`` is ``rootᵀ T``, so that ``RT = root W`` and ``TᵀRT = WᵀW``."""
+
+    H: Any
+    lam: Any
+    z: Any
+    T: Any
+    W: Any
+    P: Any
+    model: PairModel
+
+    def restricted(self, problem: Problem, members: Index) -> State:
+        """Return the point of some of the variables, ``problem`` being theirs."""
+
+        def block(A: Any) -> Any:
+            return submatrix(A, members, members)
+
+        at = beside(members, self.lam)
+        T = block(self.T)
+        return State(
+            block(self.H),
+            self.lam[at],
+            self.z[at],
+            T,
+            problem.root.T @ T,
+            block(self.P),
+            self.model.restricted(block),
+        )
+
+
+def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
+    """Start on the central path but for the squares: shrunken sources, H diagonal.
+
+    ``t_j = (1 + ρ_j)/2`` times the source leaves the same room to the floor and to unit variance,
+    so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
+    """
+    t = 0.5 * (1.0 + problem.floors)
+    S = (t[:, None] * problem.R * t[None, :]) * problem.pairs
+    weights = beside(omega, problem.R) * problem.pairs
+    model: PairModel
+    if criterion == "worst":
+        worst = Bounded.worst(weights, problem.pairs, S)
+        model, mu = worst, worst.products() / worst.count
+    else:
+        # H must outweigh the residual correlations that it takes over, or steps will be short.
+        least = float(np.min((1.0 - problem.floor_values)[~problem.fixed]))
+        mu = max(0.5 * inner(weights * S, S) / problem.p, 2.0 * least * spectral_norm(weights * S))
+        mu = max(mu, 1e-3)
+        if criterion == "squared":
+            model = Quadratic(problem.pairs / (weights + (1.0 - problem.pairs)))
+        else:
+            model = Box.start(weights, problem.pairs, S, mu)
+    return start_from(problem, model, mu)
+
+
+def start_from(problem: Problem, model: PairModel, mu: float) -> State:
+    """Start from shrunken sources with a given pair model."""
+    floors, free = problem.floors, problem.free
+    t = 0.5 * (1.0 + floors)
+    lam = mu / (1.0 - floors + (1.0 - free)) * free
+    z = (1.0 - floors) * free + (1.0 - free)
+    T = t[:, None] * problem.identity
+    return State(
+        H=(lam / t)[:, None] * problem.identity,
+        lam=lam,
+        z=z,
+        T=T,
+        W=problem.root.T * t[None, :],
+        P=((1.0 - t * t) * free)[:, None] * problem.identity,
+        model=model,
+    )
