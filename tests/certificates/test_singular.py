@@ -212,3 +212,20 @@ def test_no_square_of_the_columns_is_formed() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 0.5 * 8 * 3000**2
+
+
+def test_a_factor_that_is_nearly_one() -> None:
+    for name in ("welch", "frame"):
+        result = HONEST[name]
+        A = result.certificate.arrays["factor"].copy()
+        tangent = np.array([A[1, 0], -A[0, 0], 0, 0, 0]) / np.hypot(A[0, 0], A[1, 0])
+        for step, passes in ((5e-10, False), (0.2e-10, True)):
+            moved = A.copy()
+            moved[:, 0] += step * tangent  # the length stays one
+            assert check(with_arrays(result, factor=moved), R).passed == passes
+    answer, edge, rows = wide(40, 9, 0.5)
+    for step, passes in ((5e-10, False), (0.1e-10, True)):
+        near = rows.copy()
+        near[0] += step
+        for result in (answer, edge):
+            assert check(result, factor=near).passed == passes
