@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ _BLOCK = 512  # columns at a time
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class LowRankTransform:
     """The transformation ``T = I + left @ right``, without its p × p coefficients.
 
     Rows are transformed by ``Z @ T`` or :meth:`apply`, at a cost of rows × rank × columns.
 
-    Parameters
+    Attributes
     ----------
     left : ndarray of shape (p, r)
         ``A⁺``, the pseudo-inverse of the factor.
@@ -39,11 +41,14 @@ class LowRankTransform:
     array([[ 3., 10.]])
     """
 
+    left: Array
+    right: Array
+
     __array_ufunc__ = None  # so that an array to the left of @ asks this object
 
-    def __init__(self, left: Any, right: Any) -> None:
-        self.left = _read_only(left)
-        self.right = _read_only(right)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", _read_only(self.left))
+        object.__setattr__(self, "right", _read_only(self.right))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,13 +110,16 @@ class LowRankTransform:
         return f"LowRankTransform(p={self.shape[0]}, rank={self.rank})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class FactoredCorrelation:
     """The correlation matrix ``UᵀU`` of many outputs, kept as its factor U (r × p)."""
 
+    factor: Array
+
     __array_ufunc__ = None
 
-    def __init__(self, factor: Any) -> None:
-        self.factor = _read_only(factor)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", _read_only(self.factor))
 
     @property
     def shape(self) -> tuple[int, int]:

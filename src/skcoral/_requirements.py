@@ -22,6 +22,7 @@ from skcoral._singular import (
 from skcoral.exceptions import (
     CoralError,
     InvalidCorrelationError,
+    InvalidTableError,
     SingularCorrelationError,
 )
 
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 # LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
 # two digits of the limit is looked at again with an eigenvalue decomposition.
 _SUSPICIOUS_RCOND = 1e-10
+_WEIGHT_RANGE = (1e-100, 1e100)  # squares of sample weights stay within float64
 _ROUNDING = 1e-12  # how far below zero an eigenvalue may be, relative to the largest
 
 
@@ -232,7 +234,7 @@ def deficiency_of(
         dropped=dropped,
         relations=linear_relations(null, names, scale=sd),
         variables=linked_variables(null, names),
-        redundant=redundant_variables(null, names),
+        redundant=redundant_variables(null, names, scale=sd),
     )
 
 
@@ -253,6 +255,33 @@ def refuse_singular(found: Deficiency, R: Array, *, has_scale: bool) -> NoReturn
         variables=found.variables,
         redundant=found.redundant,
     )
+
+
+def checked_weights(sample_weight: Any, n: int) -> Array | None:
+    """Return weights as an array, or None; refuse what is no weight."""
+    if sample_weight is None:
+        return None
+    weights, _ = float_array(sample_weight, "sample_weight", InvalidTableError)
+    if weights.shape != (n,):
+        raise InvalidTableError(
+            f"sample_weight must hold one number per row, shape ({n},); got shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InvalidTableError(
+            "sample_weight must be non-negative and finite; row "
+            f"{int(np.argmax(~(np.isfinite(weights) & (weights >= 0))))} is not."
+        )
+    low, high = _WEIGHT_RANGE
+    extreme = (weights > high) | ((weights > 0) & (weights < low))
+    if extreme.any():
+        raise InvalidTableError(
+            f"sample_weight must lie between {low:g} and {high:g} where it is not zero; row "
+            f"{int(np.argmax(extreme))} has {weights[extreme][0]:g}. Multiply all weights by one "
+            "number that brings them near 1."
+        )
+    weights = weights.view()
+    weights.flags.writeable = False
+    return weights
 
 
 def worst_pair(size: Array) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
+_LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
+_SHORT = 4  # variables of a relation that few rows would hardly show by chance
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,6 @@ class Deficiency:
         few to tell relations from chance.
     n_rows : int or None
         Rows of the table, if there is one.
-    warned : bool
-        Whether the user has been told.
     """
 
     factor: Array
@@ -44,7 +44,6 @@ class Deficiency:
     variables: list[str]
     redundant: list[str]
     n_rows: int | None = None
-    warned: bool = False
 
     @property
     def rank(self) -> int:
@@ -63,10 +62,11 @@ class Deficiency:
         relations = "; ".join(self.relations[:5])
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more relations"
-        if self.few_rows:
+        if self.few_rows and self.n_rows is not None:
             reason = (
                 f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
-                f"{r} whatever the columns are (a sampling deficiency: new rows will not repeat it)"
+                f"{r} (at most {self.n_rows - 1} whatever the columns are, a sampling deficiency "
+                "that new rows will not repeat)"
             )
             remedy = f"at least {p + 1} rows, fewer columns, or explicit shrinkage"
             if self.relations:
@@ -79,11 +79,25 @@ class Deficiency:
             )
             remedy = f"dropping {_listed(self.redundant)}, or explicit shrinkage"
         return (
-            f"{reason}. Outputs live in {r} dimensions, so no transformation removes all "
-            f"correlation: the least possible sum of squares is {least:.6g}, and lower bounds "
+            f"{reason}. Outputs live in {r} dimension{'s' if r > 1 else ''}, so no transformation "
+            f"removes all correlation: the least sum of squares is {least:.6g}, and lower bounds "
             "say how close the answer is. Exact decorrelation would need "
             f"{remedy}. Nothing is regularised; on_singular='raise' refuses such input."
         )
+
+
+def of_table(found: Deficiency, n_rows: int) -> Deficiency:
+    """The same for a table with so many rows; with too few, relations may be chance."""
+    p = found.factor.shape[1]
+    if n_rows > p:
+        return replace(found, n_rows=n_rows)
+    # What so few rows have in common anyway says nothing about the columns; a short relation does.
+    short = [text for text in found.relations if text.count("`") <= 2 * _SHORT]
+    if found.rank >= min(n_rows - 1, p):
+        short = []
+    names = list(dict.fromkeys(name for text in short for name in text.split("`")[1::2]))
+    pivots = [text.split("`")[1] for text in short]
+    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -100,17 +114,20 @@ def factor_of(values: Array, vectors: Array, tol: float) -> tuple[Array, float]:
     return A / np.where(length > 0.0, length, 1.0), dropped
 
 
-def reduced_null_basis(null: Array) -> tuple[Array, NDArray[np.intp]]:
+def reduced_null_basis(null: Array, scale: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
     """Row-reduce a basis of null directions, so that each row is a short relation.
 
     Each row has coefficient one at its own pivot and zero at the other pivots; variables that
     share no relation then never share a row. Among equally good pivots the last variable is
-    taken, so that a duplicate is expressed by the column that came first.
+    taken, so that a duplicate is expressed by the column that came first. In the original units, a
+    variable that is a plain sum of others is the one that is expressed.
 
     Parameters
     ----------
     null : ndarray of shape (k, p)
-        Linearly independent directions, one per row.
+        Linearly independent directions in standardised units, one per row.
+    scale : ndarray of shape (p,), optional
+        Standard deviations.
 
     Returns
     -------
@@ -124,7 +141,28 @@ def reduced_null_basis(null: Array) -> tuple[Array, NDArray[np.intp]]:
     rows = np.asarray(solve(null[:, pivots], null), dtype=np.float64)
     rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
     rows[:, pivots] = np.eye(k)
+    if scale is not None:
+        for number in range(k):
+            _prefer_sum(rows, pivots, number, scale)
     return rows, pivots
+
+
+def _prefer_sum(rows: Array, pivots: NDArray[np.intp], number: int, scale: Array) -> None:
+    """Express another variable in one relation, if it is then a plain sum of the others."""
+    raw = rows[number] / scale
+    terms = np.flatnonzero(rows[number])
+    if len(terms) < 3 or len(terms) > _LONGEST_SUM:
+        return
+    for j in terms:
+        others = terms[terms != j]
+        if np.allclose(-raw[others] / raw[j], 1.0, atol=1e-6):
+            rows[number] /= rows[number, j]
+            for other in range(len(rows)):
+                if other != number:
+                    rows[other] -= rows[other, j] * rows[number]
+            rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
+            pivots[number] = j
+            return
 
 
 def linear_relations(
@@ -143,7 +181,7 @@ def linear_relations(
     limit : int, default=6
         Terms shown before the rest is summed up in words.
     """
-    rows, pivots = reduced_null_basis(null)
+    rows, pivots = reduced_null_basis(null, scale)
     out = []
     for row, pivot in zip(rows, pivots, strict=True):
         coefficients = -row if scale is None else -row / scale * scale[pivot]
@@ -162,9 +200,11 @@ def linked_variables(null: Array, names: Sequence[str]) -> list[str]:
     return [names[int(j)] for j in np.flatnonzero(rows.any(axis=0))]
 
 
-def redundant_variables(null: Array, names: Sequence[str]) -> list[str]:
+def redundant_variables(
+    null: Array, names: Sequence[str], *, scale: Array | None = None
+) -> list[str]:
     """One variable per null direction, determined by the others; without them R is regular."""
-    return [names[int(j)] for j in reduced_null_basis(null)[1]]
+    return [names[int(j)] for j in reduced_null_basis(null, scale)[1]]
 
 
 def _term(coefficient: float, name: str, *, first: bool) -> str:

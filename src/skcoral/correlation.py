@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._lowrank import FactoredCorrelation
 from ._requirements import listing
-from ._validation import check_correlation
+from ._singular import Deficiency, of_table
+from ._validation import judge_correlation
 from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
 from .margins import Margins, fit_margins
 from .moments import SMALLEST_SPREAD, Moments
@@ -29,8 +32,9 @@ class CorrelationEstimate:
 
     Attributes
     ----------
-    R : ndarray of shape (p, p)
-        The correlation matrix, shrunk if asked.
+    R : ndarray of shape (p, p), or FactoredCorrelation
+        The correlation matrix, shrunk if asked; kept as a factor where columns are more than twice
+        the rows.
     mean, scale : ndarray of shape (p,)
         Mean and sample standard deviation of each column (of its scores, with margins).
     names : tuple of str
@@ -43,9 +47,11 @@ class CorrelationEstimate:
         The maps of the columns to ranks or normal scores, if asked for.
     weights : {"none", "frequency", "reliability"}
         Whether rows were weighted, and what the weights meant.
+    deficiency : Deficiency or None
+        What is known about a matrix whose rank is below the number of columns.
     """
 
-    R: Array
+    R: Any
     mean: Array
     scale: Array
     names: tuple[str, ...]
@@ -53,9 +59,13 @@ class CorrelationEstimate:
     shrinkage: float = 0.0
     margins: Margins | None = None
     weights: str = "none"
+    deficiency: Deficiency | None = None
 
     def __post_init__(self) -> None:
-        for name in ("R", "mean", "scale"):
+        names = (
+            ("mean", "scale") if isinstance(self.R, FactoredCorrelation) else ("R", "mean", "scale")
+        )
+        for name in names:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
@@ -65,7 +75,12 @@ class CorrelationEstimate:
 
     def to_numpy(self) -> Array:
         """Return the correlation matrix."""
-        return self.R
+        return self.R.toarray() if isinstance(self.R, FactoredCorrelation) else self.R
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether ``R`` is kept as a factor, because columns are many more than rows."""
+        return isinstance(self.R, FactoredCorrelation)
 
     @property
     def is_about_rows(self) -> bool:
@@ -98,8 +113,10 @@ def estimate(
     shrinkage: float = 0.0,
     margins: Margins | None = None,
     scores: Moments | None = None,
+    on_singular: str = "raise",
+    rank_tol: float | None = None,
 ) -> CorrelationEstimate:
-    """Turn moments into a positive definite correlation matrix, or say why there is none.
+    """Turn moments into a correlation matrix, or say why there is none.
 
     Parameters
     ----------
@@ -110,11 +127,15 @@ def estimate(
     margins, scores : Margins and Moments, optional
         Maps of the columns to ranks or normal scores, and the moments of these: ``R``, mean and
         scale are then those of the scores.
+    on_singular : {"raise", "solve"}, default="raise"
+        Whether a matrix of deficient rank is refused, or described in ``deficiency``.
+    rank_tol : float, optional
+        Directions with at most this share of the largest eigenvalue do not count.
 
     Raises
     ------
     InvalidTableError
-        Constant columns, or too few rows for the number of columns.
+        Constant columns, a single row, or too few rows for the number of columns.
     SingularCorrelationError
         Copies or linear combinations of columns; the message spells them out.
 
@@ -127,18 +148,21 @@ def estimate(
     array([[1.      , 0.550149],
            [0.550149, 1.      ]])
     """
-    _refuse_unusable(moments, shrinkage=shrinkage)
+    refuse_unusable(moments, shrinkage=shrinkage or float(on_singular == "solve"))
     source = moments if scores is None else scores
     scale = source.scale
     R = sample_correlation(source)
     if shrinkage:
         R *= 1.0 - shrinkage
         np.fill_diagonal(R, 1.0)
-    try:
-        R = check_correlation(R, moments.names, scale=scale if scores is None else None)
-    except SingularCorrelationError as error:
-        what = "columns" if margins is None else margins.noun
-        raise _told_by_table(error, moments, what=what) from None
+    R, found = judge_correlation(
+        R, moments.names, scale=scale if scores is None else None, rank_tol=rank_tol
+    )
+    if found is not None:
+        if on_singular == "raise":
+            what = "columns" if margins is None else margins.noun
+            raise _told_by_table(found, moments, what=what)
+        found = of_table(found, moments.n_rows)
     return CorrelationEstimate(
         R=R,
         mean=source.mean,
@@ -147,7 +171,8 @@ def estimate(
         n_rows=moments.n_rows,
         shrinkage=shrinkage,
         margins=margins,
-        weights=_meaning(moments),
+        weights=meaning(moments),
+        deficiency=found,
     )
 
 
@@ -158,6 +183,8 @@ def estimate_from_rows(
     sample_weight: ArrayLike | None = None,
     margins: str = "none",
     shrinkage: object = None,
+    on_singular: str = "raise",
+    rank_tol: float | None = None,
 ) -> CorrelationEstimate:
     """Estimate ``R`` with the rows at hand, as margins and the Ledoit–Wolf intensity need.
 
@@ -173,8 +200,10 @@ def estimate_from_rows(
         Correlations of the values, of their ranks or of their normal scores.
     shrinkage : None, "auto" or float in (0, 1], default=None
         Intensity of the shrinkage towards the identity; "auto" is Ledoit–Wolf's.
+    on_singular, rank_tol
+        As in :func:`estimate`.
     """
-    _refuse_unusable(moments, shrinkage=1.0)
+    refuse_unusable(moments, shrinkage=1.0)
     maps, table, scores = fit_margins(margins, X, sample_weight=sample_weight), X, None
     if maps is not None:
         table = maps.transform(X)
@@ -184,7 +213,14 @@ def estimate_from_rows(
         intensity = ledoit_wolf(table, scores or moments, sample_weight=sample_weight)
     else:
         intensity = check_shrinkage(shrinkage)
-    return estimate(moments, shrinkage=intensity, margins=maps, scores=scores)
+    return estimate(
+        moments,
+        shrinkage=intensity,
+        margins=maps,
+        scores=scores,
+        on_singular=on_singular,
+        rank_tol=rank_tol,
+    )
 
 
 def sample_correlation(moments: Moments) -> Array:
@@ -252,7 +288,7 @@ def check_shrinkage(shrinkage: object) -> float:
     return value
 
 
-def _meaning(moments: Moments) -> str:
+def meaning(moments: Moments) -> str:
     """Whether rows were weighted unequally, and what the weights mean."""
     # without weights, and with equal ones, n Σw² = (Σw)²
     unequal = moments.squared_weight * moments.n_rows / moments.weight**2 - 1.0 > 1e-12
@@ -290,7 +326,8 @@ def _refuse_single_rows(moments: Moments) -> None:
         )
 
 
-def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
+def refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
+    """Refuse tables without correlations: no rows, one row, constant columns, too few rows."""
     n, p = moments.n_rows, moments.n_features
     if moments.weight <= 0.0:
         raise InvalidTableError(
@@ -308,9 +345,7 @@ def _refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
         )
 
 
-def _told_by_table(
-    error: SingularCorrelationError, moments: Moments, *, what: str
-) -> SingularCorrelationError:
+def _told_by_table(error: Deficiency, moments: Moments, *, what: str) -> SingularCorrelationError:
     """Say the same in the words of the table: columns, copies, units, remedies."""
     R = np.abs(sample_correlation(moments))
     copies = []

@@ -99,3 +99,11 @@ class NotCertifiedWarning(UserWarning):
 
 class SingularCorrelationWarning(UserWarning):
     """The rank is below the number of variables: the least residual is solved for, and not zero."""
+
+
+class LeastNormWarning(UserWarning):
+    """Outputs do not determine the rows: of all rows with these outputs, the least is returned."""
+
+
+class OverfitWarning(UserWarning):
+    """On rows left out the outputs keep far less of their sources than on the rows fitted."""

@@ -21,7 +21,7 @@ from .results import Array, read_only
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
 _WIDE = 3000
-_BLOCK = 1024
+_BLOCK = 256
 _LONGEST_NAME = 40
 _ROUNDING = 1e-9
 
@@ -279,6 +279,28 @@ def measure_matrix(
         rows_given=rows_given,
         margins=margins,
         weighted=weighted,
+    )
+
+
+def measure_few_rows(
+    sources: Array, outputs: Array, targets: Array, names: Sequence[str], *, margins: str = "none"
+) -> Measured:
+    """The figures of rows that are fewer than their columns, without a p × p matrix.
+
+    ``targets`` are what the outputs belong to: the sources themselves, or composites of them.
+    """
+    pairs = _PairedSums(len(names))
+    pairs.add(targets, outputs)
+    return Measured(
+        names=tuple(names),
+        fidelity=pairs.correlations(),
+        residual_before=_residuals_in_blocks(sources),
+        residual=_residuals_in_blocks(outputs),
+        vif_before=np.full(sources.shape[1], math.inf),
+        vif=np.full(len(names), math.inf),
+        rows_used=len(sources),
+        rows_given=len(sources),
+        margins=margins,
     )
 
 

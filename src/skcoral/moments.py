@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._linalg import CompensatedSum
-from ._requirements import float_array, listing
+from ._requirements import checked_weights, float_array, listing
 from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
 from .limits import current
-from .results import Array, read_only
+from .results import Array
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
 WEIGHT_KINDS = ("auto", "frequency", "reliability")
-_WEIGHT_RANGE = (1e-100, 1e100)  # squares of weights stay within float64
 
 
 class Moments:
@@ -117,7 +116,7 @@ class Moments:
             How often or how much each row counts; see ``weight_kind``.
         """
         rows = self._checked_rows(X)
-        weights = _checked_weights(sample_weight, len(rows))
+        weights = checked_weights(sample_weight, len(rows))
         if weights is not None:
             seen = weights > 0
             if not seen.all():
@@ -188,6 +187,11 @@ class Moments:
         return self._comoment.value
 
     @property
+    def squares(self) -> Array:
+        """The diagonal of the co-moment: weighted sum of squared deviations of each column."""
+        return np.diag(self.comoment)
+
+    @property
     def weights_count_rows(self) -> bool:
         """Whether the weights are frequencies: by ``weight_kind``, or because all are whole."""
         if self.weight_kind == "auto":
@@ -211,6 +215,16 @@ class Moments:
     @property
     def covariance(self) -> Array:
         """Unbiased sample covariance, ``comoment / degrees_of_freedom``."""
+        self._refuse_too_few()
+        return self.comoment / self.degrees_of_freedom
+
+    @property
+    def scale(self) -> Array:
+        """Sample standard deviation of each column."""
+        self._refuse_too_few()
+        return np.sqrt(self.squares / self.degrees_of_freedom)
+
+    def _refuse_too_few(self) -> None:
         if self.n_rows < 2 and self.weight <= 1.0:
             raise InvalidTableError(
                 "A covariance needs at least two rows with a positive weight, or one that counts "
@@ -222,16 +236,10 @@ class Moments:
                 "are no frequencies (weight 2 is a row that occurs twice). Use "
                 "weight_kind='reliability' for weights that only compare rows."
             )
-        return self.comoment / self.degrees_of_freedom
-
-    @property
-    def scale(self) -> Array:
-        """Sample standard deviation of each column."""
-        return np.sqrt(np.diag(self.covariance))
 
     def constant_columns(self) -> tuple[str, ...]:
         """Names of the columns without spread, up to the rounding of their values."""
-        variance = np.diag(self.comoment) / (self.weight or 1.0)
+        variance = self.squares / (self.weight or 1.0)
         # values that differ in the last bits only, as a computed constant does
         rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
         flat = np.sqrt(variance) <= np.maximum(rounding, SMALLEST_SPREAD)
@@ -356,30 +364,6 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
 
 def _weighted_sum(rows: Array, weights: Array | None) -> Array:
     return rows.sum(axis=0) if weights is None else weights @ rows
-
-
-def _checked_weights(sample_weight: ArrayLike | None, n: int) -> Array | None:
-    if sample_weight is None:
-        return None
-    weights, _ = float_array(sample_weight, "sample_weight", InvalidTableError)
-    if weights.shape != (n,):
-        raise InvalidTableError(
-            f"sample_weight must hold one number per row, shape ({n},); got shape {weights.shape}."
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InvalidTableError(
-            "sample_weight must be non-negative and finite; row "
-            f"{int(np.argmax(~(np.isfinite(weights) & (weights >= 0))))} is not."
-        )
-    low, high = _WEIGHT_RANGE
-    extreme = (weights > high) | ((weights > 0) & (weights < low))
-    if extreme.any():
-        raise InvalidTableError(
-            f"sample_weight must lie between {low:g} and {high:g} where it is not zero; row "
-            f"{int(np.argmax(extreme))} has {weights[extreme][0]:g}. Multiply all weights by one "
-            "number that brings them near 1."
-        )
-    return read_only(weights)
 
 
 def column_labels(X: Any) -> tuple[str, ...] | None:

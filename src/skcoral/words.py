@@ -30,7 +30,9 @@ def summary(result: Decorrelation) -> str:
     """
     measured = result.measured
     lines = [] if measured is None else [measured.headline()]
-    return "\n".join([*lines, certificate(result), details(result)])
+    more = [rank(result), str(result.details.get("new_rows", ""))]
+    said = [*lines, certificate(result), details(result), *more]
+    return "\n".join(line for line in said if line)
 
 
 def certificate(result: Decorrelation) -> str:
@@ -60,6 +62,19 @@ def details(result: Decorrelation) -> str:
     )
     rank = "" if result.rank is None else f", rank {result.rank} of {len(result.names)}"
     return f"{floors(result)}, mean fidelity {result.mean_fidelity:.4f}, status {status}{rank}."
+
+
+def rank(result: Decorrelation) -> str:
+    """Which problem was solved, where the rank is below the number of variables; else nothing."""
+    if result.rank is None:
+        return ""
+    p, least = len(result.names), float(result.details["least_residual"])
+    return (
+        f"Rank {result.rank} of {p}: p outputs cannot be uncorrelated, and their sum of squares is "
+        f"at least {least:.6g}. The largest coefficient of the transformation is "
+        f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in weak "
+        "directions, grow by as much."
+    )
 
 
 def floors(result: Decorrelation) -> str:

@@ -19,7 +19,7 @@ def test_fewer_rows_than_columns_need_explicit_shrinkage():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(6, 12)) + 2 * rng.normal(size=(6, 1))) * np.logspace(-6, 6, 12)
     with pytest.raises(InvalidTableError, match=r"6 rows.*12 columns.*shrinkage='auto'"):
-        CORAL().fit(X)
+        CORAL(on_singular="raise").fit(X)
     coral = CORAL(shrinkage="auto").fit(X)
     assert 0 < coral.shrinkage_ < 1
     expected = (1 - coral.shrinkage_) * np.corrcoef(X, rowvar=False) + coral.shrinkage_ * np.eye(12)
@@ -33,10 +33,10 @@ def test_constant_duplicated_and_dependent_columns(wine):
     with pytest.raises(InvalidTableError, match=r"constant.*`flat`, `still`"):
         CORAL().fit(flat)
     with pytest.raises(SingularCorrelationError, match="`again` duplicates `ash`"):
-        CORAL().fit(wine.assign(again=wine["ash"]))
+        CORAL(on_singular="raise").fit(wine.assign(again=wine["ash"]))
     total = wine.assign(total=wine["ash"] + wine["hue"])
     with pytest.raises(SingularCorrelationError, match=r"`total`.*Drop one") as caught:
-        CORAL().fit(total)
+        CORAL(on_singular="raise").fit(total)
     assert set(caught.value.variables) == {"total", "ash", "hue"}
     CORAL(shrinkage=0.01).fit(total)
 
@@ -84,7 +84,7 @@ def test_numbers_in_any_container(wine):
         np.testing.assert_allclose(CORAL().fit(X).T_, expected, atol=1e-12)
     twins = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]})
     with pytest.raises(SingularCorrelationError, match="`b` duplicates `a`"):
-        CORAL().fit(twins)
+        CORAL(on_singular="raise").fit(twins)
     flags = few.assign(high=few["ash"] > 2.3, level=pd.Categorical(np.arange(178) % 3))
     assert CORAL().fit(flags).transform(flags).dtype == np.float64
 

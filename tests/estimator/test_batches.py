@@ -34,7 +34,7 @@ def test_the_answer_follows_later_batches(wine):
 
 
 def test_too_few_rows_so_far(wine):
-    coral = CORAL().partial_fit(wine[:5])
+    coral = CORAL(on_singular="raise").partial_fit(wine[:5])
     with pytest.raises(InvalidTableError, match="5 rows"):
         coral.transform(wine)
     coral.partial_fit(wine[5:])

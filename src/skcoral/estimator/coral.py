@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcoral import measures
-from skcoral.correlation import check_shrinkage, estimate, estimate_from_rows, sample_correlation
-from skcoral.estimator.rounding import judge_rounding
-from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_outputs, read_rows
-from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
-from skcoral.estimator.solution import SOLVED, attributes, solve
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.moments import Moments
+from skcoral.estimator.applying import residual_of, rows_of
+from skcoral.estimator.learning import Learning
+from skcoral.estimator.rows import read_outputs, read_rows
+from skcoral.exceptions import InvalidArgumentError
 
 
-class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Decorrelate the columns of a table while each keeps a promised correlation with itself.
 
     Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and
@@ -46,9 +39,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Composites of the standardised columns that the outputs stay close to, instead of the
         columns themselves.
     shrinkage : None, "auto" or float in (0, 1], default=None
-        Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. This is
-        the explicit way to fit tables with no more rows than columns; the guarantee is then about
-        the shrunk matrix, and ``result_.details["guarantee"]`` says so.
+        Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. The
+        guarantee is then about the shrunk matrix, and ``result_.details["guarantee"]`` says so.
     margins : {"none", "ranks", "normal"}, default="none"
         What is decorrelated: the columns, their ranks (Spearman's correlations) or their normal
         scores. ``Z`` is then the standardised table of ranks or scores, and fidelities are
@@ -57,6 +49,12 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     weight_kind : {"auto", "frequency", "reliability"}, default="auto"
         What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
         to the others, whatever the scale. "auto" takes whole numbers as frequencies.
+    on_singular : {"solve", "raise"}, default="solve"
+        Tables of deficient rank (totals, duplicates, no more rows than columns) are solved for the
+        least residual that their rank allows, with a warning that says why, or refused.
+    rank_tol : float, optional
+        Directions whose variance is at most this share of the largest eigenvalue do not count;
+        1e-12 unless given.
     output_scale : {"unit", "original"}, default="unit"
         Standardised outputs, or each output in the mean and standard deviation of its source
         (as ``correlation_`` has them: with shrinkage, the rows' own are a little off).
@@ -69,11 +67,12 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    T_ : ndarray of shape (p, k)
-        Transformation of the standardised columns.
+    T_ : ndarray of shape (p, k), or LowRankTransform
+        Transformation of the standardised columns; the identity plus a product of two factors
+        where columns are more than twice the rows.
     components_ : ndarray of shape (k, p)
         The same acting on the columns (their scores, with margins): outputs are
-        ``(X - mean_) @ components_.T + output_mean_``.
+        ``(X - mean_) @ components_.T + output_mean_``. Of a wide table, formed when asked for.
     mean_, scale_ : ndarray of shape (p,)
         Mean and sample standard deviation of each column, or of its scores with margins.
     output_mean_ : ndarray of shape (k,)
@@ -82,7 +81,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The maps of the columns to ranks or normal scores.
     measured_ : Measured
         What the transformation does to the rows fitted, in figures.
-    correlation_ : ndarray of shape (p, p)
+    correlation_ : ndarray of shape (p, p), or FactoredCorrelation
         The matrix ``R`` that was solved for, shrunk if asked.
     shrinkage_ : float
         The intensity used; 0 without shrinkage.
@@ -91,8 +90,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     fidelity_ : ndarray of shape (k,)
         Correlation of each output with its source, for ``correlation_``.
     threshold_ : Threshold
-        The largest common fidelity that exact decorrelation of the columns allows, between two
-        bounds.
+        The largest common fidelity that exact decorrelation of the columns allows (at deficient
+        rank: the least residual), between two bounds.
     prices_ : ndarray of shape (k,)
         What one more unit of floor costs, in units of the residual.
     result_ : Decorrelation
@@ -138,6 +137,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         shrinkage=None,
         margins="none",
         weight_kind="auto",
+        on_singular="solve",
+        rank_tol=None,
         output_scale="unit",
         tol=1e-9,
         max_iter=200,
@@ -152,97 +153,12 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.shrinkage = shrinkage
         self.margins = margins
         self.weight_kind = weight_kind
+        self.on_singular = on_singular
+        self.rank_tol = rank_tol
         self.output_scale = output_scale
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-
-    def fit(self, X, y=None, sample_weight=None):
-        """Learn the transformation from a table, or from an iterator of batches of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p), or iterator of such
-            The rows. An iterator is read once, batch by batch, through :meth:`partial_fit`; it may
-            also give pairs ``(rows, sample_weight)``. Batches without rows are passed over.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts; see ``weight_kind``.
-
-        Returns
-        -------
-        CORAL
-            This object, fitted.
-        """
-        self._forget()
-        check_settings(self)
-        with ExitStack() as undo:
-            # also where an iterator breaks off: half of the rows are no model
-            undo.callback(self._forget)
-            if comes_in_batches(X):
-                self._fit_batches(X, sample_weight)
-            else:
-                self._fit_rows(read_rows(self, X, reset=True), sample_weight)
-            undo.pop_all()
-        return self
-
-    @available_if(learns_in_batches)
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Add a batch of rows; the transformation is computed when it is next needed.
-
-        Any number of rows will do, one included. After the last batch the result is that of
-        :meth:`fit` on all rows together. Margins and the Ledoit–Wolf intensity need all rows at
-        once: with these settings there is no ``partial_fit``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            The rows.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts; see ``weight_kind``.
-
-        Returns
-        -------
-        CORAL
-            This object.
-        """
-        check_settings(self)
-        first = not self.__sklearn_is_fitted__()
-        rows = read_rows(self, X, reset=first)
-        moments = self._no_moments() if first else self.moments_
-        self.moments_: Moments = moments.update(rows, sample_weight=sample_weight)
-        for name in SOLVED:
-            self.__dict__.pop(name, None)
-        return self
-
-    def fit_moments(self, moments):
-        """Learn the transformation from moments alone, collected anywhere and merged.
-
-        Parameters
-        ----------
-        moments : Moments
-            Of all the rows to fit; :meth:`partial_fit` may add more.
-
-        Returns
-        -------
-        CORAL
-            This object, fitted.
-        """
-        self._forget()
-        if not isinstance(moments, Moments):
-            raise InvalidArgumentError(
-                f"fit_moments takes Moments, got {type(moments).__name__}; rows go to fit."
-            )
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if moments.names != column_names(self):
-            self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self._solve_moments(moments)
-        self.moments_ = moments.copy()
-        return self
 
     def transform(self, X):
         """Apply the transformation to rows, new or old.
@@ -273,11 +189,17 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, p)
-            The rows, up to rounding (with margins, within the range of the rows fitted).
+            The rows, up to rounding (with margins, within the range of the rows fitted). Where
+            outputs of a table of deficient rank do not determine them, those of least norm.
+
+        Warns
+        -----
+        LeastNormWarning
+            Different rows have the same outputs.
         """
         check_is_fitted(self)
         outputs = read_outputs(self, X)
-        k, p = self.components_.shape
+        p, k = self.T_.shape
         if k < p:
             raise InvalidArgumentError(
                 f"{k} anchored outputs do not determine {p} columns: there is no inverse."
@@ -285,13 +207,7 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         units = outputs.astype(np.float64) - self.output_mean_
         if self.output_scale_ == "original":
             units /= self.moments_.scale
-        try:
-            Z = np.linalg.solve(self.T_.T, units.T).T
-        except np.linalg.LinAlgError:
-            raise InvalidArgumentError(
-                "The transformation is singular (the support leaves outputs that are combinations "
-                "of each other): there is no inverse."
-            ) from None
+        Z = rows_of(self.T_, self.result_.rank, units)
         rows = Z * self.scale_ + self.mean_
         if self.margins_ is not None:
             rows = self.margins_.inverse_transform(rows)
@@ -318,12 +234,8 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = read_rows(self, X, reset=False)
-        outputs = Moments(self.result_.names)
-        outputs.update(self._centred_outputs(rows), sample_weight=sample_weight)
-        G = sample_correlation(outputs)
-        return -measures.residual_by(
-            self.result_.criterion, G, np.eye(len(G)), pair_weights=self.result_.pair_weights
-        )
+        outputs = self._centred_outputs(rows)
+        return -residual_of(self.result_, outputs, sample_weight=sample_weight)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the outputs: those of the columns, or of the composites when anchored.
@@ -343,22 +255,6 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if known.anchors is None:
             return names
         return np.array(self.result_.names, dtype=object)
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows seen with a positive weight."""
-        return self.moments_.n_rows
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SOLVED:
-            if not self.__sklearn_is_fitted__():
-                raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
-            self._solve_moments(self.moments_)
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "moments_" in self.__dict__
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -381,64 +277,12 @@ class CORAL(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return (self._scores(read_rows(self, X, reset=False)) - self.mean_) / self.scale_
 
-    def _no_moments(self) -> Moments:
-        return Moments(column_names(self), weight_kind=self.weight_kind)
-
-    def _fit_rows(self, rows: Any, sample_weight: Any) -> None:
-        moments = self._no_moments().update(rows, sample_weight=sample_weight)
-        self.moments_ = moments
-        table = estimate_from_rows(
-            rows,
-            moments,
-            sample_weight=sample_weight,
-            margins=self.margins,
-            shrinkage=self.shrinkage,
-        )
-        plain = moments
-        if table.margins is not None or table.weights != "none":
-            scores = rows if table.margins is None else table.margins.transform(rows)
-            plain = Moments(moments.names).update(scores)
-        self.__dict__.update(solve(self, table, moments, plain))
-        judge_rounding(self, rows, sample_weight)
-
-    def _fit_batches(self, X: Any, sample_weight: Any) -> None:
-        require_batches(self)
-        if sample_weight is not None:
-            raise InvalidArgumentError(
-                "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
-            )
-        for where, rows, weights in batches(X):
-            try:
-                self.partial_fit(rows, sample_weight=weights)
-            except InvalidTableError as error:
-                raise InvalidTableError(f"{where}: {error}") from error
-        if not self.__sklearn_is_fitted__():
-            raise InvalidTableError("There was no batch with rows, so there is nothing to fit.")
-        self._solve_moments(self.moments_)
-
-    def _solve_moments(self, moments: Moments) -> None:
-        check_settings(self)  # they may have changed since the rows came
-        require_batches(self)
-        table = estimate(moments, shrinkage=check_shrinkage(self.shrinkage))
-        self.__dict__.update(solve(self, table, moments))
-        judge_rounding(self)
-
     def _scores(self, rows: Any) -> Any:
         return rows if self.margins_ is None else self.margins_.transform(rows)
 
     def _centred_outputs(self, rows: Any) -> Any:
-        return (self._scores(rows) - self.mean_) @ self.components_.T
-
-    def _restore(self, *, estimate, result, threshold, moments, has_names):
-        """Take over a solution that was computed before, as read from a file."""
-        check_settings(self)
-        self.n_features_in_ = moments.n_features
-        if has_names:
-            self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self.moments_ = moments
-        self.__dict__.update(attributes(estimate, result, threshold, self.output_scale, moments))
-        return self
-
-    def _forget(self) -> None:
-        for name in (*SOLVED, "moments_"):
-            self.__dict__.pop(name, None)
+        centred = self._scores(rows) - self.mean_
+        if "components_" in self.__dict__ or "result_" not in self.__dict__:
+            return centred @ self.components_.T
+        out = (centred / self.scale_) @ self.T_
+        return out * self.moments_.scale if self.output_scale_ == "original" else out

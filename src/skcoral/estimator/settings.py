@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skcoral._validation import check_choice
+from skcoral._validation import check_choice, check_rank_tol
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.margins import MARGINS
@@ -16,6 +16,8 @@ def check_settings(estimator: Any) -> None:
     check_choice("criterion", estimator.criterion, ("squared", "worst", "absolute"))
     check_choice("margins", estimator.margins, MARGINS)
     check_choice("weight_kind", estimator.weight_kind, WEIGHT_KINDS)
+    check_choice("on_singular", estimator.on_singular, ("solve", "raise"))
+    check_rank_tol(estimator.rank_tol)
     check_choice("output_scale", estimator.output_scale, ("unit", "original"))
     if estimator.shrinkage != "auto":
         check_shrinkage(estimator.shrinkage)

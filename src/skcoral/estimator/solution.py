@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skcoral import api
+from skcoral._lowrank import LowRankTransform
 from skcoral.correlation import CorrelationEstimate, sample_correlation
-from skcoral.measured import Measured, measure_matrix
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.few_rows import RowMoments
+from skcoral.measured import Measured, measure_few_rows, measure_matrix
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 
@@ -32,6 +36,8 @@ SOLVED = (
     "shrinkage_",
     "threshold_",
 )
+#: Attributes that a singular or wide fit has only when they are asked for.
+LATE = ("components_", "threshold_")
 
 
 def solve(
@@ -48,6 +54,8 @@ def solve(
         "anchors": estimator.anchors,
         "tol": estimator.tol,
         "max_iter": estimator.max_iter,
+        "on_singular": estimator.on_singular,
+        "rank_tol": estimator.rank_tol,
     }
     if estimator.budget is not None:
         result = api.maximize_fidelity(table, estimator.budget, **settings)
@@ -70,13 +78,20 @@ def solve(
         R=None,
         on_rows=_measured(table, result, plain, moments),
     )
-    return attributes(table, result, api.threshold(table), estimator.output_scale, moments)
+    # of a singular matrix it takes as long as the answer itself, and is found when asked for
+    threshold = None if table.deficiency is not None else api.threshold(table)
+    return attributes(table, result, threshold, estimator.output_scale, moments)
 
 
 def _measured(
     table: CorrelationEstimate, result: Decorrelation, plain: Moments | None, moments: Moments
 ) -> Measured:
     source = moments if plain is None else plain
+    margins = "none" if table.margins is None else table.margins.kind
+    if isinstance(source, RowMoments) and table.is_wide:
+        Z = source.deviations / table.scale
+        targets = Z if result.anchors is None else Z @ result.anchors
+        return measure_few_rows(Z, Z @ result.T, targets, result.names, margins=margins)
     # T acts on columns standardised as the estimate has it, with weights if there are any
     T = result.T * (source.scale / table.scale)[:, None]
     anchors = result.anchors
@@ -89,7 +104,7 @@ def _measured(
         anchors=anchors,
         rows_used=source.n_rows,
         rows_given=source.n_rows,
-        margins="none" if table.margins is None else table.margins.kind,
+        margins=margins,
         weighted=plain is None and table.weights != "none",
     )
 
@@ -97,33 +112,51 @@ def _measured(
 def attributes(
     table: CorrelationEstimate,
     result: Decorrelation,
-    threshold: Threshold,
+    threshold: Threshold | None,
     output_scale: str,
     moments: Moments,
 ) -> dict[str, Any]:
-    """Fitted attributes, by name, for a solution at hand."""
-    components = (result.T / table.scale[:, None]).T
-    output_mean = np.zeros(len(components))
-    if output_scale == "original":
-        components *= moments.scale[:, None]
-        output_mean = moments.mean
-    return {
+    """Fitted attributes, by name, for a solution at hand; some wait until they are asked for."""
+    known = {
         "T_": result.T,
         "certificate_": result.certificate,
-        "components_": components,
         "correlation_": table.R,
         "estimate_": table,
         "fidelity_": result.fidelity,
         "margins_": table.margins,
         "mean_": table.mean,
         "measured_": result.on_rows,
-        "n_iter_": threshold.n_iter + result.n_iter,
-        "output_mean_": output_mean,
+        "n_iter_": (0 if threshold is None else threshold.n_iter) + result.n_iter,
+        "output_mean_": moments.mean if output_scale == "original" else np.zeros(len(result.names)),
         # kept as it was, so that a setting changed later waits for the next fit
         "output_scale_": output_scale,
         "prices_": result.prices,
         "result_": result,
         "scale_": table.scale,
         "shrinkage_": table.shrinkage,
-        "threshold_": threshold,
     }
+    if threshold is not None:
+        known["threshold_"] = threshold
+    if not isinstance(result.T, LowRankTransform):
+        known["components_"] = components(result.T, table.scale, output_scale, moments)
+    return known
+
+
+def components(T: Any, scale: Any, output_scale: str, moments: Moments) -> Any:
+    """The transformation of the columns as they are, one row per output."""
+    dense = T.toarray() if isinstance(T, LowRankTransform) else T
+    out = (dense / scale[:, None]).T
+    return out * moments.scale[:, None] if output_scale == "original" else out
+
+
+def late(estimator: Any, name: str) -> Any:
+    """An attribute of a singular or wide fit that is found when it is asked for.
+
+    The threshold is kept; components of a wide table (p × p) are not.
+    """
+    if name == "threshold_":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotCertifiedWarning)
+            estimator.threshold_ = api.threshold(estimator.estimate_)
+        return estimator.threshold_
+    return components(estimator.T_, estimator.scale_, estimator.output_scale_, estimator.moments_)

@@ -78,6 +78,7 @@ def maximise_bound(
     max_iter: int,
     judge: Callable[[FrameDual], bool] | None = None,
     only_excess: bool = False,
+    resume: FrameDual | None = None,
 ) -> FrameDual:
     """Maximise (★★) over N.
 
@@ -95,19 +96,21 @@ def maximise_bound(
         Told every iterate; the maximisation ends when it says True.
     only_excess : bool
         Measure ``goal`` by what the bound has above that of the rank alone.
+    resume : FrameDual, optional
+        Where an earlier maximisation ended.
     """
     r, p = A.shape
-    n, Q = _spectrum(A @ A.T)
-    point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
-    # q is linear plus quadratic along a ray, so the best multiple of N is nearly known
-    dev = float(n @ n) - float(n.sum()) ** 2 / r
-    size = max((point.excess + 0.5 * dev) / dev, 1e-3) if dev > 0.0 else 1.0
-    n = size * n
-    tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
-    point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
-    products = 0
-    for step in range(max_iter):
+    if resume is None:
+        resume = _start(A, floors, share)
+    point, Q, tau, first, products = (
+        resume.point,
+        resume.Q,
+        resume.tau,
+        resume.n_iter,
+        resume.n_products,
+    )
+    for step in range(first, first + max_iter):
         current = FrameDual(point, Q, tau, step, products)
         if judge is not None and judge(current):
             return current
@@ -128,13 +131,22 @@ def maximise_bound(
             point = frame_point(
                 point.n, point.B, floors, barrier=share * tau, kappa=_SHRINK * point.kappa
             )
-    return FrameDual(point, Q, tau, max_iter, products)
+    return FrameDual(point, Q, tau, first + max_iter, products)
 
 
-def _spectrum(N: Any) -> tuple[Array, Any]:
-    values, Q = eigh(0.5 * (N + N.T))
+def _start(A: Any, floors: Array, share: float) -> FrameDual:
+    """The best multiple of ``AAᵀ``: along a ray q is linear plus quadratic."""
+    r, p = A.shape
+    values, Q = eigh(A @ A.T)
     n = np.asarray(to_host(values))
-    return np.maximum(n, 1e-14 * max(float(n[-1]), 1e-300)), Q
+    n = np.maximum(n, 1e-14 * max(float(n[-1]), 1e-300))
+    point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
+    dev = float(n @ n) - float(n.sum()) ** 2 / r
+    size = max((point.excess + 0.5 * dev) / dev, 1e-3) if dev > 0.0 else 1.0
+    n = size * n
+    tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
+    point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
+    return FrameDual(point, Q, tau, 0, 0)
 
 
 def _line_search(

@@ -21,7 +21,7 @@ from skcoral.results import Criterion
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
-_LIFTED_LIMIT = 600  # variables for which (★), with matrices of their number squared, is tried
+_LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _ROOM = 1e-15
 
@@ -92,7 +92,7 @@ class FrameProblem:
         if answer.certified or (self.pair_weights is not None and not self.pair_weights.any()):
             return answer
         p = self.A.shape[1]
-        if p <= _LIFTED_LIMIT:
+        if p <= _LIFTED_LIMIT[plain]:
             answer = self._lifted(answer, floors)
         if not plain and p <= _PAIRS_LIMIT and not answer.certified:
             answer = self._descended(answer, floors)

@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked
-_LATER = 2000  # gradients at most once the dual has spoken
+_GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
+_COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
 _EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
 OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
@@ -97,7 +98,7 @@ def solve_squares(
     """
     r, p = A.shape
     least = welch(p, r)
-    goal = min(tol, 1e-9)
+    goal = min(tol, 1e-3)
     U = on_caps(A, A if start is None else start, floors)
     U, value, steps = descend(A, U, floors, bound=least, goal=0.1 * goal, max_iter=_FIRST)
     if callback is not None:
@@ -116,10 +117,20 @@ def solve_squares(
             callback(steps + dual.n_iter, value, dual.bound)
         return value - dual.bound <= 0.1 * goal * max(1.0, value)
 
-    dual = maximise_bound(A, floors, goal=0.1 * goal, max_iter=max_iter, judge=judge)
-    U, value, more = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=_LATER)
+    dual = maximise_bound(A, floors, goal=_COARSE, max_iter=max_iter, judge=judge)
+    later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
+    U, value, more = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=later)
+    # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it.
+    hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
+    aim = hidden if hidden > _COARSE else 0.1 * goal
+    if not judge(dual):
+        dual = maximise_bound(
+            A, floors, goal=max(aim, 0.1 * goal), max_iter=max_iter, judge=judge, resume=dual
+        )
+        U, value, again = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=later)
+        more += again
     if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
-        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal)
+        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal, later)
         more += extra
     U = on_caps(A, U, floors, room=_ROOM)
     value = squares(U)
@@ -132,7 +143,7 @@ def solve_squares(
 
 
 def _other_starts(
-    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float
+    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float, later: int
 ) -> tuple[Any, float, int]:
     """Look around where the gap is open: saddles, and valleys beside the one that was taken.
 
@@ -141,14 +152,16 @@ def _other_starts(
     r, p = A.shape
     rng = np.random.default_rng(0)
     count = 0
-    for k in range(int(np.clip(_EFFORT / (r * r * p), 1, 12))):
+    for k in range(int(np.clip(_EFFORT / (r * r * p), 0, 12))):
         noise = beside(rng.normal(size=(r, p)) / np.sqrt(r), A)
         start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
-        candidate, reached, steps = descend(A, start, floors, bound=bound, goal=goal, max_iter=150)
+        candidate, reached, steps = descend(
+            A, start, floors, bound=bound, goal=goal, max_iter=min(150, later)
+        )
         count += steps
         if reached < value + 0.1 * (value - bound):
             candidate, reached, steps = descend(
-                A, candidate, floors, bound=bound, goal=goal, max_iter=_LATER // 4
+                A, candidate, floors, bound=bound, goal=goal, max_iter=later // 4
             )
             count += steps
         if reached < value:

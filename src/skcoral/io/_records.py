@@ -14,8 +14,11 @@ from typing import Any, get_args
 import numpy as np
 
 from skcoral import measures
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+from skcoral._singular import Deficiency
 from skcoral.correlation import CorrelationEstimate
 from skcoral.exceptions import ModelFileError
+from skcoral.frames.pairs import criterion_of
 from skcoral.margins import Margins
 from skcoral.measured import Measured
 from skcoral.moments import SMALLEST_SPREAD, Moments
@@ -28,7 +31,10 @@ RECORDS: dict[str, type[Any]] = {
         Certificate,
         CorrelationEstimate,
         Decorrelation,
+        Deficiency,
         DegreesOfFreedom,
+        FactoredCorrelation,
+        LowRankTransform,
         Margins,
         Measured,
         Threshold,
@@ -40,13 +46,14 @@ _AGREEMENT = 1e-6
 _LARGEST_COUNT = 2**53
 
 
-def decoded(value: Any, kind: type[Any] | None = None, depth: int = 0) -> Any:
+def decoded(value: Any, kind: Any = None, depth: int = 0) -> Any:
     """Rebuild a value that was written; ``kind`` is the record that it must be."""
     if depth > _DEEPEST:
         raise ModelFileError(f"Entries are nested more than {_DEEPEST} deep.")
     found = _decoded(value, depth + 1)
     if kind is not None and not isinstance(found, kind):
-        raise ModelFileError(f"A {kind.__name__} is expected, a {type(found).__name__} is there.")
+        wanted = getattr(kind, "__name__", str(kind))
+        raise ModelFileError(f"A {wanted} is expected, a {type(found).__name__} is there.")
     return found
 
 
@@ -172,7 +179,10 @@ def _require(where: str, declared: str, value: Any) -> None:
 
 
 def require_agreement(
-    estimate: CorrelationEstimate, result: Decorrelation, threshold: Threshold, moments: Moments
+    estimate: CorrelationEstimate,
+    result: Decorrelation,
+    threshold: Threshold | None,
+    moments: Moments,
 ) -> None:
     """Refuse parts that contradict each other, or that no table leads to."""
     p, k = moments.n_features, len(result.names)
@@ -188,10 +198,34 @@ def require_agreement(
             raise ModelFileError(f"result.{name} must have one number per output.")
     if not math.isfinite(result.objective) or result.lower_bound > result.objective + _AGREEMENT:
         raise ModelFileError("The residual and its lower bound contradict each other.")
-    if not -_AGREEMENT <= threshold.lower <= threshold.upper + _AGREEMENT:
+    if threshold is not None and not (
+        -_AGREEMENT <= threshold.lower <= threshold.upper + _AGREEMENT
+    ):
         raise ModelFileError("The bounds of the threshold contradict each other.")
-    if isinstance(result.T, np.ndarray):
+    if isinstance(result.T, np.ndarray) and not estimate.is_wide:
         _require_result(estimate.R, result, p, k)
+    elif isinstance(result.T, LowRankTransform) and estimate.is_wide:
+        _require_factors(estimate.R.factor, result, p)
+    elif not estimate.is_wide or result.anchors is None:
+        raise ModelFileError("Its transformation does not fit its correlations.")
+
+
+def _require_factors(A: Array, result: Decorrelation, p: int) -> None:
+    """The same for a wide table, in the dimensions of its rows."""
+    T = result.T
+    r = A.shape[0]
+    if T.left.shape != (p, r) or T.right.shape != (r, p):
+        raise ModelFileError("The factors of the transformation do not fit the columns.")
+    if not (np.isfinite(T.left).all() and np.isfinite(T.right).all()):
+        raise ModelFileError("The factors of the transformation must be finite.")
+    U = A + (A @ T.left) @ T.right
+    if not np.abs(np.linalg.norm(U, axis=0) - 1.0).max() <= _AGREEMENT:
+        raise ModelFileError("The outputs of its transformation have no unit variance.")
+    if np.abs(np.einsum("ij,ij->j", A, U) - result.fidelity).max() > _AGREEMENT:
+        raise ModelFileError("Its fidelities are not those of its transformation.")
+    residual = criterion_of(U, result.criterion, result.pair_weights)
+    if abs(residual - result.objective) > _AGREEMENT * max(1.0, residual):
+        raise ModelFileError("Its residual is not that of its transformation.")
 
 
 def _require_result(R: Array, result: Decorrelation, p: int, k: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skcoral._lowrank import LowRankTransform
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError
 
@@ -89,6 +90,17 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     source, target = operator.inputs[0].full_name, operator.outputs[0].full_name
     # centred before anything else, as in transform: digits are lost the other way round
     centred = step("Sub", source, constant("mean", model.mean_))
+    if isinstance(model.T_, LowRankTransform):
+        units = step("Div", centred, constant("scale", model.scale_))
+        inside = step("MatMul", units, constant("left", model.T_.left))
+        added = step("MatMul", inside, constant("right", model.T_.right))
+        if model.output_scale_ == "unit":
+            step("Add", units, added, target)
+            return
+        both = step("Add", units, added)
+        scaled = step("Mul", both, constant("scale_out", model.moments_.scale))
+        step("Add", scaled, constant("mean_out", model.output_mean_), target)
+        return
     components = constant("components", model.components_.T)
     if model.output_scale_ == "original":
         product = step("MatMul", centred, components)

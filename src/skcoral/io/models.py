@@ -25,6 +25,7 @@ from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError
+from skcoral.few_rows import RowMoments
 from skcoral.io._records import ARRAY_KINDS, RECORDS, decoded, require_agreement
 from skcoral.io.staging import Outputs
 from skcoral.limits import current, shown
@@ -95,7 +96,8 @@ def model_json(model: CORAL) -> str:
         "has_names": hasattr(model, "feature_names_in_"),
         "estimate": _coded(estimate, "estimate"),
         "result": _coded(model.result_, "result"),
-        "threshold": _coded(model.threshold_, "threshold"),
+        # of a singular table, only if it was asked for
+        "threshold": _coded(model.__dict__.get("threshold_"), "threshold"),
         "moments": _coded(model.moments_.state(), "moments"),
     }
     return _enveloped(_MODEL, content)
@@ -137,8 +139,9 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
         settings = {name: decoded(value) for name, value in content["settings"].items()}
         estimate = decoded(content["estimate"], CorrelationEstimate)
         result = decoded(content["result"], Decorrelation)
-        threshold = decoded(content["threshold"], Threshold)
-        moments = Moments.from_state(decoded(content["moments"]))
+        threshold = decoded(content["threshold"], Threshold | None)
+        state = decoded(content["moments"], dict)
+        moments = (RowMoments if "deviations" in state else Moments).from_state(state)
         require_agreement(estimate, result, threshold, moments)
         return CORAL(**settings)._restore(
             estimate=estimate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,12 @@ from sklearn.base import clone
 from skcoral._requirements import real_number
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
-from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import (
+    CoralError,
+    InvalidArgumentError,
+    InvalidTableError,
+    SingularCorrelationWarning,
+)
 from skcoral.results import Array
 from skcoral.stability._frozen import Frozen
 
@@ -126,6 +132,8 @@ def bootstrap(
         random_state = check_count("random_state", random_state, minimum=0)
     model = clone(CORAL() if estimator is None else estimator)
     whole = clone(model).fit(X)
+    if whole.result_.rank is None:
+        model.set_params(on_singular="raise")  # rows that were lost would change the question
     seeds = np.random.SeedSequence(random_state).spawn(n_boot)
     tasks = (delayed(_replicate)(model, X, whole.n_samples_seen_, seed) for seed in seeds)
     samples = []
@@ -160,7 +168,10 @@ def _replicate(model: CORAL, X: Any, n: int, seed: Any) -> tuple[float, Array] |
     """Refit on rows drawn with replacement; None where these do not determine the model."""
     counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n))
     try:
-        again = clone(model).fit(X, sample_weight=counts)
+        with warnings.catch_warnings():
+            # what the rows cannot determine was said of the whole table
+            warnings.simplefilter("ignore", SingularCorrelationWarning)
+            again = clone(model).fit(X, sample_weight=counts)
     except CoralError:
         return None
     return again.threshold_.value, again.fidelity_

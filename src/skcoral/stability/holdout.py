@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,16 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing
 
-from skcoral import measures
 from skcoral._validation import check_count
-from skcoral.correlation import sample_correlation
 from skcoral.estimator import CORAL
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.moments import Moments
+from skcoral.estimator.applying import residual_of
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidTableError,
+    OverfitWarning,
+    SingularCorrelationWarning,
+)
+from skcoral.measured import measure_few_rows
 from skcoral.results import Array
 from skcoral.stability._frozen import Frozen
 
@@ -130,7 +135,11 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
             )
         part, where = _safe_indexing(X, train), "fitted"
         try:
-            model = clone(estimator).fit(part)
+            with warnings.catch_warnings():
+                # what new rows keep is what is measured here
+                warnings.simplefilter("ignore", SingularCorrelationWarning)
+                warnings.simplefilter("ignore", OverfitWarning)
+                model = clone(estimator).fit(part)
             fitted.append(_measure(model, part))
             part, where = _safe_indexing(X, test), "held back"
             new.append(_measure(model, part))
@@ -162,28 +171,15 @@ def _measure(model: CORAL, X: Any) -> tuple[Array, Array, float, float]:
     outputs = sources @ model.T_
     if model.result_.anchors is not None:
         sources = sources @ model.result_.anchors
-    source, output = (Moments(model.result_.names).update(part) for part in (sources, outputs))
-    sample_correlation(source)  # names the columns that are constant in these rows
-    E = np.abs(sample_correlation(output) - np.eye(len(output.names)))
-    together = ((sources - source.mean) * (outputs - output.mean)).sum(axis=0)
-    fidelity = together / np.sqrt(np.diag(source.comoment) * np.diag(output.comoment))
-    raw = measures.residual_by(
-        model.result_.criterion,
-        sample_correlation(source),
-        np.eye(len(output.names)),
-        pair_weights=model.result_.pair_weights,
-    )
-    return fidelity, E.max(axis=0), -model.score(X), raw
+    result = model.result_
+    raw = residual_of(result, sources)  # names the columns that are constant in these rows
+    found = measure_few_rows(sources, outputs, sources, result.names)
+    return found.fidelity, found.residual, residual_of(result, outputs), raw
 
 
 def _noise(model: CORAL, n_rows: int, random_state: int = 0, draws: int = 20) -> float:
     """Mean criterion of tables of independent normal numbers of the same size."""
     result = model.result_
     rng, p = np.random.default_rng(random_state), len(result.names)
-    found = []
-    for _ in range(draws):
-        R = np.corrcoef(rng.normal(size=(n_rows, p)).T) if p > 1 else np.eye(1)
-        found.append(
-            measures.residual_by(result.criterion, R, np.eye(p), pair_weights=result.pair_weights)
-        )
-    return float(np.mean(found))
+    tables = (rng.normal(size=(n_rows, p)) for _ in range(draws))
+    return float(np.mean([residual_of(result, table) for table in tables]))

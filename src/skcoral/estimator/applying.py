@@ -1,0 +1,61 @@
+"""A solution applied to rows: the way back from outputs, and the criterion on any rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from skcoral import measures
+from skcoral._lowrank import LowRankTransform
+from skcoral.correlation import refuse_unusable, sample_correlation
+from skcoral.exceptions import InvalidArgumentError, LeastNormWarning
+from skcoral.few_rows import RowMoments
+from skcoral.frames.pairs import criterion_of
+from skcoral.moments import Moments
+from skcoral.results import Array, Decorrelation
+
+
+def rows_of(T: Any, rank: int | None, units: Array) -> Array:
+    """Standardised rows whose outputs are ``units``; ``rank`` is that of a singular table."""
+    if isinstance(T, LowRankTransform):
+        if not T.invertible:
+            _say_least_norm(T, rank)
+        return T.solve(units)
+    if rank is None:
+        try:
+            return np.asarray(np.linalg.solve(T.T, units.T).T)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(
+                "The transformation is singular (the support leaves outputs that are combinations "
+                "of each other): there is no inverse."
+            ) from None
+    rows, _, found, _ = np.linalg.lstsq(T.T, units.T, rcond=1e-13)
+    if found < len(T):
+        _say_least_norm(T, rank)
+    return np.asarray(rows.T)
+
+
+def _say_least_norm(T: Any, rank: int | None) -> None:
+    warnings.warn(
+        f"{T.shape[1]} outputs of rank {rank} do not determine the rows: of all "
+        "standardised rows with these outputs, those of least norm are returned.",
+        LeastNormWarning,
+        stacklevel=4,
+    )
+
+
+def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = None) -> float:
+    """The criterion on the correlations of these outputs, in blocks where columns are many."""
+    n, p = outputs.shape
+    if p > 2 * n:
+        few = RowMoments(outputs, result.names, sample_weight=sample_weight)
+        refuse_unusable(few, shrinkage=1.0)
+        U = few.deviations / np.sqrt(few.squares)
+        return criterion_of(U, result.criterion, result.pair_weights)
+    moments = Moments(result.names).update(outputs, sample_weight=sample_weight)
+    G = sample_correlation(moments)
+    return measures.residual_by(
+        result.criterion, G, np.eye(len(G)), pair_weights=result.pair_weights
+    )

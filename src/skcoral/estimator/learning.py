@@ -1,0 +1,180 @@
+"""How the transformer learns: from rows, from batches of rows, from moments."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+
+from skcoral.correlation import check_shrinkage
+from skcoral.estimator.fitting import estimate_moments, estimate_rows
+from skcoral.estimator.new_rows import tell_new_rows
+from skcoral.estimator.rounding import judge_rounding
+from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
+from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
+from skcoral.estimator.solution import SOLVED, attributes, late, solve
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.moments import Moments
+
+
+class Learning:
+    """The part of :class:`~skcoral.CORAL` that turns rows into a solution."""
+
+    n_features_in_: int
+    weight_kind: str
+    shrinkage: Any
+    output_scale: str
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the transformation from a table, or from an iterator of batches of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or iterator of such
+            The rows. An iterator is read once, batch by batch, through :meth:`partial_fit`; it may
+            also give pairs ``(rows, sample_weight)``. Batches without rows are passed over.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How often or how much each row counts; see ``weight_kind``.
+
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        check_settings(self)
+        with ExitStack() as undo:
+            # also where an iterator breaks off: half of the rows are no model
+            undo.callback(self._forget)
+            if comes_in_batches(X):
+                self._fit_batches(X, sample_weight)
+            else:
+                rows = read_rows(self, X, reset=True)
+                self._fit_rows(rows, sample_weight)
+                tell_new_rows(self, rows, sample_weight)
+            undo.pop_all()
+        return self
+
+    @available_if(learns_in_batches)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add a batch of rows; the transformation is computed when it is next needed.
+
+        Any number of rows will do, one included. After the last batch the result is that of
+        :meth:`fit` on all rows together. Margins and the Ledoit–Wolf intensity need all rows at
+        once: with these settings there is no ``partial_fit``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How often or how much each row counts; see ``weight_kind``.
+
+        Returns
+        -------
+        CORAL
+            This object.
+        """
+        check_settings(self)
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, reset=first)
+        moments = self._no_moments() if first else self.moments_
+        self.moments_: Moments = moments.update(rows, sample_weight=sample_weight)
+        for name in SOLVED:
+            self.__dict__.pop(name, None)
+        return self
+
+    def fit_moments(self, moments):
+        """Learn the transformation from moments alone, collected anywhere and merged.
+
+        Parameters
+        ----------
+        moments : Moments
+            Of all the rows to fit; :meth:`partial_fit` may add more.
+
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        if not isinstance(moments, Moments):
+            raise InvalidArgumentError(
+                f"fit_moments takes Moments, got {type(moments).__name__}; rows go to fit."
+            )
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.names != column_names(self):
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self._solve_moments(moments)
+        self.moments_ = moments.copy()
+        return self
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows seen with a positive weight."""
+        return self.moments_.n_rows
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SOLVED:
+            if not self.__sklearn_is_fitted__():
+                raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
+            if "result_" not in self.__dict__:
+                self._solve_moments(self.moments_)
+            return self.__dict__[name] if name in self.__dict__ else late(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "moments_" in self.__dict__
+
+    def _no_moments(self) -> Moments:
+        return Moments(column_names(self), weight_kind=self.weight_kind)
+
+    def _fit_rows(self, rows: Any, sample_weight: Any) -> None:
+        names = column_names(self)
+        table, self.moments_, plain = estimate_rows(self, rows, names, sample_weight)
+        self.__dict__.update(solve(self, table, self.moments_, plain))
+        judge_rounding(self, rows, sample_weight)
+
+    def _fit_batches(self, X: Any, sample_weight: Any) -> None:
+        require_batches(self)
+        if sample_weight is not None:
+            raise InvalidArgumentError(
+                "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
+            )
+        for where, rows, weights in batches(X):
+            try:
+                self.partial_fit(rows, sample_weight=weights)
+            except InvalidTableError as error:
+                raise InvalidTableError(f"{where}: {error}") from error
+        if not self.__sklearn_is_fitted__():
+            raise InvalidTableError("There was no batch with rows, so there is nothing to fit.")
+        self._solve_moments(self.moments_)
+
+    def _solve_moments(self, moments: Moments) -> None:
+        check_settings(self)  # they may have changed since the rows came
+        require_batches(self)
+        table = estimate_moments(self, moments, check_shrinkage(self.shrinkage))
+        self.__dict__.update(solve(self, table, moments))
+        judge_rounding(self)
+
+    def _restore(self, *, estimate, result, threshold, moments, has_names):
+        """Take over a solution that was computed before, as read from a file."""
+        check_settings(self)
+        self.n_features_in_ = moments.n_features
+        if has_names:
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self.moments_ = moments
+        self.__dict__.update(attributes(estimate, result, threshold, self.output_scale, moments))
+        return self
+
+    def _forget(self) -> None:
+        for name in (*SOLVED, "moments_"):
+            self.__dict__.pop(name, None)
