@@ -92,7 +92,7 @@ def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged
     if found is not None:
         if not solve:
             refuse_singular(found, matrix, has_scale=False)
-        warnings.warn(found.told(), SingularCorrelationWarning, stacklevel=3)
+        warnings.warn(found.warning(), SingularCorrelationWarning, stacklevel=3)
     return Judged(matrix, names, found)
 
 

@@ -164,6 +164,32 @@ def largest_residuals(G: Any) -> Array:
     return out
 
 
+def strongest_pairs(G: FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
+    """The pairs with the largest absolute correlations, strongest first, in blocks."""
+    found: list[tuple[int, int, float]] = []
+    for columns, block in G.blocks():
+        rows = np.arange(len(block))[:, None]
+        size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
+        count = min(limit, size.size)
+        for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
+            i, j = np.unravel_index(int(flat), size.shape)
+            if size[i, j] >= 0.0:
+                found.append((int(i), int(j) + columns.start, float(block[i, j])))
+        found = sorted(found, key=lambda pair: -abs(pair[2]))[:limit]
+    return found
+
+
+def spread_of_sizes(G: FactoredCorrelation, edges: Array) -> Array:
+    """How many pairs have an absolute correlation between one edge and the next."""
+    counts = np.zeros(len(edges) - 1)
+    for columns, block in G.blocks():
+        rows = np.arange(len(block))[:, None]
+        above = rows < np.arange(columns.start, columns.stop)
+        size = np.minimum(np.abs(block[above]), edges[-1])
+        counts += np.histogram(size, bins=edges)[0]
+    return counts
+
+
 def pseudo_inverse(A: Array) -> Array:
     """``A⁺`` (p × r) of a factor with few rows, by an orthogonal basis of its row space."""
     Q, small = sla.qr(A.T, mode="economic", check_finite=False)

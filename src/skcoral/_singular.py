@@ -82,8 +82,12 @@ class Deficiency:
             f"{reason}. Outputs live in {r} dimension{'s' if r > 1 else ''}, so no transformation "
             f"removes all correlation: the least sum of squares is {least:.6g}, and lower bounds "
             "say how close the answer is. Exact decorrelation would need "
-            f"{remedy}. Nothing is regularised; on_singular='raise' refuses such input."
+            f"{remedy}."
         )
+
+    def warning(self) -> str:
+        """The same for those who call the library, with the way to refuse such input."""
+        return f"{self.told()} Nothing is regularised; on_singular='raise' refuses such input."
 
 
 def of_table(found: Deficiency, n_rows: int) -> Deficiency:

@@ -201,14 +201,19 @@ class _Side:
     """One side of a table: the rows where columns are many, their moments otherwise."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._moments = None if len(names) > _WIDE else Moments(names)
+        self._names = names
+        self._moments: Moments | None = None
         self._rows: list[Array] = []
 
     def add(self, rows: Array) -> None:
-        if self._moments is None:
-            self._rows.append(rows)
-        else:
-            self._moments.update(rows)
+        p = len(self._names)
+        self._rows.append(rows)
+        # no p × p matrix as long as the rows take less room
+        if p <= _WIDE and (self._moments is not None or sum(map(len, self._rows)) > p // 2):
+            self._moments = Moments(self._names) if self._moments is None else self._moments
+            for part in self._rows:
+                self._moments.update(part)
+            self._rows = []
 
     def figures(self) -> tuple[Array, Array, Array | None]:
         """Largest absolute correlation and VIF of each column, and the correlation matrix."""

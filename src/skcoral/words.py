@@ -68,10 +68,8 @@ def rank(result: Decorrelation) -> str:
     """Which problem was solved, where the rank is below the number of variables; else nothing."""
     if result.rank is None:
         return ""
-    p, least = len(result.names), float(result.details["least_residual"])
     return (
-        f"Rank {result.rank} of {p}: p outputs cannot be uncorrelated, and their sum of squares is "
-        f"at least {least:.6g}. The largest coefficient of the transformation is "
+        f"{result.details['deficiency']} The largest coefficient of the transformation is "
         f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in weak "
         "directions, grow by as much."
     )

@@ -43,9 +43,11 @@ def frontier(
         loaded = load(options)
         found = correlations(loaded)
         with naming(loaded.table), console.progress("Following the curve") as tell:
-            R = found.solvable().R
+            solved = found.solvable()
+            singular = getattr(solved, "deficiency", None) is not None
+            R = None if singular else solved.R
             curve = api.frontier(
-                R, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
+                solved, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
             )
         frame = curve.to_frame()
         if csv is not None:

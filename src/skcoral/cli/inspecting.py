@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skcoral import api, baselines, measures
+from skcoral._lowrank import FactoredCorrelation, strongest_pairs
 from skcoral._validation import check_correlation
 from skcoral.cli import console
 from skcoral.cli.loading import (
@@ -20,6 +21,7 @@ from skcoral.cli.loading import (
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
+from skcoral.frames.point import welch
 from skcoral.measured import shortened
 from skcoral.results import Array, Threshold
 
@@ -47,6 +49,15 @@ def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
     """What decorrelation can do for the correlations found, or why it can do nothing."""
     try:
         solved = found.solvable()
+        deficiency = getattr(solved, "deficiency", None)
+        if deficiency is not None:
+            return {
+                "dependent": deficiency.relations or [deficiency.told()],
+                "redundant": deficiency.redundant,
+                "rank": deficiency.rank,
+                "least_residual": welch(len(names), deficiency.rank),
+                "threshold": None,
+            }
         check_correlation(found.R, names)  # dependent variables are named
         th = api.threshold(solved)
     except (SingularCorrelationError, InvalidTableError) as error:
@@ -136,7 +147,12 @@ def _overview(loaded: Loaded, found: Correlations) -> dict[str, Any]:
     }
 
 
-def _strongest(R: Array, names: tuple[str, ...], limit: int = 5) -> list[dict[str, Any]]:
+def _strongest(R: Any, names: tuple[str, ...], limit: int = 5) -> list[dict[str, Any]]:
+    if isinstance(R, FactoredCorrelation):
+        return [
+            {"pair": [names[i], names[j]], "correlation": value}
+            for i, j, value in strongest_pairs(R, limit)
+        ]
     i, j = np.triu_indices(len(R), 1)
     order = np.argsort(-np.abs(R[i, j]), kind="stable")[:limit]
     return [
@@ -178,6 +194,11 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
         console.say(
             console.bold("No exact decorrelation: ", "red"), "; ".join(answer["dependent"][:3])
         )
+        if "rank" in answer:
+            console.say(
+                f"Rank {answer['rank']} of {used}: no outputs have a sum of squared correlations "
+                f"below {answer['least_residual']:.6g}. coral fit finds the least for your floors."
+            )
         if answer["complete_rows"] is None or answer["complete_rows"] > used:
             console.say(f"{without(answer['redundant'])}, or fit with --shrinkage auto.")
         return

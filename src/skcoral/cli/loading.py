@@ -14,8 +14,9 @@ import numpy as np
 from skcoral.cli import console
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
-from skcoral.correlation import estimate, sample_correlation
+from skcoral.correlation import CorrelationEstimate, estimate, sample_correlation
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.few_rows import RowMoments, estimate_few_rows
 from skcoral.io._sources import format_of_name
 from skcoral.io.columns import TableProfile, choose_columns, profile
 from skcoral.io.matrices import parse_matrix
@@ -210,7 +211,7 @@ def _choose_from(
 class Correlations:
     """A correlation matrix that may be singular, and how to get one that can be solved for."""
 
-    R: Array
+    R: Any
     solvable: Callable[[], Any]
     scale: Array
     n_rows: int | None
@@ -224,10 +225,39 @@ def correlations(loaded: Loaded) -> Correlations:
         found = matrix
         scale = np.ones(len(found.R)) if found.scale is None else found.scale
         return Correlations(found.R, lambda: found, scale, None, [])
+    if 2 * loaded.content.n_rows < len(loaded.names):
+        return _of_few_rows(loaded)
     moments, dropped = gather(loaded)
     with naming(loaded.table):
         R = sample_correlation(moments)
-    return Correlations(R, lambda: estimate(moments), moments.scale, moments.n_rows, dropped)
+
+    def solvable() -> CorrelationEstimate:
+        return estimate(moments, on_singular="solve")
+
+    return Correlations(R, solvable, moments.scale, moments.n_rows, dropped)
+
+
+def _of_few_rows(loaded: Loaded) -> Correlations:
+    """Correlations of a table with many more columns than rows, kept as a factor."""
+    values: list[Array] = []
+    weights: list[Array] = []
+    dropped: list[int] = []
+    for part in loaded.rows():
+        values.append(part.values)
+        dropped.extend(part.dropped)
+        if part.weights is not None:
+            weights.append(part.weights)
+    rows = np.concatenate(values) if values else np.empty((0, len(loaded.names)))
+    require_rows(loaded, len(rows))
+    with naming(loaded.table):
+        moments = RowMoments(
+            rows,
+            loaded.names,
+            sample_weight=np.concatenate(weights) if weights else None,
+            weight_kind=loaded.weight_kind,
+        )
+        table = estimate_few_rows(moments)
+    return Correlations(table.R, lambda: table, moments.scale, moments.n_rows, dropped)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,8 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, dropped_sentence
 from skcoral.measured import Measured
 
+_LONGEST_TABLE = 200  # variables that are listed one by one
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -67,7 +69,9 @@ class Answer:
 def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
     """The answer for machines."""
     loaded, estimator, measured = answer.loaded, answer.estimator, answer.measured
-    result, th = estimator.result_, estimator.threshold_
+    result = estimator.result_
+    # of dependent columns it takes as long as the answer itself: coral threshold gives it
+    th = None if result.rank is not None else estimator.threshold_
 
     def by_name(values: Any) -> dict[str, float]:
         return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
@@ -96,7 +100,12 @@ def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
         "gap": result.gap,
         "min_fidelity": measured.min_fidelity,
         "mean_fidelity": float(measured.fidelity.mean()),
-        "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},
+        "threshold": None
+        if th is None
+        else {"value": th.value, "lower": th.lower, "upper": th.upper},
+        "rank": result.rank,
+        "least_residual": result.details.get("least_residual", 0.0),
+        "new_rows": result.details.get("new_rows"),
         "shrinkage": float(estimator.shrinkage_),
         "margins": estimator.margins,
         "weights": estimator.estimate_.weights,
@@ -117,9 +126,17 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
     for sentence in (words.certificate(result), *answer.notes, answer.no_floor):
         if sentence:
             console.say(sentence, stderr=stderr)
-    about = "" if own else words.subject(result)
-    console.say(words.threshold(estimator.threshold_, about), stderr=stderr)
+    if result.rank is None:
+        about = "" if own else words.subject(result)
+        console.say(words.threshold(estimator.threshold_, about), stderr=stderr)
+    else:
+        console.say(words.rank(result), stderr=stderr)
+    if "new_rows" in result.details:
+        console.say(str(result.details["new_rows"]), stderr=stderr)
     console.say("", stderr=stderr)
+    shown = list(range(len(result.names)))
+    if len(shown) > _LONGEST_TABLE:
+        shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
     console.table(
         ("variable", "fidelity", "floor", "price", "residual"),
         [
@@ -130,9 +147,12 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
                 console.short(result.prices[j]),
                 console.number(measured.residual[j]),
             )
-            for j, name in enumerate(result.names)
+            for j, name in ((j, result.names[j]) for j in shown)
         ],
         stderr=stderr,
     )
+    if len(shown) < len(result.names):
+        more = len(result.names) - len(shown)
+        console.say(f"and {more:,} more, none weaker (--json lists all).", stderr=stderr)
     if written and written != ["-"]:
         console.say(f"Written: {', '.join(p for p in written if p != '-')}", stderr=stderr)

@@ -76,7 +76,7 @@ def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> Corr
 def tell_deficiency(table: CorrelationEstimate) -> None:
     """Warn about a matrix of deficient rank: which relations, or how few rows."""
     if table.deficiency is not None:
-        warnings.warn(table.deficiency.told(), SingularCorrelationWarning, stacklevel=5)
+        warnings.warn(table.deficiency.warning(), SingularCorrelationWarning, stacklevel=5)
 
 
 def _few_rows(

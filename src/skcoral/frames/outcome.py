@@ -116,6 +116,7 @@ def as_result(
             "amplification": amplification,
             "rank_tol": found.tol,
             "dropped_variance": found.dropped,
+            "deficiency": found.told(),
             **(details or {}),
         },
         rank=found.rank,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api, certificates, words
+from skcoral._lowrank import LowRankTransform
 from skcoral.measured import Measured
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.matrices import source_names
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from skcoral.results import Frontier
     from skcoral.stability import Holdout
 
+_QUICK = 2e6  # r²p of a solution that dozens of can be waited for
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
 
@@ -61,8 +63,8 @@ class ReportFacts:
     title: str
     measured: Measured
     result: Decorrelation
-    threshold: Threshold
-    R: Array
+    threshold: Threshold | None
+    R: Any
     names: tuple[str, ...]
     asked: list[tuple[str, str]]
     checks: list[tuple[str, str]]
@@ -121,13 +123,12 @@ def gather(
     from skcoral.stability import holdout
 
     result: Decorrelation = estimator.result_
-    R: Array = estimator.correlation_
-    check = certificates.check(result, R)
-    verdict = "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
+    R: Any = estimator.correlation_
+    checks = [] if result.rank else [("independent check", _verdict(result, R))]
     curve = None
-    if n_points:
+    if n_points and _is_quick(result):
         curve = api.frontier(
-            R,
+            getattr(estimator, "estimate_", R) if result.rank else R,
             criterion=result.criterion,
             pair_weights=result.pair_weights,
             anchors=result.anchors,
@@ -137,12 +138,12 @@ def gather(
         title=title,
         measured=estimator.measured_ if measured is None else measured,
         result=result,
-        threshold=estimator.threshold_,
+        threshold=estimator.threshold_ if _is_quick(result) else None,
         R=R,
         names=source_names(estimator),
         asked=_asked(estimator, result),
-        checks=[("independent check", verdict)],
-        baselines=baseline_fidelities(R) if result.anchors is None else {},
+        checks=checks,
+        baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve,
         holdout=None if X is None else holdout(estimator, X, cv=folds),
         notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
@@ -152,9 +153,28 @@ def gather(
     )
 
 
-def top_sources(T: Array, j: int, limit: int = 4) -> list[tuple[int, float]]:
+def _verdict(result: Decorrelation, R: Any) -> str:
+    check = certificates.check(result, R)
+    return "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
+
+
+def _is_quick(result: Decorrelation) -> bool:
+    """Whether dozens of further solutions take seconds: not of wide tables."""
+    return result.rank is None or result.rank**2 * len(result.names) < _QUICK
+
+
+def column_of(T: Any, j: int) -> Array:
+    """One column of a transformation, also of one that is kept as factors."""
+    if not isinstance(T, LowRankTransform):
+        return np.asarray(T[:, j])
+    column = T.left @ T.right[:, j]
+    column[j] += 1.0
+    return np.asarray(column)
+
+
+def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
     """The sources with the largest coefficients in output j, largest first."""
-    column = T[:, j]
+    column = column_of(T, j)
     order = np.argsort(-np.abs(column), kind="stable")[:limit]
     return [(int(i), float(column[i])) for i in order if column[i] != 0.0]
 
@@ -195,6 +215,7 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
             f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
             f"bound is {result.lower_bound:.6g}."
         )
+    out += [said for said in (words.rank(result), str(result.details.get("new_rows", ""))) if said]
     said = result.details.get("guarantee")
     if said:
         out.append(str(said))

@@ -10,9 +10,9 @@ import numpy as np
 from skcoral import words
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting import interactive as plotly
-from skcoral.report import drawing, live
+from skcoral.report import drawing, live, many
 from skcoral.report.drawing import clean
-from skcoral.report.facts import ReportFacts, top_sources
+from skcoral.report.facts import ReportFacts, column_of, top_sources
 from skcoral.results import Array
 
 # The page may use its own styles and pictures, and nothing else: no script, no request.
@@ -20,6 +20,8 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
+MOST_CELLS = 300  # variables whose correlations can be read as a square of cells
+MOST_ROWS = 100  # outputs that are listed where there are more
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square"}
 
 
@@ -112,7 +114,14 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _certificate(facts: ReportFacts) -> str:
     result, th = facts.result, facts.threshold
-    binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
+    known = []
+    if th is not None:
+        binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
+        bracket = f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}, bound by {binding}"
+        known.append(("threshold ρ★", bracket))
+    if result.rank is not None:
+        known.append(("rank", f"{result.rank} of {len(result.names)}"))
+        known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
     return _pairs(
         [
             ("about", words.subject(result)),
@@ -120,10 +129,19 @@ def _certificate(facts: ReportFacts) -> str:
             ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
             ("gap", f"{max(result.gap, 0.0):.1e}"),
             ("status", {"best_found": "best found"}.get(result.status, result.status)),
-            ("threshold ρ★", f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}, bound by {binding}"),
+            *known,
             *facts.checks,
         ]
     )
+
+
+def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
+    """The outputs that tables list: all, or of many those with the weakest fidelity."""
+    names = facts.result.names
+    if len(names) <= MOST_CELLS:
+        return list(enumerate(names))
+    weakest = np.argsort(facts.measured.fidelity, kind="stable")[:MOST_ROWS]
+    return [(int(j), names[int(j)]) for j in weakest]
 
 
 def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
@@ -132,7 +150,7 @@ def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
         f"<span>{drawing.key(_SHAPES[name])}{clean(name)}</span>" for name in facts.baselines
     )
     rows = []
-    for j, name in enumerate(result.names):
+    for j, name in _listed(facts):
         others = [(_SHAPES[key], float(f[j])) for key, f in facts.baselines.items()]
         rows.append(
             [
@@ -160,7 +178,7 @@ def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
 def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
     if facts.frontier is None:
         return ""
-    R = facts.R if facts.result.anchors is None else None
+    R = facts.R if facts.result.anchors is None and facts.result.rank is None else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=facts.result)
     measure = words.CRITERIA[display.criterion]
     level = "; zero up to ρ★" if facts.threshold.rank is None else ""
@@ -204,8 +222,10 @@ def _correlations(facts: ReportFacts, draw: live.Draw) -> str:
         return f'<figure><figcaption>{title}</figcaption><div class="scroll">{shown}</div></figure>'
 
     result, measured = facts.result, facts.measured
-    if measured.before is None or measured.after is None:
-        return "<p>There are too many columns to show their correlations.</p>"
+    if max(len(facts.names), len(result.names)) > MOST_CELLS or measured.before is None:
+        return many.correlations(facts)
+    if measured.after is None:
+        return ""
     before = panel(measured.before, facts.names, "before", "Correlations of the sources")
     after = panel(measured.after, result.names, "after", "Correlations of the outputs")
     kind = "pair stacked" if drawing.is_wide(max(len(facts.names), len(result.names))) else "pair"
@@ -217,7 +237,8 @@ def _vif(facts: ReportFacts) -> str:
     before, after = facts.measured.vif_before, facts.measured.vif
     one_to_one = len(before) == len(after)
     rows = []
-    for j, name in enumerate(facts.names):
+    listed = _listed(facts) if one_to_one else list(enumerate(facts.names))
+    for j, name in listed:
         cells = [f"{before[j]:.2f}", f"{after[j]:.3f}" if one_to_one else "–"]
         rows.append([_name(name), *(cell.replace("inf", "∞") for cell in cells)])
     return (
@@ -232,12 +253,13 @@ def _made_of(facts: ReportFacts) -> str:
     kinds = {"ranks": "standardised ranks", "normal": "standardised normal scores"}
     what = kinds.get(facts.measured.margins, "standardised sources")
     rows = []
-    for j, name in enumerate(facts.result.names):
+    shown = _listed(facts)
+    for j, name in shown:
         terms = []
         for k, (i, weight) in enumerate(top_sources(T, j)):
             sign = "−" if weight < 0 else ("+" if k else "")
             terms.append(f"{sign} {abs(weight):.3f}&nbsp;{_name(facts.names[i])}".strip())
-        more = int(np.count_nonzero(T[:, j])) - len(terms)
+        more = int(np.count_nonzero(column_of(T, j))) - len(terms)
         tail = f" and {more} smaller" if more > 0 else ""
         rows.append(
             f'<tr><td>{_name(name)}</td><td class="prose">{" ".join(terms)}{tail}</td></tr>'
@@ -255,7 +277,7 @@ def _holdout(facts: ReportFacts) -> str:
         return ""
     rows = []
     fitted, new = held.fidelity_fitted.mean(axis=0), held.fidelity_new.mean(axis=0)
-    for j, name in enumerate(facts.result.names):
+    for j, name in _listed(facts):
         low = new[j] < facts.result.rho_min[j]
         shown = f"{new[j]:.4f}"
         rows.append(

@@ -1,0 +1,54 @@
+"""Tables of deficient rank by the command: fewer rows than columns, totals, duplicates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def wide_csv(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 400)) + rng.normal(size=(30, 400))
+    path = tmp_path_factory.mktemp("wide") / "wide.csv"
+    pd.DataFrame(X, columns=[f"gene{j}" for j in range(400)]).to_csv(path, index=False)
+    return path
+
+
+def test_a_wide_table_is_an_ordinary_table(main, answer, wide_csv, tmp_path):
+    out, report, model = (tmp_path / name for name in ("out.csv", "report.html", "model.json"))
+    status, told = answer(
+        "fit", wide_csv, "--rho-min", "0.9", "-o", out, "--report", report, "--model", model
+    )
+    assert status == 0
+    assert told["status"] == "optimal"
+    assert told["rank"] == 29
+    assert told["least_residual"] == pytest.approx((400**2 / 29 - 400) / 2)
+    assert "mean fidelity" in told["new_rows"]
+    rows, outputs = pd.read_csv(wide_csv).to_numpy(), pd.read_csv(out).to_numpy()
+    fidelity = [np.corrcoef(rows[:, j], outputs[:, j])[0, 1] for j in range(400)]
+    assert min(fidelity) >= 0.9 - 1e-6
+    assert told["min_fidelity"] == pytest.approx(min(fidelity), abs=1e-6)
+    G = np.corrcoef(outputs.T)
+    assert 0.5 * (np.sum(G**2) - 400) == pytest.approx(told["objective"], rel=1e-6)
+    page = report.read_text("utf-8")
+    assert "worst pairs before" in page
+    assert "30 rows cannot determine 400 columns" in page
+    again = tmp_path / "again.csv"
+    assert main("transform", wide_csv, "--model", model, "-o", again)[0] == 0
+    np.testing.assert_allclose(pd.read_csv(again).to_numpy(), outputs, atol=1e-9)
+
+
+def test_inspect_threshold_and_frontier_of_a_wide_table(answer, wide_csv):
+    status, told = answer("inspect", wide_csv)
+    assert status == 0
+    assert told["rank"] == 29
+    R = np.corrcoef(pd.read_csv(wide_csv).to_numpy().T)
+    np.fill_diagonal(R, 0.0)
+    assert abs(told["strongest_pairs"][0]["correlation"]) == pytest.approx(np.abs(R).max())
+    status, told = answer("threshold", wide_csv)
+    assert status in (0, 4)
+    assert 0.5 < told["lower"] <= told["upper"] <= 1.0
+    status, told = answer("frontier", wide_csv, "--points", "3")
+    assert told["points"][-1]["objective"] == pytest.approx(0.5 * np.sum(R**2), rel=1e-6)
