@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates import claims
 from skcoral.certificates.claims import judge_decorrelation
 from skcoral.certificates.enclosures import Array
@@ -121,6 +122,8 @@ class _Problem:
     """A result with the matrix, or the factor of it, that it is claimed of."""
 
     def __init__(self, result: Any, R: Any, factor: Any) -> None:
+        if isinstance(R, FactoredCorrelation):  # as the transformer keeps that of a wide table
+            R, factor = None, R.factor
         if (R is None) == (factor is None):
             raise CertificateError("give the correlation matrix R, or a factor of it.")
         self.result = result

@@ -81,8 +81,8 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
             estimator, X, dropped = fitted(loaded, options)
         result = estimator.result_
         with console.progress("Checking"):
-            check = None if result.rank else certificates.check(result, estimator.correlation_)
-        if check is not None and not check.passed:
+            check = certificates.check(result, estimator.correlation_)
+        if not check.passed:
             raise NotCertifiedError(
                 f"{loaded.table.label}: the answer failed its independent check "
                 f"({'; '.join(check.problems)}), so nothing was written.\n"

@@ -124,7 +124,7 @@ def gather(
 
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
-    checks = [] if result.rank else [("independent check", _verdict(result, R))]
+    checks = [("independent check", _verdict(result, R))]
     curve = None
     if n_points and _is_quick(result):
         curve = api.frontier(

@@ -1,0 +1,97 @@
+"""What the solver emits passes the independent checker, and altered results do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skcoral import CORAL, decorrelate, threshold
+from skcoral._lowrank import LowRankTransform
+from skcoral.certificates import check, prove
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
+]
+
+
+def matrices(tables):
+    return {
+        "noise": np.corrcoef(tables.noise(12, 30).T),
+        "sums": np.corrcoef(tables.sums(80, 10, 2).T),
+        "duplicates": np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        "rank one": np.ones((4, 4)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["noise", "sums", "duplicates", "rank one"])
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("floor", [0.5, 0.9, 0.99, 1 - 1e-9, 1.0])
+def test_results_pass(tables, kind, criterion, floor):
+    R = matrices(tables)[kind]
+    result = decorrelate(R, floor, criterion=criterion)
+    verdict = check(result, R)
+    assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize("kind", ["noise", "sums", "duplicates", "rank one"])
+def test_thresholds_pass(tables, kind):
+    R = matrices(tables)[kind]
+    verdict = check(threshold(R), R)
+    assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize("floor", [0.7, 0.99])
+def test_proofs_in_ball_arithmetic(tables, floor):
+    pytest.importorskip("flint")
+    R = matrices(tables)["sums"]
+    proof = prove(decorrelate(R, floor), R)
+    assert proof.rigorous
+    assert proof.passed, proof.problems
+
+
+def refused(result, **where):
+    try:
+        return not check(result, **where).passed
+    except CertificateError:
+        return True
+
+
+def test_altered_results_are_refused(tables):
+    R = matrices(tables)["noise"]
+    result = decorrelate(R, 0.99)
+    assert result.certificate.kind == "frame"
+    arrays = dict(result.certificate.arrays)
+    forged = {
+        "objective": replace(result, objective=0.9 * result.objective),
+        "bound": replace(result, lower_bound=1.001 * result.lower_bound),
+        "T": replace(result, T=result.T + 1e-4 * np.eye(len(R))),
+        "rank": replace(result, rank=result.rank - 1),
+        "status": replace(decorrelate(matrices(tables)["sums"], 0.9), status="optimal"),
+    }
+    for name in ("N", "multipliers", "kappa", "factor"):
+        changed = {**arrays, name: 1.01 * arrays[name]}
+        certificate = Certificate("frame", changed, result.certificate.info)
+        forged[name] = replace(result, certificate=certificate)
+    for name, other in forged.items():
+        matrix = matrices(tables)["sums"] if name == "status" else R
+        assert refused(other, R=matrix), name
+
+
+def test_wide_results_are_checked_by_their_rows(tables):
+    X = tables.factors(20, 90)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1) / np.sqrt(19)
+    for floor in (0.5, 0.95):
+        coral = CORAL(floor).fit(X)
+        result = coral.result_
+        assert isinstance(result.T, LowRankTransform)
+        assert check(result, factor=Z).passed
+        assert check(result, coral.correlation_).passed
+        assert refused(replace(result, objective=0.99 * result.objective), factor=Z)
+        bent = LowRankTransform(result.T.left, 1.001 * result.T.right)
+        assert refused(replace(result, T=bent), factor=Z)
+        assert refused(result, factor=np.roll(Z, 1, axis=1))
