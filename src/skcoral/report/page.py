@@ -181,7 +181,7 @@ def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
     R = facts.R if facts.result.anchors is None and facts.result.rank is None else None
     display = FrontierDisplay.from_result(facts.frontier, R, chosen=facts.result)
     measure = words.CRITERIA[display.criterion]
-    level = "; zero up to ρ★" if facts.threshold.rank is None else ""
+    level = "; zero up to ρ★" if facts.result.rank is None else ""
     about = ""
     if not words.is_about_rows(facts.result):
         about = f". Computed for {clean(words.subject(facts.result))}, not for the plain rows"
