@@ -18,13 +18,14 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit test-slow test-lowest bench lock clean
+.PHONY: help demo test lint types imports unit test-slow test-lowest mutants bench lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
 	@echo "make test         style, types, import directions and tests"
 	@echo "make test-slow    the long studies"
 	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
+	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
@@ -52,6 +53,13 @@ test-slow: $(READY)
 
 test-lowest: $(LOWEST)/.ready
 	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) $(OLD_LIBRARIES) -n $(WORKERS) -m "not slow"
+
+# One small bug at a time, and the tests have to notice: make mutants ROOM=tradeoff COUNT=100 SEED=1
+ROOM ?= certificates
+COUNT ?= 60
+SEED ?= 0
+mutants: $(READY)
+	$(ONE_THREAD) $(BIN)/python benchmarks/mutants.py $(ROOM) --count $(COUNT) --seed $(SEED)
 
 bench: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) --benchmark-timer=time.process_time --benchmark-columns=min,median,rounds benchmarks

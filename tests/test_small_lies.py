@@ -59,14 +59,16 @@ def test_a_matrix_that_counts_as_singular() -> None:
 
 
 def test_anchors_that_count_as_dependent() -> None:
-    for step, refused in ((0.5e-10, True), (10e-10, False)):
+    def pair(step: float) -> np.ndarray:
         B = np.ones((6, 2))
-        B[0, 1] += step * 6
-        if refused:
-            with pytest.raises(InvalidAnchorError):
-                check_anchors(B, 6, NAMES)
-        else:
-            check_anchors(B, 6, NAMES)
+        B[0, 1] += step
+        return B
+
+    _, size, _ = np.linalg.svd(pair(1e-4) / np.linalg.norm(pair(1e-4), axis=0))
+    unit = 1e-4 * size[0] / size[1]  # the step that makes the ratio of singular values one
+    check_anchors(pair(5e-10 * unit), 6, NAMES)
+    with pytest.raises(InvalidAnchorError):
+        check_anchors(pair(0.5e-10 * unit), 6, NAMES)
 
 
 def test_pair_weights_are_symmetric() -> None:

@@ -30,6 +30,7 @@ from skcoral.certificates.json_values import (
     open_ended_list,
     optional_array,
     require_keys,
+    unique_keys,
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
@@ -243,7 +244,7 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     """Read the text of a certificate file."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        envelope = json.loads(text, parse_constant=no_constant)
+        envelope = json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError, MemoryError) as error:
         raise CertificateError(f"not a certificate file ({type(error).__name__}).") from error
     if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
@@ -319,8 +320,8 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation
     details: dict[str, Any] = {}
     if claim["support"] is not None:
         details["support"] = array_of(claim["support"], "`support`")
-    elif dual.kind == "support":
-        raise CertificateError("a certificate of a support needs the support in its claim.")
+    if (claim["support"] is None) == (dual.kind == "support"):
+        raise CertificateError("a support goes with a certificate of the kind 'support'.")
     if claim["budget"] is not None:
         require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
         details |= {name: number_of(v, f"`{name}`") for name, v in claim["budget"].items()}

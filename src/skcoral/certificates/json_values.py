@@ -73,3 +73,11 @@ def checksum_of(content: Mapping[str, Any]) -> str:
 def no_constant(name: str) -> float:
     """Refuse the constants that Python reads beyond JSON."""
     raise ValueError(f"{name} is not a number of JSON")
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that is given twice: readers would differ on which one counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found

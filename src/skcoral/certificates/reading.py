@@ -46,6 +46,8 @@ def claimed_matrix(result: Any, R: Any) -> Array:
             f"{type(result).__name__}; of a fitted CORAL, use result_ or threshold_ with "
             "correlation_."
         )
+    if result.rank is not None and type(result.rank) is not int:
+        raise CertificateError(f"a rank is a whole number or None, got {result.rank!r}.")
     matrix, dependent = judge_correlation(R)
     if dependent is not None and result.rank is None:
         raise CertificateError(
@@ -60,6 +62,8 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
     """Refuse names that are not the variables' own, or not names at all."""
     anchors = None if isinstance(result, Threshold) else result.anchors
     own = result.names
+    if anchors is not None and np.ndim(anchors) != 2:
+        raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[-1]
     require_distinct(own)
     require_shape(result.T, p, wanted)
@@ -114,7 +118,12 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool =
 
 def number(value: Any, what: str) -> float:
     """Return one finite number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, float | int | np.floating):
+    if type(value) not in (
+        float,
+        int,
+        np.float64,
+        np.float32,
+    ):  # subclasses may compare as they like
         raise CertificateError(f"{what} must be a number, got {value!r}.")
     if not abs(float(value)) <= LARGEST:
         raise CertificateError(f"{what} must be finite, got {value!r}.")
@@ -229,7 +238,7 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
     numbers(result.T, (p, p), "T")
     numbers(result.fidelity, (p,), "`fidelity`")
     numbers(result.weights, (p,), "`weights`")
-    for name in ("lower", "upper", "tol"):
+    for name in ("lower", "upper", "tol", "least_residual"):
         number(getattr(result, name), f"`{name}`")
     _require_count(result.n_iter)
     if set(result.bounds) != {"zca", "trace"}:
@@ -242,7 +251,7 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
 
 
 def _require_word(value: Any, words: tuple[str, ...], what: str) -> None:
-    if not isinstance(value, str) or value not in words:
+    if type(value) is not str or value not in words:
         raise CertificateError(f"{what} must be one of {', '.join(words)}; got {value!r}.")
 
 

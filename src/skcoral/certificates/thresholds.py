@@ -25,6 +25,9 @@ def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Chec
     if kind != "threshold":
         raise CertificateError(f"a threshold has no certificate of the kind {kind!r}.")
     ledger = Ledger()
+    ledger.expect(
+        "least residual", result.least_residual == 0, "at full rank the least residual is 0"
+    )
     image = arithmetic.product(R, result.T)
     gram = arithmetic.apply(np.ascontiguousarray(result.T.T), image)
     defect = (arithmetic.enclosure(gram, np.eye(p)).square().total()).sqrt()

@@ -189,7 +189,10 @@ def judge_frame_threshold(
 ) -> Check:
     """Judge both ends of the largest common floor at the least residual of the rank."""
     p = len(result.names)
-    dual_parts(result)
+    kind, _ = dual_parts(result)
+    if kind != "frame_threshold":
+        raise CertificateError(f"a rank of {result.rank}, and a certificate of kind {kind!r}.")
+    number(result.least_residual, "`least_residual`")
     ledger = Ledger()
     A = expect_factor(ledger, result.certificate, p, R, factor, arithmetic)
     _expect_rank(ledger, result, A)

@@ -1,0 +1,157 @@
+"""Enclosures contain the exact number: judged against rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skcoral.certificates.enclosures import Enclosure, exactly
+from skcoral.certificates.inequalities import definite, root_diagonal
+from skcoral.certificates.products import Balls, Floats
+from skcoral.datasets import make_system
+
+numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
+
+
+def inside(exact: Fraction, found: Enclosure) -> bool:
+    return Fraction(float(found.lower)) <= exact <= Fraction(float(found.upper))
+
+
+def wide(found: Enclosure, exact: Fraction) -> float:
+    return float(found.upper - found.lower) / max(1e-300, abs(float(exact)))
+
+
+@given(numbers, numbers, numbers)
+def test_arithmetic(a: float, b: float, c: float) -> None:
+    x, y, z = Fraction(a), Fraction(b), Fraction(c)
+    one = exactly(np.float64(a))
+    both = one * np.float64(b)
+    assert inside(x * y, both)
+    assert inside(x * y + z, both + np.float64(c))
+    assert inside(x * y - z, both - np.float64(c))
+    assert inside(-x * y, -both)
+    assert inside(abs(x * y), both.absolute())
+    assert inside((x * y) ** 2, both.square())
+    assert inside((x * y) * (x + z), both * (one + np.float64(c)))
+    assert both.size() >= abs(a * b)
+    assert wide(both, x * y) < 1e-15
+    if b > 0:
+        assert inside(x / y, one / np.float64(b))
+        assert inside(x / (y * y), one / (exactly(np.float64(b)) * np.float64(b)))
+    else:
+        assert np.isnan((one / np.float64(b)).lower)
+    root = both.absolute().sqrt()
+    assert Fraction(float(root.lower)) ** 2 <= abs(x * y) <= Fraction(float(root.upper)) ** 2
+
+
+@given(st.lists(numbers, min_size=1, max_size=20))
+def test_sums_and_maxima(values: list[float]) -> None:
+    found = exactly(np.array(values))
+    exact = sum(map(Fraction, values), Fraction(0))
+    assert inside(exact, found.total())
+    assert found.greatest().upper == max(values)
+    width = float(found.total().upper - found.total().lower)
+    assert width <= 5e-16 * abs(float(exact)) + 1e-320
+
+
+def test_what_proves_nothing() -> None:
+    nothing = exactly(np.array([1.0, np.nan])).total()
+    assert not nothing.lower <= 2
+    assert not nothing.upper >= 0
+    assert np.isnan(exactly(-1.0).sqrt().upper)
+    assert exactly(np.array([])).greatest().upper == 0
+    mixed = Enclosure(np.float64(-1.0), np.float64(2.0))
+    assert (mixed.absolute().lower, mixed.absolute().upper) == (0, 2)
+    assert mixed.square().lower == 0
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("n", [1, 3, 7, 40])
+@pytest.mark.parametrize("spread", [0, 8])
+def test_products(parts: int, n: int, spread: float) -> None:
+    """Every entry lies inside, and the width is that of the digits that are promised."""
+    rng = np.random.default_rng(n)
+    A, B, C = (
+        rng.normal(size=(4, n)) * 10.0 ** rng.uniform(-spread, spread, (4, n)),
+        rng.normal(size=(n, n)) * 10.0 ** rng.uniform(-spread, spread, (n, n)),
+        rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-spread, spread, (n, 3)),
+    )
+    exact = [[Fraction(x) for x in row] for row in A]
+    for M in (B, C):
+        columns = [[Fraction(x) for x in column] for column in M.T]
+        exact = [
+            [sum((a * b for a, b in zip(row, c, strict=True)), Fraction(0)) for c in columns]
+            for row in exact
+        ]
+    minus = np.array([[float(x) for x in row] for row in exact])
+    for arithmetic in (Floats(parts), _balls()):
+        ball = arithmetic.apply(A, arithmetic.product(B, C))
+        found = arithmetic.enclosure(ball)
+        left = arithmetic.enclosure(ball, minus)
+        scale = float(np.abs(A).sum(axis=1).max() * np.abs(B).max() * np.abs(C).max()) * n
+        for i in range(4):
+            for j in range(3):
+                assert inside(exact[i][j], found[i, j])
+                assert inside(exact[i][j] - Fraction(minus[i, j]), left[i, j])
+        digits = 1e-19 if parts == 2 else 1e-25
+        assert np.all(left.upper - left.lower <= digits * scale + 1e-15 * np.abs(minus) * 1e-15)
+
+
+def _balls() -> Any:
+    flint.ctx.prec = 212
+    return Balls(flint)
+
+
+def test_underflow_and_overflow_prove_nothing_false() -> None:
+    tiny = np.full((2, 2), 1e-200)
+    found = Floats(2).enclosure(Floats(2).product(tiny, tiny))
+    assert np.all(found.lower <= 0)
+    assert np.all(found.upper > 0)
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-10, 1e-13])
+def test_definite_matrices(least: float) -> None:
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    for sign in (1, -1):
+        values = np.array([sign * least, *np.linspace(0.5, 2, 7)])
+        A = (Q * values) @ Q.T
+        A = 0.5 * (A + A.T)
+        found = definite(Floats(3), A)
+        assert (found is not None) == (sign > 0)
+        if found is not None:
+            assert found.doubt < 1
+            z = rng.normal(size=8)
+            assert found.inverse_form(np.abs(z)) >= z @ np.linalg.solve(A, z) * (1 - 1e-6)
+            # what is not known well enough is not proved
+            assert definite(Floats(3), A, np.full((8, 8), 2 * least)) is None
+    assert definite(Floats(3), np.zeros((2, 2))) is None
+
+
+def test_graded_matrices_are_as_definite_as_even_ones() -> None:
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(6, 6))
+    A = A @ A.T + np.eye(6)
+    d = 10.0 ** np.array([-12, -6, 0, 3, 8, 12])
+    found = definite(Floats(2), 0.5 * (A * np.outer(d, d) + (A * np.outer(d, d)).T))
+    assert found is not None
+    assert found.doubt < 1e-9
+
+
+@pytest.mark.parametrize("p", [2, 6, 18])
+def test_the_root_of_a_matrix(p: int) -> None:
+    R = make_system(p)
+    values, vectors = np.linalg.eigh(R)
+    root = np.diag((vectors * np.sqrt(values)) @ vectors.T)
+    for arithmetic in (Floats(2), Floats(3), _balls()):
+        found = root_diagonal(arithmetic, R)
+        assert np.all(found.lower <= root + 1e-13)
+        assert np.all(found.upper >= root - 1e-13)
+        assert np.all(found.upper - found.lower <= 1e-12)
+    assert np.isinf(root_diagonal(Floats(2), np.ones((2, 2))).upper).all()
