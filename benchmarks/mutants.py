@@ -142,8 +142,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=240.0, help="limit of one run")
     parser.add_argument("--only", default="", help="only files whose name contains this")
     options = parser.parse_args()
-    import hypothesis  # noqa: F401  loaded once, before the forks
-    import pandas  # noqa: F401
+    import pandas  # noqa: F401  loaded once, before the forks
     import scipy.linalg
     import scipy.optimize  # noqa: F401
     import sklearn  # noqa: F401
