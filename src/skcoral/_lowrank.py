@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _BLOCK = 512  # columns at a time
+_MANY = 5000  # columns whose pairs are not looked at one by one
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
 
@@ -90,7 +91,10 @@ class LowRankTransform:
         return basis, middle
 
     def largest(self) -> float:
-        """The largest coefficient in absolute value."""
+        """The largest coefficient in absolute value; of very many columns, a bound on it."""
+        if self.shape[0] > _MANY:
+            rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))
+            return 1.0 + float(rows.max()) * float(columns.max())
         return max(float(np.abs(block).max()) for _, block in self.blocks())
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:

@@ -36,8 +36,7 @@ SOLVED = (
     "shrinkage_",
     "threshold_",
 )
-#: Attributes that a singular or wide fit has only when they are asked for.
-LATE = ("components_", "threshold_")
+_LONG = 10_000  # columns of a wide table whose effect is measured only when asked for
 
 
 def solve(
@@ -76,11 +75,16 @@ def solve(
         result,
         details={**result.details, **details},
         R=None,
-        on_rows=_measured(table, result, plain, moments),
+        on_rows=None if _is_long(table) else _measured(table, result, plain, moments),
     )
     # of a singular matrix it takes as long as the answer itself, and is found when asked for
     threshold = None if table.deficiency is not None else api.threshold(table)
     return attributes(table, result, threshold, estimator.output_scale, moments)
+
+
+def _is_long(table: CorrelationEstimate) -> bool:
+    """Whether looking at every pair of columns takes longer than the solution."""
+    return table.is_wide and len(table.names) > _LONG
 
 
 def _measured(
@@ -125,7 +129,6 @@ def attributes(
         "fidelity_": result.fidelity,
         "margins_": table.margins,
         "mean_": table.mean,
-        "measured_": result.on_rows,
         "n_iter_": (0 if threshold is None else threshold.n_iter) + result.n_iter,
         "output_mean_": moments.mean if output_scale == "original" else np.zeros(len(result.names)),
         # kept as it was, so that a setting changed later waits for the next fit
@@ -137,6 +140,8 @@ def attributes(
     }
     if threshold is not None:
         known["threshold_"] = threshold
+    if result.on_rows is not None:
+        known["measured_"] = result.on_rows
     if not isinstance(result.T, LowRankTransform):
         known["components_"] = components(result.T, table.scale, output_scale, moments)
     return known
@@ -154,6 +159,11 @@ def late(estimator: Any, name: str) -> Any:
 
     The threshold is kept; components of a wide table (p × p) are not.
     """
+    if name == "measured_":
+        estimator.measured_ = _measured(
+            estimator.estimate_, estimator.result_, None, estimator.moments_
+        )
+        return estimator.measured_
     if name == "threshold_":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotCertifiedWarning)

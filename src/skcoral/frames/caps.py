@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots
+from skcoral._arrays import beside, column_dots, column_parts
 
 Array = NDArray[np.float64]
 
@@ -20,6 +20,16 @@ def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
     A column without any direction stays at its source. ``room`` is left above each floor, so that
     rounding in what is computed from the columns cannot miss it.
     """
+    parts = column_parts(A)
+    if len(parts) == 1:
+        return _on_caps(A, V, floors, room)
+    out = np.empty_like(A)
+    for here in parts:
+        out[:, here] = _on_caps(A[:, here], V[:, here], floors[here], room)
+    return out
+
+
+def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
     target = np.where(floors < 1.0, np.minimum(floors + room, 0.5 * (1.0 + floors)), 1.0)
     along = column_dots(A, V)
     away = V - beside(along[None, :], V) * A

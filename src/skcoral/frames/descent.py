@@ -35,6 +35,7 @@ def descend(
     goal: float,
     max_iter: int,
     only_bound: bool = False,
+    patience: int = 50,
 ) -> tuple[Any, float, int]:
     """Lower the sum of squares from ``U``, until ``bound`` is met or nothing more is gained.
 
@@ -51,7 +52,9 @@ def descend(
     max_iter : int
         Largest number of gradients.
     only_bound : bool
-        Give up where the distance to the bound no longer halves in some dozens of steps.
+        Give up where the distance to the bound no longer halves in ``patience`` steps.
+    patience : int
+        Steps after which progress is looked at.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def descend(
     for count in range(max_iter):
         if best_value - bound <= enough:
             return best, best_value, count
-        if count and count % 50 == 0:
+        if count and count % patience == 0:
             gain, left = checked - best_value, best_value - bound
             slow = gain <= 1e-3 * left and gain <= 1e-9 * max(1.0, abs(best_value))
             if slow or (only_bound and gain < left):

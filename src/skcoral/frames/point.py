@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, column_sums, diagonal, plus_diagonal
+from skcoral._arrays import (
+    beside,
+    column_dots,
+    column_parts,
+    column_sums,
+    diagonal,
+    plus_diagonal,
+)
 
 Array = NDArray[np.float64]
 
@@ -104,7 +111,7 @@ def frame_point(
     """
     r, p = B.shape
     pinned = floors >= 1.0
-    kappa, E, phi = _norm_roots(n, B, floors, barrier, kappa)
+    kappa, E, phi = _all_roots(n, B, floors, barrier, kappa)
     lam = np.where(pinned, np.inf, floors / phi)
     factor = np.where(pinned, 0.0, lam)
     U = beside(factor[None, :], B) * (E * B)
@@ -132,6 +139,22 @@ def frame_point(
         barrier=barrier,
         logs=logs,
     )
+
+
+def _all_roots(
+    n: Array, B: Any, floors: Array, barrier: float, start: Array | None
+) -> tuple[Array, Any, Array]:
+    """The roots of all columns, a few thousand at a time."""
+    parts = column_parts(B)
+    if len(parts) == 1:
+        return _norm_roots(n, B, floors, barrier, start)
+    kappa, phi, E = np.empty(B.shape[1]), np.empty(B.shape[1]), np.empty_like(B)
+    for here in parts:
+        first = None if start is None else start[here]
+        kappa[here], E[:, here], phi[here] = _norm_roots(
+            n, B[:, here], floors[here], barrier, first
+        )
+    return kappa, E, phi
 
 
 def _norm_roots(
@@ -243,11 +266,14 @@ class Curvature:
 
     def apply(self, V: Any) -> Any:
         """One product with the operator."""
-        X = V @ self._U
-        s = column_dots(self._U, X) * self._inverse_floor
-        t = column_dots(self._C, X) * self._inverse_norm
-        dU = self._E * X - beside(s[None, :], X) * self._U - beside(t[None, :], X) * self._C
-        Y = dU @ self._U.T
+        Y = 0.0 * V
+        for here in column_parts(self._U):
+            U, C, E = self._U[:, here], self._C[:, here], self._E[:, here]
+            X = V @ U
+            s = column_dots(U, X) * self._inverse_floor[here]
+            t = column_dots(C, X) * self._inverse_norm[here]
+            dU = E * X - beside(s[None, :], X) * U - beside(t[None, :], X) * C
+            Y = Y + dU @ U.T
         out = V + Y + Y.T
         out = plus_diagonal(out, -float(diagonal(V).sum()) / V.shape[0])
         return out + self._barrier * V

@@ -100,7 +100,16 @@ def solve_squares(
     least = welch(p, r)
     goal = min(tol, 1e-3)
     U = on_caps(A, A if start is None else start, floors)
-    U, value, steps = descend(A, U, floors, bound=least, goal=0.1 * goal, max_iter=_FIRST)
+    U, value, steps = descend(
+        A,
+        U,
+        floors,
+        bound=least,
+        goal=0.1 * goal,
+        max_iter=_FIRST,
+        only_bound=True,
+        patience=8,
+    )
     if callback is not None:
         callback(steps, value, least)
     if value - least <= goal * max(1.0, value):
@@ -119,11 +128,12 @@ def solve_squares(
 
     dual = maximise_bound(A, floors, goal=_COARSE, max_iter=max_iter, judge=judge)
     later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
-    U, value, more = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=later)
-    # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it.
-    hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
-    aim = hidden if hidden > _COARSE else 0.1 * goal
+    more = 0
     if not judge(dual):
+        U, value, more = descend(A, U, floors, bound=dual.bound, goal=3 * _COARSE, max_iter=later)
+        # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it
+        hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
+        aim = hidden if hidden > _COARSE else 0.1 * goal
         dual = maximise_bound(
             A, floors, goal=max(aim, 0.1 * goal), max_iter=max_iter, judge=judge, resume=dual
         )
