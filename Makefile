@@ -18,7 +18,7 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit test-slow test-lowest mutants bench lock clean
+.PHONY: help demo test lint types imports unit test-slow test-lowest mutants fuzz bench lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
@@ -26,6 +26,7 @@ help:
 	@echo "make test-slow    the long studies"
 	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
 	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
+	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
@@ -60,6 +61,11 @@ COUNT ?= 60
 SEED ?= 0
 mutants: $(READY)
 	$(ONE_THREAD) $(BIN)/python benchmarks/mutants.py $(ROOM) --count $(COUNT) --seed $(SEED)
+
+# Random problems and files with fresh seeds; prints a table and fails if anything went wrong.
+FUZZ_SECONDS ?= 60
+fuzz: $(READY)
+	$(ONE_THREAD) $(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS)
 
 bench: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) --benchmark-timer=time.process_time --benchmark-columns=min,median,rounds benchmarks

@@ -192,6 +192,22 @@ def shown(name: str, amount: float) -> str:
     return f"{amount:,.0f}"
 
 
+def read_file(path: str | os.PathLike[str], name: str = "model_bytes") -> bytes:
+    """The content of a file that is not larger than the limit called ``name``; devices too.
+
+    Of what begins neither as JSON nor as an archive only the beginning is read: enough to be
+    refused by who expects one.
+    """
+    limits = current()
+    most = getattr(limits, name)
+    with open(path, "rb") as stream:
+        data = stream.read(4096)
+        if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
+            data += stream.read(int(min(most, 2**62)) + 1 - len(data))
+    limits.require(name, len(data), str(path), f"the file has more than {shown(name, most)}")
+    return data
+
+
 class Clock:
     """Tells when reading has taken longer than the limit allows."""
 

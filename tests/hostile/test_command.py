@@ -1,5 +1,7 @@
 """The command on hostile machines and inputs: words, exit statuses, and no file left behind."""
 
+import csv
+import io
 import json
 import os
 import resource
@@ -11,6 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
+from skcoral.io import open_table
+from skcoral.io.matrices import parse_matrix
+from skcoral.io.writing import table_writer
 
 CORAL = [sys.executable, "-m", "skcoral.cli"]
 
@@ -58,8 +65,6 @@ def test_records_in_are_records_out(tmp_path):
     text = "x,y,note\n" + "".join(f'{a!r},{b!r},"one\rtwo {i}"\n' for i, (a, b) in enumerate(rows))
     (tmp_path / "in.csv").write_bytes(text.encode())
     assert coral("fit", "in.csv", "-o", "out.csv", cwd=tmp_path).returncode == 0
-    import csv
-
     with (tmp_path / "out.csv").open(newline="") as stream:
         out = list(csv.reader(stream))
     assert len(out) == 61
@@ -138,9 +143,6 @@ def test_a_loop_of_links_is_no_output(folder):
     "encoding", ["idna", "punycode", "base64", "rot13", "zip", "undefined", "no such", "a\0b"]
 )
 def test_what_is_no_encoding_is_refused(folder, encoding):
-    from skcoral.exceptions import InvalidTableError
-    from skcoral.io import open_table
-
     with pytest.raises(InvalidTableError, match="not an encoding"):
         open_table(folder / "table.csv", encoding=encoding)
     if "\0" not in encoding:
@@ -150,9 +152,6 @@ def test_what_is_no_encoding_is_refused(folder, encoding):
 
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-16", "utf-16-be"])
 def test_wide_encodings_are_told_apart(tmp_path, encoding):
-    from skcoral.exceptions import InvalidTableError
-    from skcoral.io import open_table
-
     bom = b"" if encoding in ("utf-32", "utf-16") else "\ufeff".encode(encoding)
     data = bom + "a,b\n1,2\n2,1\n".encode(encoding)
     name = "UTF-32" if "32" in encoding else "UTF-16"
@@ -237,3 +236,35 @@ def test_wide_tables_are_judged_before_anything_is_allocated(tmp_path, rows, col
     assert peak < 1200, done.stderr
     assert seconds < 60, done.stderr
     assert [p.name for p in Path(tmp_path).iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom", "/dev/null"])
+def test_devices_are_no_certificates_or_models(folder, device):
+    done = coral("verify", "table.csv", device, cwd=folder)
+    assert done.returncode in (2, 3, 4)
+    assert len(in_words(done, done.returncode)) < 1000
+    in_words(coral("transform", "table.csv", "--model", device, cwd=folder), 2)
+
+
+@pytest.mark.parametrize("source", [3, None, ["a"], io.StringIO("a,b\n1,2\n")])
+def test_what_is_no_table_at_all(source):
+    with pytest.raises(InvalidArgumentError, match="A table is a path"):
+        open_table(source)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, io.BytesIO])
+def test_bytes_of_any_kind_are_tables(kind):
+    assert open_table(kind(b"a,b\n1,2\n3,4\n"), name="t.csv").names == ("a", "b")
+
+
+@pytest.mark.parametrize("text", ["1\n" * 50_000, "1 " * 50_000, "1 2\n" * 20_000])
+def test_a_pasted_column_is_no_matrix(text):
+    with pytest.raises(CoralError):
+        parse_matrix(text)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_half_a_letter_is_refused(ending):
+    writer = table_writer(io.BytesIO(), ["a", "b"], path=f"t.{ending}")
+    with pytest.raises(InvalidTableError, match="half of a letter"):
+        writer.write([np.ones(1), ["\ud800"]])

@@ -121,7 +121,8 @@ def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
 
 def pasted(text: str) -> MatrixSource:
     """Read a pasted correlation or covariance matrix."""
-    R, names = parse_matrix(text)
+    with use(VISITOR):
+        R, names = parse_matrix(text)
     found = named_matrix(R, names, "pasted matrix", has_labels=True, asked=False)
     if found is not None and found.scale is not None:
         said = ("A covariance matrix was pasted: its correlations are used.",)

@@ -34,8 +34,8 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.exceptions import CertificateError, CoralError
-from skcoral.limits import current
+from skcoral.exceptions import CertificateError, CoralError, TooLargeError
+from skcoral.limits import read_file
 from skcoral.results import (
     EXACT_TOL,
     OPTIMAL_GAP,
@@ -230,12 +230,12 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     CertificateError
         The file is no certificate of version 1, was altered, or misses a part.
     """
-    file = Path(path)
-    most = current().model_bytes
-    if file.stat().st_size > most:
-        raise CertificateError(f"{path}: more than {most} bytes are not read as a certificate.")
     try:
-        return parse_certificate(file.read_bytes())
+        data = read_file(path)
+    except TooLargeError as error:
+        raise CertificateError(str(error)) from error
+    try:
+        return parse_certificate(data)
     except CertificateError as error:
         raise CertificateError(f"{path}: {error}") from error
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.io import _text
 from skcoral.io.dialect import marked_encoding, recognise_encoding
 from skcoral.io.tables import Format, Table
@@ -142,10 +142,16 @@ def format_of_name(name: str) -> Format | None:
 def _opener(
     source: str | Path | bytes | BinaryIO, name: str | None, encoding: str | None = None
 ) -> tuple[str, Opener, int | None]:
-    if isinstance(source, bytes):
-        data = source
+    if isinstance(source, bytes | bytearray | memoryview):
+        data = bytes(source)
         return name or "table", lambda: io.BytesIO(data), len(data)
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | os.PathLike):
+        other: Any = source
+        if not callable(getattr(other, "read", None)) or isinstance(other, io.TextIOBase):
+            raise InvalidArgumentError(
+                "A table is a path, bytes or a file opened for reading bytes, not "
+                f"{type(source).__name__}."
+            )
         return _spooled(source, name or "table", encoding)
     if str(source) == "-":
         return _standard_input(name, encoding)

@@ -193,7 +193,10 @@ class _Cells:
         if not self.value:
             return None
         if self.kind == "s":
-            return self.book.strings[int(self.value)] or None
+            place = int(self.value)
+            if place < 0:
+                raise LookupError(f"there is no text {place}")
+            return self.book.strings[place] or None
         if self.kind == "n":
             number = _number(self.value)
             if self.style not in self.book.dates:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidCorrelationError
 from skcoral.io.cells import to_numbers
+from skcoral.limits import current
 
 Array = NDArray[np.float64]
 
@@ -68,6 +69,15 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
             f"There are {len(names)} names and {p} rows of numbers; a square matrix has as many."
         )
     triangle = all(len(row) == k for k, (_, row) in enumerate(rows, start=1))
+    first = next(
+        ((line, row) for k, (line, row) in enumerate(rows, 1) if len(row) not in (p, k)), None
+    )
+    if first is not None:
+        raise InvalidCorrelationError(
+            f"Line {first[0]} has {len(first[1])} cells, and the matrix has {p} rows: {p} cells "
+            "are wanted."
+        )
+    current().require("variables", p, "The matrix", f"{p:,} variables were given")
     matrix = np.zeros((p, p))
     for k, (line, row) in enumerate(rows):
         wanted = k + 1 if triangle else p

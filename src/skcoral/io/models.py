@@ -24,11 +24,11 @@ import sklearn
 from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
-from skcoral.exceptions import ModelFileError
+from skcoral.exceptions import ModelFileError, TooLargeError
 from skcoral.few_rows import RowMoments
 from skcoral.io._records import ARRAY_KINDS, RECORDS, decoded, require_agreement
 from skcoral.io.staging import Outputs
-from skcoral.limits import current, shown
+from skcoral.limits import current, read_file
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 
@@ -255,13 +255,10 @@ def _enveloped(kind: str, content: dict[str, Any]) -> str:
 
 def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     """The content of a file that is not larger than a model can be."""
-    limits = current()
-    with open(path, "rb") as stream:
-        data = stream.read(int(min(limits.model_bytes, 2**62)) + 1)
-    if len(data) > limits.model_bytes:
-        size = f"more than {shown('model_bytes', limits.model_bytes)}"
-        raise ModelFileError(f"{path}: the file has {size}. {limits.remedy('model_bytes')}")
-    return data
+    try:
+        return read_file(path)
+    except TooLargeError as error:
+        raise ModelFileError(str(error)) from error
 
 
 def _refuse_large_arrays(path: str | os.PathLike[str], data: bytes) -> None:

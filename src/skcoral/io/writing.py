@@ -223,6 +223,7 @@ class _TextWriter:
                 else written
             )
         texts = [_as_text(cell) for cell in plain_cells(column)]
+        _require_letters(texts)
         if any("\0" in text for text in texts):
             told = next(text for text in texts if "\0" in text)
             raise InvalidTableError(
@@ -284,6 +285,7 @@ class _ParquetWriter:
             return column.dictionary_decode() if repeated else column
         if isinstance(column, np.ndarray):
             return pa.array(column)
+        _require_letters(cell for cell in column if isinstance(cell, str))
         wanted = None if self._schema is None else self._schema.field(j).type
         try:
             return pa.array(column, type=wanted)
@@ -345,6 +347,18 @@ class _ExcelWriter:
     def close(self) -> None:
         self._book.save(self._stream)
         self._stream.check()
+
+
+def _require_letters(texts: Iterable[str]) -> None:
+    """Refuse halves of letters, which no file of text can hold."""
+    try:
+        for text in texts:
+            text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidTableError(
+            f"the text {error.object[:30]!r} has half of a letter ({error.reason}), which no file "
+            "can hold.\nCorrect the text, or leave the column out."
+        ) from error
 
 
 def _as_text(cell: Any) -> str:
