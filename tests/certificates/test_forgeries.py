@@ -362,3 +362,27 @@ def test_dual_points_that_no_solver_made(
         except CertificateError:
             continue
         assert found.lower <= result.objective + 1e-7
+
+
+@pytest.mark.parametrize("rank", [1, 5, 6, 0, -1, 2.0, True, "5", np.zeros(6)])
+def test_ranks_that_are_none(kind: str, rank: Any) -> None:
+    assert refused(replace(honest(kind), rank=rank))
+
+
+@pytest.mark.parametrize("anchors", [0.0, np.zeros(6), np.zeros((6, 6)), np.full((6, 2), np.nan)])
+def test_anchors_that_are_none(anchors: Any) -> None:
+    assert refused(replace(honest("squared"), anchors=anchors))
+
+
+class Boastful(float):
+    """A number that compares as it likes."""
+
+    def __le__(self, other: object) -> bool:
+        return True
+
+    __ge__ = __lt__ = __gt__ = __le__
+
+
+def test_numbers_that_compare_as_they_like() -> None:
+    for field in ("objective", "lower_bound"):
+        assert refused(replace(honest("squared"), **{field: Boastful(7.0)}))

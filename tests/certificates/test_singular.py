@@ -204,14 +204,14 @@ def test_wide_tables_are_judged_by_their_rows(floor: float) -> None:
 
 
 def test_no_square_of_the_columns_is_formed() -> None:
-    answer, _, rows = wide(3000, 20, 0.5)
+    answer, _, rows = wide(1500, 16, 0.5)
     tracemalloc.start()
     try:
         assert check(answer, factor=rows).passed
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 0.5 * 8 * 3000**2
+    assert peak < 0.5 * 8 * 1500**2
 
 
 def test_a_factor_that_is_nearly_one() -> None:
