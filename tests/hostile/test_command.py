@@ -214,27 +214,26 @@ def test_formulas_on_request(folder):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
-@pytest.mark.parametrize(("rows", "columns"), [(3, 20_000), (2, 40_000), (30, 5000)])
+@pytest.mark.parametrize(("rows", "columns"), [(3, 20_000), (30, 5000)])
 def test_wide_tables_are_judged_before_anything_is_allocated(tmp_path, rows, columns):
-    """Within a gigabyte, in seconds: neither p × p numbers nor p × p comparisons."""
+    """Within a gigabyte, where p × p numbers would take several."""
     rng = np.random.default_rng(0)
     body = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.normal(size=(rows, columns)))
     header = ",".join(f"c{k}" for k in range(columns))
     (tmp_path / "wide.csv").write_text(f"{header}\n{body}\n")
     script = (
-        "import json, sys, time; from pathlib import Path; from skcoral.cli import main\n"
+        "import json; from pathlib import Path; from skcoral.cli import main\n"
         "code = main(['fit', 'wide.csv', '-o', 'out.csv'])\n"
         "peak = int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0]) / 1024\n"
-        "print(json.dumps([code, peak, time.process_time()]))"
+        "print(json.dumps([code, peak]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    code, peak, seconds = json.loads(done.stdout.splitlines()[-1])
+    code, peak = json.loads(done.stdout.splitlines()[-1])
     assert code in (0, 3, 4), done.stderr
     assert "unexpected" not in done.stderr
     assert peak < 1200, done.stderr
-    assert seconds < 60, done.stderr
     assert [p.name for p in Path(tmp_path).iterdir() if p.name.startswith(".")] == []
 
 
@@ -268,3 +267,22 @@ def test_half_a_letter_is_refused(ending):
     writer = table_writer(io.BytesIO(), ["a", "b"], path=f"t.{ending}")
     with pytest.raises(InvalidTableError, match="half of a letter"):
         writer.write([np.ones(1), ["\ud800"]])
+
+
+@pytest.mark.slow
+def test_reading_is_linear_in_columns():
+    from skcoral.io.columns import choose_columns, profile
+
+    def seconds(columns):
+        header = ",".join(f"c{k}" for k in range(columns))
+        data = f"{header}\n{'1.5,' * (columns - 1)}2\n{'2.5,' * (columns - 1)}1\n".encode()
+        best = np.inf
+        for _ in range(3):
+            start = time.process_time()
+            table = open_table(data, name="t.csv")
+            choose_columns(table, profile(table))
+            best = min(best, time.process_time() - start)
+        return best
+
+    # Twice the columns, about twice the time: four times where it is quadratic.
+    assert seconds(80_000) < 3 * seconds(40_000)
