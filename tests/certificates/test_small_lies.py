@@ -18,8 +18,11 @@ from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
 from skcoral.measures import residual_by
 from skcoral.results import Certificate, Decorrelation
+from skcoral.support import certified_bound
+from skcoral.support.bounds import feasible_set, frame_certificate
+from skcoral.support.frame import FrameBound, frame_bound, frame_value
 
-from .conftest import R, honest
+from .conftest import MASK, R, honest
 
 
 def with_T(result: Decorrelation, T: np.ndarray, **more: Any) -> Decorrelation:
@@ -284,3 +287,16 @@ def test_systems_of_every_size_keep_their_digits() -> None:
             found = check(result, system)
             assert found.passed, found.problems
             assert found.gap <= 1e-7
+
+
+def test_the_bound_by_the_nuclear_norm() -> None:
+    """The certified value is the solver's, also where P has to be scaled into the unit ball."""
+    floors = np.full(6, 0.9)
+    space = feasible_set(R, MASK, floors)
+    found = frame_bound(space, norm="nuclear")
+    for scale in (1.0, 3.0, -1.0, -3.0):
+        point = FrameBound(found.value, scale * found.M, abs(scale) * found.eta, 0.0, 0)
+        proof = frame_certificate(space, point, "absolute", "nuclear").certificate
+        wanted = max(frame_value(space, point.M, point.eta, "nuclear"), 0.0)
+        assert certified_bound(R, floors, proof) == pytest.approx(wanted, abs=1e-9)
+    assert found.value > 0.05
