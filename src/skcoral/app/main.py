@@ -91,6 +91,8 @@ def _show(source: MatrixSource | TableSource) -> None:
         _offer_removal(source, error)
         return
     _say_data(problem)
+    if problem.too_few_rows:
+        st.warning(plain(problem.too_few_rows))
     if problem.dependence is not None:
         st.warning(
             "Some variables are determined by others, so their outputs cannot all be uncorrelated."

@@ -76,9 +76,22 @@ class Problem:
         """What guarantees are about."""
         return "the matrix given" if self.estimate is None else self.estimate.about
 
+    @property
+    def too_few_rows(self) -> str:
+        """What a table with no more rows than variables leaves open; empty for others."""
+        found = None if self.estimate is None else self.estimate.deficiency
+        return found.told() if found is not None and found.few_rows else ""
+
     @cached_property
     def dependence(self) -> SingularCorrelationError | None:
         """Which variables are determined by others, if any are."""
+        if self.too_few_rows:
+            return None
+        found = None if self.estimate is None else self.estimate.deficiency
+        if found is not None:  # in the units of the table
+            return SingularCorrelationError(
+                found.told(), found.relations, found.variables, found.redundant
+            )
         try:
             check_correlation(self.R, self.names)
         except SingularCorrelationError as error:
@@ -174,11 +187,6 @@ def _from_rows(
             f"{source.label}: no row has a value in all of the {len(kept)} columns.\n"
             "Leave out the columns with many missing values."
         )
-    if len(rows) <= len(kept) and settings.shrinkage == "none":
-        raise InvalidTableError(
-            f"{source.label}: {len(rows)} rows cannot determine the correlations of {len(kept)} "
-            "columns.\nChoose fewer columns, or a shrinkage: both are in the side panel."
-        )
     moments = Moments(kept, weight_kind=settings.weight_kind)
     moments.update(rows, sample_weight=weights)
     estimate = estimate_from_rows(
@@ -187,6 +195,7 @@ def _from_rows(
         sample_weight=weights,
         margins=settings.margins,
         shrinkage=_shrinkage(settings),
+        on_singular="solve",
     )
     return Problem(
         key=key,
