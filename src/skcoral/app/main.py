@@ -93,7 +93,7 @@ def _show(source: MatrixSource | TableSource) -> None:
     _say_data(problem)
     if problem.too_few_rows:
         st.warning(plain(problem.too_few_rows))
-    if problem.dependence is not None:
+    elif problem.dependence is not None:
         st.warning(
             "Some variables are determined by others, so their outputs cannot all be uncorrelated."
         )

@@ -85,8 +85,6 @@ class Problem:
     @cached_property
     def dependence(self) -> SingularCorrelationError | None:
         """Which variables are determined by others, if any are."""
-        if self.too_few_rows:
-            return None
         found = None if self.estimate is None else self.estimate.deficiency
         if found is not None:  # in the units of the table
             return SingularCorrelationError(

@@ -33,7 +33,8 @@ from skcoral.frames.dual import FrameDual
 
 Array = NDArray[np.float64]
 
-_LIFT = 3e7  # κ of floors of one, relative to the largest eigenvalue of N
+_EPS = float(np.finfo(np.float64).eps)
+_LIFT = 1e7  # κ of floors of one, relative to the largest eigenvalue of N
 _KEPT = 1e-6  # share of the least eigenvalue of N that a shift leaves
 
 
@@ -82,7 +83,9 @@ def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
     slack = np.where(pinned, 0.0, column_dots(B, V) - floors)
     short = np.where(pinned, 0.0, 1.0 - column_dots(V, V))
     parts = 2.0 * proof.lam * slack + proof.kappa * short + rest
-    return 0.5 * inner(F, F) + float(parts.sum())
+    # what the rounding of unit lengths is worth at multipliers as large as those of pinned columns
+    blur = _EPS * float((proof.kappa + proof.lam)[pinned].sum())
+    return 0.5 * inner(F, F) + float(parts.sum()) + blur
 
 
 def bound_of(proof: FrameProof, A: Any, floors: Array) -> float:
