@@ -34,7 +34,7 @@ from skcoral.frames.dual import FrameDual
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-_LIFT = 1e7  # κ of floors of one, relative to the largest eigenvalue of N
+_LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction
 _KEPT = 1e-6  # share of the least eigenvalue of N that a shift leaves
 
 
@@ -60,8 +60,12 @@ def proof_of(dual: FrameDual) -> FrameProof:
     pinned = ~np.isfinite(point.lam)
     lam = np.where(pinned, 0.0, point.lam)
     if pinned.any():
-        kappa = np.where(pinned, _LIFT * max(float(n.max()), 1.0), kappa)
-        energy = column_dots(point.B, beside(n[:, None], point.B) * point.B)
+        scaled = beside(n[:, None], point.B) * point.B
+        energy = column_dots(point.B, scaled)
+        # the bound misses aᵀNa by the variance of N in the direction a over κ
+        spread = np.sqrt(np.maximum(column_dots(scaled, scaled) - energy**2, 0.0))
+        lifted = _LIFT * np.maximum(spread, 1e-3 * max(float(n.max()), 1e-3))
+        kappa = np.where(pinned, lifted, kappa)
         lam = np.where(pinned, kappa + energy, lam)
     N = (dual.Q * beside(n[None, :], dual.Q)) @ dual.Q.T
     return FrameProof(N=0.5 * (N + N.T), lam=lam, kappa=kappa)
@@ -84,7 +88,7 @@ def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
     short = np.where(pinned, 0.0, 1.0 - column_dots(V, V))
     parts = 2.0 * proof.lam * slack + proof.kappa * short + rest
     # what the rounding of unit lengths is worth at multipliers as large as those of pinned columns
-    blur = _EPS * float((proof.kappa + proof.lam)[pinned].sum())
+    blur = 0.5 * _EPS * float((proof.kappa + proof.lam)[pinned].sum())
     return 0.5 * inner(F, F) + float(parts.sum()) + blur
 
 
