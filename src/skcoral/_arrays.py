@@ -66,12 +66,18 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
 
 def block_triangular(A: Any, B: Any, C: Any) -> Any:
     """``[[A, B], [0, C]]``."""
-    if isinstance(A, np.ndarray):
-        return np.block([[A, B], [np.zeros((C.shape[0], A.shape[1])), C]])
+    return _blocks(A, B, beside(np.zeros((C.shape[0], A.shape[1])), A), C)
+
+
+def block_symmetric(A: Any, B: Any, C: Any) -> Any:
+    """``[[A, B], [Bᵀ, C]]``."""
+    return _blocks(A, B, B.T, C)
+
+
+def _blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
     xp = library(A)
     join = xp.concat if hasattr(xp, "concat") else xp.concatenate
-    below = beside(np.zeros((C.shape[0], A.shape[1])), A)
-    return join([join([A, B], axis=1), join([below, C], axis=1)], axis=0)
+    return join([join([A, B], axis=1), join([C, D], axis=1)], axis=0)
 
 
 def diagonal(A: Any) -> Array:

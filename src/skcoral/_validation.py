@@ -385,3 +385,19 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
             f"{name} must be a whole number of at least {minimum}, got {value!r}."
         )
     return int(value)
+
+
+def check_neighbour(warm: Any, p: int) -> Any:
+    """Return the answer to a neighbouring problem, which must be one of as many outputs."""
+    outputs = getattr(warm, "names", None)
+    if outputs is None or not hasattr(warm, "certificate"):
+        raise InvalidArgumentError(
+            "warm must be an answer of decorrelate or maximize_fidelity, got "
+            f"{type(warm).__name__}."
+        )
+    if len(outputs) != p:
+        raise InvalidArgumentError(
+            f"warm must be an answer for the same {p} variables, got one with {len(outputs)} "
+            "outputs."
+        )
+    return warm

@@ -25,6 +25,7 @@ from skcoral._validation import (
     check_choice,
     check_count,
     check_floors,
+    check_neighbour,
     check_positive,
     check_random_state,
 )
@@ -128,6 +129,7 @@ def decorrelate(
     rank_tol: float | None = None,
     n_starts: int = 100,
     random_state: int | np.random.Generator | None = 0,
+    warm: Decorrelation | None = None,
     callback: Callback | None = None,
 ) -> Decorrelation:
     """Return the transformation with the least residual correlation that keeps every floor.
@@ -176,6 +178,11 @@ def decorrelate(
         it; raise the tolerance to leave such directions as they are.
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
+    warm : Decorrelation, optional
+        The answer to a neighbouring problem of the same variables: other floors, or a matrix from
+        nearly the same rows. Above the threshold, the squared criterion is first tried from its
+        dual point, which takes a few Newton steps where the neighbour is close. The answer is the
+        same as without, to the accuracy of both.
     callback : callable, optional
         Called as ``callback(iteration, objective, lower_bound)``. Before that, while an exact
         answer is looked for, the two numbers are a bound on the mean fidelity and the weakest
@@ -250,13 +257,19 @@ def decorrelate(
         )
     else:
         there = problem.R if composites else beside(problem.R, R)
-        exact = solve_exact(there, floors, **settings)
-        if exact is None:
+        found = None
+        if warm is not None and floors is not None:
+            from skcoral.tradeoff import solve_from_neighbour
+
+            found = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
+        if found is None:
+            found = solve_exact(there, floors, **settings)
+        if found is None:
             assert floors is not None  # "as high as possible" is always within reach
             from skcoral.tradeoff import solve_tradeoff
 
-            exact = solve_tradeoff(there, floors, **settings)
-        result = exact
+            found = solve_tradeoff(there, floors, **settings)
+        result = found
     return given.described(result, composites)
 
 

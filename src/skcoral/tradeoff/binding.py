@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, block_triangular, column_dots, submatrix, to_host
+from skcoral._arrays import (
+    beside,
+    block_symmetric,
+    block_triangular,
+    column_dots,
+    eigh,
+    library,
+    submatrix,
+    to_host,
+)
 from skcoral.exact import best_exact
 from skcoral.exact.completion import assemble, complement
 from skcoral.tradeoff.points import Problem, State
@@ -82,7 +91,7 @@ def settle(R: Any, floors: Array, members: Index, T: Any, dual: DualPoint) -> Ca
 def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     """``H`` of some variables as one of all; the bound wants H ≻ 0, so the others get a little."""
     if not len(rest):
-        return H
+        return submatrix(H, np.argsort(members), np.argsort(members))
     if not len(members):
         return beside(1e-16 * np.eye(len(rest)), R)
     largest = float(np.max(np.asarray(to_host(H)).diagonal(), initial=0.0))
@@ -92,6 +101,22 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     return submatrix(
         block_triangular(H, across, beside(negligible * np.eye(len(rest)), H)), order, order
     )
+
+
+def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float) -> Any:
+    """``H`` of all variables where those in ``joins`` begin to bind beside the ``kept`` ones.
+
+    To first order in their multipliers, all of them ``small``, the outputs are still those of the
+    completion: ``H_Sj = λ_j T_S⁻¹ R_SS⁻¹ R_Sj`` and ``H_jj = λ_j R̃_jj^{1/2}``.
+    """
+    residual, mix = complement(R, kept, joins)
+    across = small * library(R).linalg.solve(T, mix)
+    values, vectors = eigh(residual)
+    own = small * (vectors * values**0.5) @ vectors.T
+    own = own + across.T @ library(R).linalg.solve(H, across)
+    H = block_symmetric(H, across, own)
+    rest = np.setdiff1d(np.arange(len(R)), np.concatenate([kept, joins]))
+    return extended(H, np.concatenate([kept, joins]), rest, R)
 
 
 def complete(

@@ -167,11 +167,13 @@ class IteratedEquations:
 
     exact = False
 
-    def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
+    def __init__(
+        self, at: Linearisation, *, accuracy: float, careful: bool, plain: float = float("inf")
+    ) -> None:
         factor = at.multiplier_factor()
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
-        self.at, self.accuracy, self.careful = at, accuracy, careful
+        self.at, self.accuracy, self.careful, self.plain = at, accuracy, careful, plain
         self.multiplier_factor = factor
         self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
         self.half_gram = at.G + 0.5 * at.P
@@ -181,7 +183,7 @@ class IteratedEquations:
         # Entries of H that are not unknown stay zero in every vector.
         self.inverse_diagonal = at.live / (own + (1.0 - at.live))
         self.soft = 1.0 - self.inverse_diagonal * at.stiffness
-        self.weight = self.soft * self._slack_scale()
+        self.weight = self.soft * self._slack_scale() if careful else self.soft
         self.coarse = self._coarse_factor()
         self.by_lever: Any = None
 
@@ -189,10 +191,7 @@ class IteratedEquations:
         """One over what P allows an error of each equation to be, so that it stays definite."""
         at = self.at
         own = row_products(at.P, at.identity)
-        largest = float(library(own).max(own))
-        if largest == 0.0:
-            return 0.0 * at.P
-        least = float(library(own).min(own + largest * (1.0 - at.free)))
+        least = float(library(own).min(own + (1.0 - at.free) * float(library(own).max(own))))
         root = (own + least * (1.0 - at.free)) ** -0.5
         return root[:, None] * root[None, :]
 
@@ -244,7 +243,7 @@ class IteratedEquations:
         right = (right + Y + Y.T) * self.at.live
         lever = response.lever
         if lever is None:
-            within = _SLACK if self.careful else float("inf")
+            within = _SLACK if self.careful else self.plain * norm(right)
             return self._iterate(right, rtol=self.accuracy, within=within, start=start), 0.0
         if self.by_lever is None:
             self.by_lever = self._iterate(lever, rtol=min(self.accuracy, 1e-3))
@@ -273,12 +272,18 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
-def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
+def equations(
+    at: Linearisation,
+    *,
+    accuracy: float = 0.1,
+    careful: bool = False,
+    plain: float = float("inf"),
+) -> Equations:
     """Form the equations where they are small, and iterate on them elsewhere.
 
-    The iteration leaves ``accuracy`` of the right side; a ``careful`` one also makes sure that the
-    errors of the single equations are small beside P.
+    The iteration leaves ``accuracy`` of the preconditioned right side and ``plain`` of the right
+    side itself; a ``careful`` one leaves errors that are small beside P.
     """
     if isinstance(at.R, np.ndarray) and len(at.R) <= FORMED:
         return FormedEquations(at)
-    return IteratedEquations(at, accuracy=accuracy, careful=careful)
+    return IteratedEquations(at, accuracy=accuracy, careful=careful, plain=plain)

@@ -212,12 +212,14 @@ def follow(
     goal: float,
     max_iter: int,
     tolerance: float = 0.0,
+    careful: bool = True,
     report: Report | None = None,
 ) -> Progress:
     """Follow the central path until the sum of all products falls to ``goal``, or no step is left.
 
     ``goal`` is in the units of the criterion: the sum of the products is the duality gap of a point
-    that meets the linear equations, which may be violated by ``tolerance`` in the same units.
+    that meets the linear equations, which may be violated by ``tolerance`` in the same units. If
+    not ``careful``, large systems are solved only roughly, which is enough far from the end.
     """
     steps = 0
     previous = last = np.inf
@@ -235,7 +237,7 @@ def follow(
         if steps >= max_iter or not point.count:
             return Progress(state, steps, point.total, done=close)
         try:
-            system = equations(point.linearised(), careful=state.model.count > 0)
+            system = equations(point.linearised(), careful=careful)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return Progress(state, steps, point.total, done=close)
@@ -254,6 +256,7 @@ def follow_until(
     size_of: Callable[[State], float],
     max_iter: int,
     tolerance: float = 0.0,
+    careful: bool = True,
     report: Report | None = None,
 ) -> Progress:
     """Follow the path until the products make up no more than ``share`` of the objective.
@@ -269,6 +272,7 @@ def follow_until(
             goal=share * size,
             tolerance=tolerance * size,
             max_iter=max_iter - used,
+            careful=careful,
             report=report,
         )
         state, used = progress.state, used + progress.n_iter

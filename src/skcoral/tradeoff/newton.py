@@ -12,11 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import (
     cholesky_or_none,
+    inner,
     inverse_factored,
+    library,
     norm,
     row_products,
     solve_lower_factored,
@@ -25,14 +28,20 @@ from skcoral.tradeoff.equations import Linearisation, equations
 from skcoral.tradeoff.pairs import Quadratic, Response
 from skcoral.tradeoff.points import Problem
 
-_ACCURACY = 1e-3  # of an iterated solve: close by, Newton's method gains these digits a step
-_ROUNDING = 1e-13  # relative residual below which no further digit is expected
+_ACCURACY = 1e-2  # of an iterated solve, preconditioned ...
+_PLAIN = 1e-2  # ... and as it stands: close by, Newton's method gains these digits a step
+_ROUNDING = 1e-11  # relative residual below which no further digit is expected
+_MAX_STEPS = 16  # a start close by needs fewer
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
 
 @dataclass(frozen=True)
 class Stationary:
-    """A point at which every floor is met with equality; ``residual`` is what is left."""
+    """A point at which every floor is met with equality.
+
+    ``residual`` is what is left of the equations, ``value`` the concave dual function that they are
+    the derivative of (unless outputs are held at their sources).
+    """
 
     H: Any
     B: Any
@@ -42,6 +51,7 @@ class Stationary:
     G: Any
     gradient: Any
     residual: float
+    value: float
 
 
 def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
@@ -66,7 +76,9 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     W = problem.root.T @ T
     G = W.T @ W
     gradient = (G - problem.identity - model.residual(H)) * problem.live
-    return Stationary(H, B, lam, T, problem.root @ W, G, gradient, norm(gradient))
+    squares = inner(H, problem.identity) + 0.5 * inner(model.residual(H), H)
+    value = inner(problem.floors * free, lam) - squares if not fixed else -np.inf
+    return Stationary(H, B, lam, T, problem.root @ W, G, gradient, norm(gradient), value)
 
 
 def refine(
@@ -74,15 +86,18 @@ def refine(
 ) -> tuple[Stationary | None, int]:
     """Solve for floors that all bind, from a point close by; None if it is not close enough.
 
-    Returns the solution and the number of steps.
+    Stops at a multiplier that is not positive: that floor does not bind. Returns the point and the
+    number of steps.
     """
     point = evaluate(problem, H, model)
     if point is None:
         return None, 0
-    size = problem.p**0.5
+    xp, size = library(point.lam), problem.p**0.5
     slow = 0
     steps = 0
-    while point.residual > _ROUNDING * size and steps < max_iter and slow < 3:
+    while point.residual > _ROUNDING * size and steps < min(max_iter, _MAX_STEPS) and slow < 6:
+        if float(xp.min(point.lam + (1.0 - problem.free))) <= 0.0:
+            return point, steps
         at = Linearisation(
             R=problem.R,
             H=point.H,
@@ -99,7 +114,7 @@ def refine(
             identity=problem.identity,
         )
         try:
-            system = equations(at, accuracy=_ACCURACY)
+            system = equations(at, accuracy=_ACCURACY, plain=_PLAIN)
         except sla.LinAlgError:
             break
         response = Response(model.stiffness, model.residual(point.H))
@@ -109,7 +124,10 @@ def refine(
         trial = None
         while length > 0.1:
             trial = evaluate(problem, point.H + length * V, model)
-            if trial is not None and trial.residual < (1.0 - 0.3 * length) * point.residual:
+            if trial is not None and (
+                trial.residual < (1.0 - 0.3 * length) * point.residual
+                or trial.value > point.value + 0.1 * length * inner(point.gradient, V)
+            ):
                 break
             trial, length = None, 0.5 * length
         if trial is None:

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from skcoral._arrays import beside, submatrix, to_host
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.binding import Candidate, DualPoint, binding_floors, settle
+from skcoral.tradeoff.binding import (
+    Candidate,
+    DualPoint,
+    binding_floors,
+    settle,
+    with_joined,
+)
 from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import dual_bound
 from skcoral.tradeoff.interior import Progress, follow, follow_until
@@ -39,7 +45,8 @@ _CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corre
 # Newton's method can take over, and further down the path where the guess was wrong.
 _EARLY = (1e-3, 1e-5, 1e-8)
 _LATE = (1e-13, 1e-17, 1e-21)
-_TRIES = 3  # corrections of one guess
+_TRIES = 4  # corrections of one guess
+_FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,42 @@ def solve_tradeoff(
     )
 
 
+def solve_from_neighbour(
+    R: Any,
+    floors: Array,
+    neighbour: Decorrelation,
+    *,
+    names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    callback: Callback | None = None,
+) -> Decorrelation | None:
+    """Try Newton's method from the dual point of a neighbouring answer; None if it is too far.
+
+    Parameters are those of :func:`solve_tradeoff`. A certified answer with a residual also proves
+    that the floors are out of reach of exact decorrelation.
+    """
+    arrays = neighbour.certificate.arrays
+    if criterion != "squared" or neighbour.certificate.kind != "tradeoff":
+        return None
+    lam = arrays["multipliers"]
+    warm = Warm(lam, arrays["H"], lam > 0)
+    search = _Search.of(R, floors, criterion, pair_weights, tol, max_iter, callback)
+    solved = None if search is None else search.from_neighbour(warm)
+    if solved is None or not solved.lower_bound > 0.0:
+        return None
+    return as_result(
+        solved,
+        floors,
+        names=names,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        max_iter=max_iter,
+    )
+
+
 def solve_floors(
     R: Any,
     floors: Array,
@@ -139,18 +182,13 @@ def solve_floors(
     warm: Warm | None = None,
 ) -> Solved:
     """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
-    omega = criteria.pair_matrix(pair_weights, len(floors))
-    top = float(omega.max(initial=0.0))
-    if top == 0.0:
+    search = _Search.of(R, floors, criterion, pair_weights, tol, max_iter, callback)
+    if search is None:
         return _nothing_counts(R, floors, tol, max_iter)
-    search = _Search(R, floors, omega / top, criterion, top, tol, max_iter, callback)
+    near = None
     if warm is not None and criterion == "squared":
-        candidate = search.from_neighbour(warm)
-        if candidate is not None:
-            solved = search.finish(candidate)
-            if solved.certified:
-                return solved
-    return search.run()
+        near = search.from_neighbour(warm)
+    return search.run() if near is None else near
 
 
 class _Search:
@@ -185,6 +223,24 @@ class _Search:
                 self.inner_omega > 0,
             )
 
+    @classmethod
+    def of(
+        cls,
+        R: Any,
+        floors: Array,
+        criterion: Criterion,
+        pair_weights: Array | None,
+        tol: float,
+        max_iter: int,
+        callback: Callback | None,
+    ) -> _Search | None:
+        """Scale the weights; None if all of them are zero."""
+        omega = criteria.pair_matrix(pair_weights, len(floors))
+        top = float(omega.max(initial=0.0))
+        if top == 0.0:
+            return None
+        return cls(R, floors, omega / top, criterion, top, tol, max_iter, callback)
+
     def run(self) -> Solved:
         """Follow the path from a cold start."""
         problem = self.problem
@@ -215,6 +271,7 @@ class _Search:
             share=share,
             size_of=self._size,
             max_iter=self.max_iter - self.used,
+            careful=share != _EARLY[0],
             report=self._reporter(),
         )
         self.used += progress.n_iter
@@ -251,10 +308,19 @@ class _Search:
             joins = np.isin(self.active, candidate.missed) & ~guess
             if not joins.any():
                 break
+            if self.criterion == "squared" and len(dual.members):
+                small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
+                H = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
+                state = replace(state, H=H)
             guess = guess | joins
         # Not separated yet: all floors bind as far as one can tell.
         dual, T = self._all_of(problem, state)
         return settle(self.R, self.floors, dual.members, T, dual)
+
+    def _squares(self, keep: Index) -> Quadratic:
+        weights = self.inner_omega[np.ix_(keep, keep)]
+        stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
+        return Quadratic(beside(stiffness, self.R))
 
     def _solve_binding(
         self, problem: Problem, state: State, keep: Index
@@ -267,33 +333,43 @@ class _Search:
         if not len(keep):
             return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, nothing
         if problem.fixed[keep].all():
-            dual = _with_fixed(members, np.zeros(len(keep)), self._kernel(members), nothing | True)
+            dual = _with_fixed(members, np.zeros(len(keep)), self._kernel(members), ~nothing)
             return dual, beside(np.eye(len(keep)), self.R), nothing
+        if isinstance(state.model, Quadratic):
+            return self._refined(problem, state.H, keep)
+        sub = problem.restricted(keep)
+        size = self._size(state)
+        progress = follow(
+            sub,
+            state.restricted(sub, keep),
+            goal=_LATE[0] * size,
+            tolerance=1e-11 * size,
+            max_iter=max(self.max_iter - self.used, 1),
+        )
+        self.used += progress.n_iter
+        if not progress.total <= _EARLY[-1] * size:
+            return None
+        at = progress.state
+        dual = _with_fixed(members, np.asarray(to_host(at.lam)), at.H, sub.fixed)
+        return dual, at.T, ~binding_floors(sub, at, size)
+
+    def _refined(
+        self, problem: Problem, H: Any, keep: Index
+    ) -> tuple[DualPoint, Any, NDArray[np.bool_]] | None:
+        """Newton's method for the floors ``keep`` from ``H`` of all, for the squared criterion."""
         sub = problem.restricted(keep) if len(keep) < problem.p else problem
-        at = state.restricted(sub, keep) if len(keep) < problem.p else state
-        if isinstance(at.model, Quadratic):
-            point, steps = refine(sub, at.H, at.model, max_iter=max(self.max_iter - self.used, 1))
-            self.used += steps
-            if point is None:
-                return None
-            lam, H, T = np.asarray(to_host(point.lam)), point.H, point.T
-            idle = ~sub.fixed & (lam <= 0)
-        else:
-            size = self._size(state)
-            progress = follow(
-                sub,
-                at,
-                goal=_LATE[0] * size,
-                tolerance=1e-11 * size,
-                max_iter=max(self.max_iter - self.used, 1),
-            )
-            self.used += progress.n_iter
-            if not progress.total <= _EARLY[-1] * size:
-                return None
-            at = progress.state
-            lam, H, T = np.asarray(to_host(at.lam)), at.H, at.T
-            idle = ~binding_floors(sub, at, self._size(state))
-        return _with_fixed(members, lam, H, sub.fixed), T, idle
+        point, steps = refine(
+            sub,
+            submatrix(H, keep, keep),
+            self._squares(keep),
+            max_iter=max(self.max_iter - self.used, 1),
+        )
+        self.used += steps
+        if point is None:
+            return None
+        lam = np.asarray(to_host(point.lam))
+        dual = _with_fixed(self.active[keep], lam, point.H, sub.fixed)
+        return dual, point.T, ~sub.fixed & (lam <= 0)
 
     def _all_of(self, problem: Problem, state: State) -> tuple[DualPoint, Any]:
         lam = np.asarray(to_host(state.lam))
@@ -342,21 +418,20 @@ class _Search:
             return candidate
         return self._undecided(self.active, (dual, T), 0.0)
 
-    def from_neighbour(self, warm: Warm) -> Candidate | None:
+    def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
         problem = self.problem
         if problem is None or problem.fixed.any():
             return None
-        state = start(problem, self.criterion, self.inner_omega)
-        inside = np.ix_(self.active, self.active)
-        H = beside(np.asarray(to_host(warm.H))[inside] / self.top, self.R)
-        state = replace(state, H=H)
+        H = beside(np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top, self.R)
         keep = np.flatnonzero(warm.binding[self.active])
-        solved = self._solve_binding(problem, state, keep)
-        if solved is None or solved[2].any():
+        found = self._refined(problem, H, keep) if len(keep) else None
+        if found is None or found[2].any():
             return None
-        dual, T, _ = solved
-        return settle(self.R, self.floors, dual.members, T, dual)
+        dual, T, _ = found
+        candidate = settle(self.R, self.floors, dual.members, T, dual)
+        solved = self.finish(candidate) if candidate.settled else None
+        return solved if solved is not None and solved.certified else None
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
