@@ -257,19 +257,19 @@ def decorrelate(
         )
     else:
         there = problem.R if composites else beside(problem.R, R)
-        found = None
+        answer: Decorrelation | None = None
         if warm is not None and floors is not None:
             from skcoral.tradeoff import solve_from_neighbour
 
-            found = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
-        if found is None:
-            found = solve_exact(there, floors, **settings)
-        if found is None:
+            answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
+        if answer is None:
+            answer = solve_exact(there, floors, **settings)
+        if answer is None:
             assert floors is not None  # "as high as possible" is always within reach
             from skcoral.tradeoff import solve_tradeoff
 
-            found = solve_tradeoff(there, floors, **settings)
-        result = found
+            answer = solve_tradeoff(there, floors, **settings)
+        result = answer
     return given.described(result, composites)
 
 

@@ -40,6 +40,7 @@ from skcoral.tradeoff.pairs import Response
 Array = NDArray[np.float64]
 
 FORMED = 24  # up to this many variables the equations are formed
+
 _MAX_ITER = 200
 _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 
