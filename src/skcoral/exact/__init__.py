@@ -1,8 +1,8 @@
 """Exact decorrelation: the threshold and the best decorrelator below it."""
 
-from skcoral.exact.maxmean import BestExact, best_exact
-from skcoral.exact.minmax import ExactThreshold, exact_threshold
+from skcoral.exact.largest_mean import BestExact, best_exact
 from skcoral.exact.solution import solve_exact, solve_threshold
+from skcoral.exact.threshold import ExactThreshold, exact_threshold
 
 __all__ = [
     "BestExact",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from skcoral._arrays import beside, cholesky, column_dots, to_host
 from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import many_digits, mean_room
-from skcoral.exact.maxmean import BestExact, best_exact, mean_excess
-from skcoral.exact.minmax import ExactThreshold, exact_threshold
+from skcoral.exact.largest_mean import BestExact, best_exact, mean_excess
+from skcoral.exact.threshold import ExactThreshold, exact_threshold
 from skcoral.exact.weighted import WeightedRoot
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.measures import residual_by

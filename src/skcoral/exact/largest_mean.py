@@ -28,15 +28,15 @@ from skcoral._arrays import (
     submatrix,
     to_host,
 )
-from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
-from skcoral.exact.completion import complement
+from skcoral._linalg import gram_defect, make_exact, precise_column_dots
+from skcoral.exact.completion import assemble, complement
+from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
 from skcoral.exact.weighted import WeightedRoot
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 
-_STEP_LIMIT = 3.0  # largest change of log λ in one step
 _EPS = float(np.finfo(np.float64).eps)
 # Beyond this weight the others are lost in the rounding of the trace.
 _WEIGHT_LIMIT = 1e12
@@ -101,36 +101,20 @@ def best_exact(
         pinned = _best_beside_pinned(C, floors, whole, tol, max_iter, callback)
         if pinned is not None:
             return pinned
-    factor = cholesky(C)
-    weights = np.ones(p)
-    root = WeightedRoot(C, weights, factor)
-    best = np.inf
-    stalled = 0
-    infeasible = False
-    iteration = 0
-    for iteration in range(max_iter + 1):
-        slack = root.fidelity - floors
-        if callback is not None:
-            mean_bound = (root.trace - float((weights - 1) @ floors)) / p
-            callback(iteration, mean_bound, float(slack.min()))
-        # Σ λ_j f_j ≤ tr S for every exact decorrelator, so tr S < λᵀρ leaves no room for any.
-        if root.trace < (weights @ floors) * (1 - 1e-14):
-            infeasible = True
-            break
-        residual = _residual(root, floors)
-        stalled = stalled + 1 if residual > 0.5 * best else 0
-        best = min(best, residual)
-        if residual <= 1e-14 or (stalled >= 3 and residual <= tol) or iteration == max_iter:
-            break
-        if weights.max() > _WEIGHT_LIMIT:
-            break
-        step = _projected_step(C, factor, floors, root)
-        if step is None:
-            break
-        weights, root = step.weights, step
-    T, defect = make_exact(C, root.transform())
-    fidelity = column_dots(C, T)
-    feasible = not infeasible and bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
+    problem = _AtLeastOne(C, floors, tol, callback)
+    root = minimise(problem, problem.at(np.ones(p)), max_iter)
+    T, fidelity, feasible = root.transform(), root.fidelity, False
+    if not problem.refuted(root):
+        T, defect = make_exact(C, T)
+        fidelity = column_dots(C, T)
+        feasible = bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
+    return _outcome(root, floors, T, fidelity, feasible, problem.n_iter)
+
+
+def _outcome(
+    root: WeightedRoot, floors: Array, T: Any, fidelity: Array, feasible: bool, n_iter: int
+) -> BestExact:
+    weights = root.weights
     return BestExact(
         T=to_host(T),
         fidelity=fidelity,
@@ -138,8 +122,51 @@ def best_exact(
         S=to_host(root.root()),
         feasible=feasible,
         trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
-        n_iter=iteration,
+        n_iter=n_iter,
     )
+
+
+class _AtLeastOne(Problem):
+    """Minimise ``tr S - λᵀρ`` over ``λ ≥ 1``, by projection."""
+
+    def __init__(self, C: Any, floors: Array, tol: float, callback: Callback | None) -> None:
+        super().__init__(C, goal=1e-14, close=tol)
+        self.floors = floors
+        self.callback = callback
+
+    def value(self, root: WeightedRoot) -> float:
+        return root.trace - float(root.weights @ self.floors)
+
+    def gradient(self, root: WeightedRoot) -> Array:
+        return np.asarray(root.weights * (root.fidelity - self.floors))
+
+    def residual(self, root: WeightedRoot) -> float:
+        """Return the violation of ``min(μ_j, f_j - ρ_j) = 0``."""
+        return float(np.abs(np.minimum(root.weights - 1, root.fidelity - self.floors)).max())
+
+    def refuted(self, root: WeightedRoot) -> bool:
+        """Whether ``tr S < λᵀρ``: the trace bounds ``Σ λ_j f_j`` of every exact decorrelator."""
+        return root.trace < float(root.weights @ self.floors) * (1 - 1e-14)
+
+    def settled(self, root: WeightedRoot) -> bool:
+        if self.callback is not None:
+            mean_bound = (root.trace - float((root.weights - 1) @ self.floors)) / len(self.floors)
+            slack = float((root.fidelity - self.floors).min())
+            self.callback(self.n_iter, mean_bound, slack)
+        return self.refuted(root) or root.weights.max() > _WEIGHT_LIMIT
+
+    def move(self, weights: Array, d: Array) -> Array:
+        return np.maximum(1.0, weights * stretch(d))
+
+    def direction(self, root: WeightedRoot) -> Array | None:
+        gradient = self.gradient(root)
+        free = (root.weights > 1.0) | (gradient < 0)
+        if not free.any():
+            return None
+        size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
+        # The trace is homogeneous: it has no curvature in the common scale of all weights.
+        bend = np.maximum(gradient, 0.0)
+        return newton_direction(root, gradient, bend, free=free, rtol=min(0.1, max(size, 1e-6)))
 
 
 def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
@@ -192,11 +219,8 @@ def _best_beside_pinned(
     inner = best_exact(residual, floors[rest], tol=tol, max_iter=max_iter, callback=callback)
     if not inner.feasible:
         return None
-    start = np.zeros(C.shape)
-    start[kept, kept] = 1 / size[kept]
-    start[np.ix_(kept, rest)] = to_host(-mix @ beside(inner.T, C))
-    start[np.ix_(rest, rest)] = inner.T
-    T, defect = make_exact(C, beside(start, C))
+    whole_outputs = beside(np.diag(1 / size[kept]), C)
+    T, defect = make_exact(C, assemble(kept, rest, whole_outputs, beside(inner.T, C), mix))
     fidelity = column_dots(C, T)
     if defect >= 1e-6 or np.any(fidelity < floors - tol):
         return None
@@ -218,58 +242,4 @@ def _best_beside_pinned(
             gap, best = trial_gap, root
         if gap < 1e-10:
             break
-    return BestExact(
-        T=to_host(T),
-        fidelity=fidelity,
-        weights=best.weights,
-        S=to_host(best.root()),
-        feasible=True,
-        trace_margin=(best.trace - float(best.weights @ floors)) / float(best.weights.sum()),
-        n_iter=inner.n_iter,
-    )
-
-
-def _residual(root: WeightedRoot, floors: Array) -> float:
-    """Violation of ``min(μ_j, f_j - ρ_j) = 0``, the conditions of optimality."""
-    return float(np.max(np.abs(np.minimum(root.weights - 1, root.fidelity - floors))))
-
-
-def _projected_step(C: Any, factor: Any, floors: Array, root: WeightedRoot) -> WeightedRoot | None:
-    """One projected Newton step in log λ on ``λ ≥ 1``; None if rounding leaves no descent."""
-    weights = root.weights
-    gradient = weights * (root.fidelity - floors)
-    free = ~((weights <= 1.0) & (gradient >= 0))
-    if not free.any():
-        return None
-    # Curvature of λ ↦ e^z where the gradient is positive; where it is negative it would spoil
-    # convexity and is left out.
-    bend = np.maximum(gradient, 0.0)
-    target = np.where(free, -gradient, 0.0)
-
-    def apply(d: Array) -> Array:
-        return np.where(free, root.curvature(d) + bend * d, 0.0)
-
-    scale = root.curvature_diagonal() + bend
-    scale = np.maximum(scale, 1e-14 * root.diagonal)
-    size = float(np.max(np.abs(target) / root.diagonal))
-    d, _ = conjugate_gradient(
-        apply, target, scale, rtol=min(0.1, max(size, 1e-6)), max_iter=20 + 2 * len(weights)
-    )
-    if not d @ target > 0:
-        d = target / scale
-    d = np.clip(d, -_STEP_LIMIT, _STEP_LIMIT)
-    value = root.trace - float(weights @ floors)
-    residual = _residual(root, floors)
-    length = 1.0
-    while length > 1e-10:
-        trial = np.maximum(1.0, weights * np.exp(length * d))
-        expected = float((root.fidelity - floors) @ (trial - weights))
-        candidate = WeightedRoot(C, trial, factor)
-        change = candidate.trace - float(trial @ floors) - value
-        noise = 4e-15 * (root.trace + float(trial @ floors))
-        if change <= 1e-4 * expected + noise:
-            return candidate
-        if -expected < 1e-8 * root.trace and _residual(candidate, floors) < 0.5 * residual:
-            return candidate  # too close for the value to tell, but optimality is nearer
-        length *= 0.5
-    return None
+    return _outcome(best, floors, T, fidelity, True, inner.n_iter)
