@@ -84,16 +84,16 @@ def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
     return (defect + defect.T) / 2
 
 
-def make_exact(R: Any, T: Any, *, enough: float = 0.0, max_steps: int = 6) -> tuple[Any, float]:
+def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, float]:
     """Push ``T`` onto the exact decorrelators of ``R``; return it with ``‖TᵀRT - I‖_F``.
 
     Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
-    quadratically and stop when rounding of ``T`` itself is all that is left, or at ``enough``.
+    quadratically and stop when rounding of ``T`` itself is about all that is left.
     """
     defect = gram_defect(R, T)
     size = norm(defect)
     for _ in range(max_steps):
-        if not size < 0.5 or size < max(enough, 1e-15 * R.shape[0]):
+        if not size < 0.5 or size < 1e-14 * R.shape[0]:
             break
         candidate = T - 0.5 * (T @ defect)
         new_defect = gram_defect(R, candidate)

@@ -122,7 +122,7 @@ def exact_threshold(
         order = np.argsort(members)
         binding, start = members[order], start[order]
         eject *= 1e-3
-    T, defect = make_exact(C, T, enough=0.1 * tol)
+    T, defect = make_exact(C, T)
     fidelity = column_dots(C, T)
     weights = np.zeros(p)
     weights[binding] = root.weights / floors[binding]
