@@ -222,21 +222,23 @@ class _Simplex(Problem):
     def direction(self, root: WeightedRoot) -> Array | None:
         gap = self.residual(root)
         accuracy = min(0.3, max(gap / root.trace, 1e-4))
-        weights, nothing = root.weights, np.zeros(len(root.weights))
-        # Without the barrier convergence is quadratic, unless a weight wants to vanish.
+        weights = root.weights
+        # Without the barrier convergence is quadratic, unless a weight wants to vanish. Blocks that
+        # are tied have no curvature between them: a little keeps them where they are.
         self.pure = True
-        plain = self.gradient(root)
-        d = newton_direction(root, plain, nothing, normal=weights, rtol=None)
-        small = weights < self.eject * weights.max()
-        idle = small & (d < -2) & (root.fidelity > root.trace)
+        plain, little = self.gradient(root), 1e-11 * root.diagonal
+        d = newton_direction(root, plain, little, normal=weights, rtol=None)
+        idle = (weights < self.eject * weights.max()) & (d < -2) & (root.fidelity > root.trace)
         if idle.any():
             # They leave together, when the others are near their optimum or many have gathered.
-            d = newton_direction(root, plain, nothing, free=~idle, normal=weights, rtol=None)
+            d = newton_direction(root, plain, little, free=~idle, normal=weights, rtol=None)
             if d.min() > -_PURE or idle.mean() > 0.2:
                 self.idle = idle
                 return None
         elif d.min() > -_PURE:
-            return newton_direction(root, plain, nothing, normal=weights, rtol=accuracy)
+            d = newton_direction(root, plain, little, normal=weights, rtol=accuracy)
+            if d.min() > -_PURE:
+                return d
         self.pure = False
         self.barrier = min(self.barrier, 0.02 * gap / len(weights))
         bend = np.maximum(plain, self.barrier)

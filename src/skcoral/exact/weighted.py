@@ -77,8 +77,7 @@ class WeightedRoot:
         """Take the singular values of a factor where eigenvalues of D C D have too few digits."""
         if not self._accurate:
             self._accurate = self.refined = True
-            values, vt = right_singular(self._factor.T * beside(self.weights, self._factor))
-            self._set(values, vt.T)
+            self._set(*right_singular(self._factor.T * beside(self.weights, self._factor)))
 
     def _set(self, sigma: Any, V: Any) -> None:
         self.sigma, self.V = sigma, V
