@@ -153,7 +153,10 @@ class _AtLeastOne(Problem):
             mean_bound = (root.trace - float((root.weights - 1) @ self.floors)) / len(self.floors)
             slack = float((root.fidelity - self.floors).min())
             self.callback(self.n_iter, mean_bound, slack)
-        return self.refuted(root) or root.weights.max() > _WEIGHT_LIMIT
+        largest = float(root.weights.max())
+        # What is missing at a floor counts in the mean by its weight.
+        solved = self.residual(root) <= min(1e-12, 1e-10 / largest)
+        return solved or self.refuted(root) or largest > _WEIGHT_LIMIT
 
     def move(self, weights: Array, d: Array) -> Array:
         return np.maximum(1.0, weights * stretch(d))

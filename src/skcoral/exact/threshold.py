@@ -230,9 +230,11 @@ class _Simplex(Problem):
         d = newton_direction(root, plain, little, normal=weights, rtol=None)
         idle = (weights < self.eject * weights.max()) & (d < -2) & (root.fidelity > root.trace)
         if idle.any():
-            # They leave together, when the others are near their optimum or many have gathered.
+            # They leave together: when the others are near their optimum, many have gathered, or
+            # small weights begin to cost digits.
             d = newton_direction(root, plain, little, free=~idle, normal=weights, rtol=None)
-            if d.min() > -_PURE or idle.mean() > 0.2:
+            tiny = weights[idle].min() < 1e-5 * weights.max()
+            if d.min() > -_PURE or idle.mean() > 0.2 or tiny:
                 self.idle = idle
                 return None
         elif d.min() > -_PURE:
