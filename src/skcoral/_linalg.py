@@ -64,13 +64,18 @@ def precise_column_dots(A: Any, B: Any) -> Array:
     return np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
 
 
+def gram_rounding(R: Any, T: Any) -> float:
+    """Estimate the rounding error of a plain product ``TᵀRT``; zero if it is too large for one."""
+    usual = _EPS * norm(T) ** 2 * one_norm(R)
+    return usual if usual < 1e-11 * np.sqrt(R.shape[0]) else 0.0
+
+
 def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
     """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular.
 
     To 1e-11 or so, and as far as the digits of ``R`` and ``T`` go if ``precise``.
     """
-    # The usual size of the rounding error of the plain product decides whether it will do.
-    if not precise and _EPS * norm(T) ** 2 * one_norm(R) < 1e-11 * np.sqrt(R.shape[0]):
+    if not precise and gram_rounding(R, T) > 0:
         defect = T.T @ (R @ T)
         defect = plus_diagonal(defect, -1.0)
     else:
@@ -84,8 +89,8 @@ def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
     return (defect + defect.T) / 2
 
 
-def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, float]:
-    """Push ``T`` onto the exact decorrelators of ``R``; return it with ``‖TᵀRT - I‖_F``.
+def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
+    """Push ``T`` onto the exact decorrelators of ``R``; return it with ``TᵀRT - I``.
 
     Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
     quadratically and stop when rounding of ``T`` itself is about all that is left.
@@ -101,7 +106,7 @@ def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, float]:
         if not new_size < 0.5 * size:
             break
         T, defect, size = candidate, new_defect, new_size
-    return T, size
+    return T, defect
 
 
 def conjugate_gradient(

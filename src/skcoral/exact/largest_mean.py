@@ -24,14 +24,14 @@ from skcoral._arrays import (
     cholesky,
     column_dots,
     diagonal,
-    solve_positive,
+    norm,
     submatrix,
     to_host,
 )
 from skcoral._linalg import gram_defect, make_exact, precise_column_dots
 from skcoral.exact.completion import assemble, complement
 from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
-from skcoral.exact.weighted import WeightedRoot
+from skcoral.exact.weighted import WeightedRoot, trace_excess
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -107,7 +107,7 @@ def best_exact(
     if not problem.refuted(root):
         T, defect = make_exact(C, T)
         fidelity = column_dots(C, T)
-        feasible = bool(np.all(fidelity >= floors - tol)) and defect < 1e-6
+        feasible = bool(np.all(fidelity >= floors - tol)) and norm(defect) < 1e-6
     return _outcome(root, floors, T, fidelity, feasible, problem.n_iter)
 
 
@@ -175,13 +175,8 @@ class _AtLeastOne(Problem):
 def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
     """Return by how much another decorrelator that meets the floors can exceed ``T`` in the mean.
 
-    For any ``d ≥ 1`` and ``S ≻ 0`` the sum of fidelities is at most
-    ``[tr(S⁻¹ D C D) + tr S] / 2 - Σ (d_j - 1) ρ_j``. Less ``Σ f_j(T)`` and written around ``T``,
-    with ``E = D S⁻¹ - T``, that is
-
-        ½ tr(Eᵀ C E S) + Σ (d_j - 1) (f_j - ρ_j) - ½ ⟨S, TᵀCT - I⟩,
-
-    which keeps its digits when weights are large: floors at the edge of the possible.
+    For any ``d ≥ 1`` and ``S ≻ 0`` it is :func:`trace_excess` and ``Σ (d_j - 1) (f_j - ρ_j)``: both
+    keep their digits when weights are large, with floors at the edge of the possible.
 
     Parameters
     ----------
@@ -197,11 +192,9 @@ def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
     numpy.linalg.LinAlgError
         ``S`` is not positive definite.
     """
-    E = solve_positive(S, beside(np.diag(weights), C)).T - T
-    quadratic = float(column_dots(E, C @ (E @ S)).sum())
+    excess = trace_excess(C, weights, S, T, gram_defect(C, T, precise=True))
     slack = float((weights - 1) @ (precise_column_dots(C, T) - floors))
-    inexact = float(column_dots(S, gram_defect(C, T, precise=True)).sum())
-    return (0.5 * quadratic + slack - 0.5 * inexact) / len(weights)
+    return (excess + slack) / len(weights)
 
 
 def _best_beside_pinned(
@@ -225,7 +218,7 @@ def _best_beside_pinned(
     whole_outputs = beside(np.diag(1 / size[kept]), C)
     T, defect = make_exact(C, assemble(kept, rest, whole_outputs, beside(inner.T, C), mix))
     fidelity = column_dots(C, T)
-    if defect >= 1e-6 or np.any(fidelity < floors - tol):
+    if norm(defect) >= 1e-6 or np.any(fidelity < floors - tol):
         return None
     # A pinned variable proves its case in the limit of infinite weight. Large weights come near it
     # until rounding takes over; where that happens is a matter of trying.

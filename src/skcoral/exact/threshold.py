@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, diagonal, scaled, submatrix, to_host
-from skcoral._linalg import make_exact
+from skcoral._arrays import beside, column_dots, diagonal, norm, scaled, submatrix, to_host
+from skcoral._linalg import gram_defect, gram_rounding, make_exact, precise_column_dots
 from skcoral.exact.completion import assemble, complement
 from skcoral.exact.largest_mean import BestExact, best_exact
 from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
-from skcoral.exact.weighted import WeightedRoot, trace_bound_at
+from skcoral.exact.weighted import WeightedRoot, trace_excess
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -124,21 +124,31 @@ def exact_threshold(
         eject *= 1e-3
     T, defect = make_exact(C, T)
     fidelity = column_dots(C, T)
+    size = norm(defect)
     weights = np.zeros(p)
     weights[binding] = root.weights / floors[binding]
     S = root.root()
     on = floors > 0
-    allowance = fidelity_allowance(C, T, defect)
     return ExactThreshold(
-        lower=float(np.min((fidelity - allowance)[on] / floors[on])),
-        upper=trace_bound_at(C, weights, S),
+        lower=float(np.min((fidelity - fidelity_allowance(C, T, size))[on] / floors[on])),
+        upper=_upper_bound(C, T, defect, binding, weights[binding], S),
         weights=weights,
         S=to_host(S),
         T=to_host(T),
         fidelity=fidelity,
-        defect=defect,
+        defect=size,
         n_iter=n_iter,
     )
+
+
+def _upper_bound(C: Any, T: Any, defect: Any, on: Index, weights: Array, S: Any) -> float:
+    """Bound ``Σ λ_j f_j`` of all exact decorrelators, where λ is positive ``on`` some variables."""
+    if len(on) < C.shape[0]:
+        C, T = submatrix(C, on, on), submatrix(T, on, on)
+        defect = gram_defect(C, T)
+    attained = float(weights @ precise_column_dots(C, T))
+    rounding = 0.5 * gram_rounding(C, T) * float(diagonal(S).sum())
+    return attained + trace_excess(C, weights, S, T, defect) + rounding
 
 
 def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:

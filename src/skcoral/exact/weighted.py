@@ -15,25 +15,19 @@ from numpy.typing import NDArray
 from skcoral._arrays import (
     beside,
     column_sums,
-    diagonal,
     eigh,
     inner,
     library,
-    norm,
-    one_norm,
     plus_diagonal,
     right_singular,
     row_dots,
     scaled,
     solve_positive,
-    submatrix,
     to_host,
 )
-from skcoral._linalg import gram_defect, precise_column_dots
 
 Array = NDArray[np.float64]
 
-_EPS = float(np.finfo(np.float64).eps)
 # Ratios of the eigenvalues of D C D below which their roots lose digits that matter at the end of a
 # search, and below which they are not usable at all.
 _INACCURATE, _UNUSABLE = 1e-7, 1e-13
@@ -148,28 +142,15 @@ class WeightedRoot:
         return beside(self.weights[:, None], self.V) * ((self.V / self.sigma) @ self.V.T)
 
 
-def trace_bound_at(R: Any, weights: Array, S: Any) -> float:
-    """Bound ``Σ λ_j f_j`` over all exact decorrelators: ``[tr(S⁻¹ D R D) + tr S] / 2``.
+def trace_excess(C: Any, weights: Array, S: Any, T: Any, defect: Any) -> float:
+    """Return by how much ``Σ λ_j f_j`` of an exact decorrelator can exceed that of ``T``.
 
-    Valid for every λ ≥ 0 and every positive definite ``S`` on the support of λ; no square root and
-    no solver state enters it. Divided by ``Σ λ_j`` it bounds the threshold from above.
+    It is at most ``[tr(S⁻¹ D C D) + tr S] / 2`` for every positive definite ``S``. Less
+    ``Σ λ_j f_j(T)`` and written around ``T``, with ``E = D S⁻¹ - T``, that is
 
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation (or covariance) matrix.
-    weights : ndarray of shape (p,)
-        λ ≥ 0.
-    S : ndarray of shape (m, m)
-        Positive definite, rows in the order of the m variables with λ_j > 0.
+        ½ tr(Eᵀ C E S) - ½ ⟨S, TᵀCT - I⟩,
+
+    which keeps its digits. ``defect`` is ``TᵀCT - I``.
     """
-    on = np.flatnonzero(weights > 0)
-    C = submatrix(R, on, on)
-    X = solve_positive(S, beside(np.diag(weights[on]), R)).T
-    # Around X = D S⁻¹ the bound is Σ λ_j f_j(X) - ½ ⟨XᵀCX - I, S⟩ but for the square of a rounding.
-    # The last term decides to which precision XᵀCX is needed.
-    size = float(diagonal(S).sum())
-    rounding = _EPS * norm(X) ** 2 * one_norm(C) * size
-    precise = rounding > 1e-11 * size
-    inexact = inner(S, gram_defect(C, X, precise=precise)) - (0.0 if precise else rounding)
-    return float(weights[on] @ precise_column_dots(C, X)) - 0.5 * inexact
+    E = solve_positive(S, beside(np.diag(weights), C)).T - T
+    return 0.5 * inner(E, C @ (E @ S)) - 0.5 * inner(S, defect)

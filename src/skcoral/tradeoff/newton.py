@@ -119,6 +119,8 @@ def refine(
             break
         response = Response(model.stiffness, model.residual(point.H))
         V, _ = system.solve(point.gradient, 0.0 * point.lam, response)
+        if not np.isfinite(inner(V, V)):
+            break  # the equations are singular to rounding
         steps += 1
         length = 1.0
         trial = None
