@@ -224,15 +224,15 @@ def solve_factored(factor: Any, b: Array) -> Array:
     """Solve for a vector, in NumPy, by the lower factor of the matrix."""
     if isinstance(factor, np.ndarray):
         return np.asarray(sla.lapack.dpotrs(factor, b, lower=1)[0])
-    half = _solve_lower(factor, beside(b[:, None], factor))
-    return np.asarray(to_host(_solve_lower(factor, half, transposed=True)))[:, 0]
+    half = solve_lower(factor, beside(b[:, None], factor))
+    return np.asarray(to_host(solve_lower(factor, half, transposed=True)))[:, 0]
 
 
 def solve_lower_factored(factor: Any, b: Any) -> Any:
     """Solve for a vector by the lower factor of the matrix, in the library that holds both."""
     if isinstance(factor, np.ndarray):
         return sla.lapack.dpotrs(factor, b, lower=1)[0]
-    return _solve_lower(factor, _solve_lower(factor, b[:, None]), transposed=True)[:, 0]
+    return solve_lower(factor, solve_lower(factor, b[:, None]), transposed=True)[:, 0]
 
 
 def inverse_factored(factor: Any) -> Any:
@@ -240,13 +240,17 @@ def inverse_factored(factor: Any) -> Any:
     if isinstance(factor, np.ndarray):
         half, _ = sla.lapack.dtrtri(factor, lower=1)
     else:
-        half = _solve_lower(factor, beside(np.eye(factor.shape[0]), factor))
+        half = solve_lower(factor, beside(np.eye(factor.shape[0]), factor))
     return half.T @ half
 
 
-def _solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
-    """``L⁻¹B`` or ``L⁻ᵀB`` in another library than NumPy."""
+def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
+    """``L⁻¹B`` or ``L⁻ᵀB``."""
     xp = library(factor)
+    if xp is np:
+        return sla.solve_triangular(
+            factor, B, lower=True, trans=1 if transposed else 0, check_finite=False
+        )
     if xp.__name__ == "torch":
         return xp.linalg.solve_triangular(factor.T if transposed else factor, B, upper=transposed)
     if xp.__name__ == "cupy":

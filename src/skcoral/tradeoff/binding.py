@@ -18,6 +18,7 @@ from skcoral._arrays import (
     block_symmetric,
     block_triangular,
     column_dots,
+    diagonal,
     eigh,
     library,
     submatrix,
@@ -94,7 +95,7 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
         return submatrix(H, np.argsort(members), np.argsort(members))
     if not len(members):
         return beside(1e-16 * np.eye(len(rest)), R)
-    largest = float(np.max(np.asarray(to_host(H)).diagonal(), initial=0.0))
+    largest = float(np.max(diagonal(H), initial=0.0))
     negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
     order = np.argsort(np.concatenate([members, rest]))
     across = beside(np.zeros((len(members), len(rest))), H)

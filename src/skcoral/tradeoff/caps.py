@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, to_host
+from skcoral._arrays import beside, column_dots, diagonal, plus_diagonal
 from skcoral._linalg import gram_defect
 
 Array = NDArray[np.float64]
@@ -20,50 +20,47 @@ _EPS = float(np.finfo(np.float64).eps)
 _VARIANCE = 1e-12  # a variance this close to one is left alone
 
 
-def on_caps(R: Any, T: Array, floors: Array, pinned: NDArray[np.bool_]) -> Array:
-    """Scale the columns of ``T`` to unit variance and move them onto their caps.
+def on_caps(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> Any:
+    """Scale the columns of ``T`` to unit variance and move them onto their caps, where R lies.
 
     A column below its floor is turned towards its source until it lies on the rim of the cap; so is
     a ``pinned`` one from inside (its floor binds, and the rim is where the optimum is). The other
-    columns keep their direction. Only the products that may need twice the working precision are
-    formed where ``R`` lies.
+    columns keep their direction.
     """
-    there, R = R, to_host(R)
-    T = T / np.sqrt(1.0 + np.diag(_defect(there, T)))
-    f = np.einsum("ji,ij->j", R, T)
+    T = T / beside(np.sqrt(1.0 + diagonal(gram_defect(R, T)))[None, :], R)
+    f = column_dots(R, T)
     # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
-    room = 4 * _EPS * np.einsum("ji,ij->j", np.abs(R), np.abs(T))
+    room = 4 * _EPS * column_dots(abs(R), abs(T))
     target = np.where(floors < 1.0, floors + np.minimum(room, 0.1 * (1.0 - floors)), 1.0)
-    turn = np.flatnonzero(pinned | (f < target))
-    away = T[:, turn]
-    column = np.arange(len(turn))
-    away[turn, column] -= f[turn]
+    turn = pinned | (f < target)
+    if not turn.any():
+        return T
+    away = plus_diagonal(1.0 * T, -f)
     # Close to the source little is left, and its rounding must not grow with it.
-    away[turn, column] -= np.einsum("ij,ij->j", R[:, turn], away)
-    length = np.sqrt(np.maximum(np.einsum("ij,ij->j", away, R @ away), 0.0))
+    away = plus_diagonal(away, -column_dots(R, away))
+    length = np.sqrt(np.maximum(column_dots(away, R @ away), 0.0))
     # A column that is its source already, or has to be, stays there.
-    reach = np.sqrt(np.maximum(1.0 - target[turn] ** 2, 0.0))
+    reach = np.sqrt(np.maximum(1.0 - target**2, 0.0))
     stay = (length <= 0.0) | (reach <= 0.0)
-    away *= np.where(stay, 0.0, reach / np.where(stay, 1.0, length))
-    along = np.where(stay, 1.0, target[turn])
-    T[:, turn] = away
-    T[turn, turn] += along
+    factor = np.where(stay, 0.0, reach / np.where(stay, 1.0, length))
+    along = np.where(stay, 1.0, target)
+    turned = _turned(T, away, factor, along, turn)
     # With R nearly singular, the length above is off by cond(R) roundings; measured again to full
     # accuracy, the part that does not touch the fidelity makes up for it.
-    off = np.where(stay, 0.0, np.diag(_defect(there, T))[turn])
+    off = np.where(stay | ~turn, 0.0, diagonal(gram_defect(R, turned)))
     if np.max(np.abs(off), initial=0.0) > _VARIANCE:
-        away *= np.sqrt(np.maximum(1.0 - off / np.where(stay, 1.0, reach) ** 2, 0.0))
-        T[:, turn] = away
-        T[turn, turn] += along
-    return T
+        factor = factor * np.sqrt(np.maximum(1.0 - off / np.where(stay, 1.0, reach) ** 2, 0.0))
+        turned = _turned(T, away, factor, along, turn)
+    return turned
 
 
-def correlation_of(R: Any, T: Array) -> Array:
+def _turned(T: Any, away: Any, factor: Array, along: Array, turn: NDArray[np.bool_]) -> Any:
+    """Replace the columns ``turn`` by ``factor`` times ``away`` plus ``along`` the source."""
+    keep = np.where(turn, 0.0, 1.0)
+    mixed = T * beside(keep[None, :], T) + away * beside((factor * turn)[None, :], T)
+    return plus_diagonal(mixed, along * turn)
+
+
+def correlation_of(R: Any, T: Any) -> Any:
     """``TᵀRT`` to full accuracy."""
-    G = _defect(R, T)
-    G[np.diag_indices_from(G)] += 1.0
-    return G
-
-
-def _defect(R: Any, T: Array) -> Array:
-    return np.asarray(to_host(gram_defect(R, beside(T, R))))
+    return plus_diagonal(gram_defect(R, T), 1.0)

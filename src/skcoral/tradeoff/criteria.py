@@ -12,9 +12,12 @@ A pair of weight zero does not count; its ``H_ij`` must be zero.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import diagonal, inner, library, plus_diagonal, to_host
 from skcoral.results import Criterion
 
 Array = NDArray[np.float64]
@@ -46,8 +49,21 @@ def value(criterion: Criterion, G: Array, pair_weights: Array | None = None) -> 
     return 0.5 * float(np.sum(omega * np.abs(G)))
 
 
-def conjugate(criterion: Criterion, H: Array, pair_weights: Array | None = None) -> float:
+def value_there(criterion: Criterion, G: Any, omega: Any) -> float:
+    """Evaluate the criterion where ``G`` and the pair weights lie."""
+    if criterion == "squared":
+        return 0.5 * inner(omega * G, G)
+    size = abs(omega * G)
+    xp = library(size)
+    return float(xp.max(size)) if criterion == "worst" else 0.5 * float(xp.sum(size))
+
+
+def conjugate(criterion: Criterion, H: Any, pair_weights: Array | None = None) -> float:
     """Evaluate the conjugate of the criterion at ``off(H)``; infinite outside its domain."""
+    if criterion == "squared" and pair_weights is None:
+        pairs = plus_diagonal(1.0 * H, -diagonal(H))
+        return 0.5 * inner(pairs, pairs)
+    H = np.asarray(to_host(H))
     omega = pair_matrix(pair_weights, len(H))
     size = off(np.abs(H))
     live = omega > 0

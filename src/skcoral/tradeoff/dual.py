@@ -11,9 +11,18 @@ with φ the criterion and φ* its conjugate. At the best ``λ, H`` the two sides
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._arrays import (
+    beside,
+    cholesky_or_none,
+    column_dots,
+    inner,
+    inverse_factored,
+    norm,
+    plus_diagonal,
+    solve_lower,
+)
 from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
 from skcoral.results import Criterion
@@ -75,19 +84,20 @@ def dual_bound(
         raise CertificateError(
             f"multipliers must not be negative, the least is {multipliers.min():.3g}."
         )
-    if not multipliers.any() and not H.any():
+    if not multipliers.any() and norm(H) == 0.0:
         return 0.0  # the limit of small H: no criterion is negative
-    factor, info = sla.lapack.dpotrf(H, lower=1)
-    if info != 0:
+    factor = cholesky_or_none(H)
+    if factor is None:
         raise CertificateError("H is not positive definite, so it proves nothing.")
     penalty = criteria.conjugate(criterion, H, pair_weights)
     if not np.isfinite(penalty):
         return -np.inf
-    solve = sla.lapack.dpotrs
-    T = solve(factor, np.diag(multipliers), lower=1)[0].T if near is None else near
-    G = near_correlation
-    defect = gram_defect(R, T) if G is None else G - np.eye(len(R))
-    f = np.einsum("ji,ij->j", R, T)
-    Z = T @ H - np.diag(multipliers)
-    rest = float(np.sum((R @ Z) * solve(factor, Z.T, lower=1)[0].T))
-    return float(2 * multipliers @ (floors - f) + np.sum(defect * H) - penalty - rest)
+    if near is None:
+        near = (inverse_factored(factor) * beside(multipliers[None, :], H)).T
+    defect = gram_defect(R, near) if near_correlation is None else near_correlation
+    if near_correlation is not None:
+        defect = plus_diagonal(1.0 * defect, -1.0)
+    Z = plus_diagonal(near @ H, -multipliers)
+    half = solve_lower(factor, Z.T)
+    slack = 2.0 * float(multipliers @ (floors - column_dots(R, near)))
+    return float(slack + inner(defect, H) - penalty - inner(half @ R, half))

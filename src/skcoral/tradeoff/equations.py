@@ -32,7 +32,6 @@ from skcoral._arrays import (
     library,
     norm,
     row_products,
-    solve_lower_factored,
 )
 from skcoral._linalg import conjugate_gradient_matrix
 from skcoral.tradeoff.pairs import Response
@@ -175,7 +174,8 @@ class IteratedEquations:
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.at, self.accuracy, self.careful, self.plain = at, accuracy, careful, plain
-        self.multiplier_factor = factor
+        # Inverses, because a triangular solve for one vector is slow on a graphics card.
+        self.multiplier_inverse = inverse_factored(factor)
         self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
         self.half_gram = at.G + 0.5 * at.P
         b, g = row_products(at.B, at.identity), row_products(self.half_gram, at.identity)
@@ -185,7 +185,8 @@ class IteratedEquations:
         self.inverse_diagonal = at.live / (own + (1.0 - at.live))
         self.soft = 1.0 - self.inverse_diagonal * at.stiffness
         self.weight = self.soft * self._slack_scale() if careful else self.soft
-        self.coarse = self._coarse_factor()
+        coarse = self._coarse_factor()
+        self.coarse = None if coarse is None else inverse_factored(coarse)
         self.by_lever: Any = None
 
     def _slack_scale(self) -> Any:
@@ -199,8 +200,7 @@ class IteratedEquations:
     def _coarse_factor(self) -> Any:
         at = self.at
         on = at.free[:, None] * at.free[None, :]
-        scaled = at.floors[:, None] * inverse_factored(self.multiplier_factor)
-        scaled = 2.0 * scaled * at.floors[None, :]
+        scaled = 2.0 * at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
         stiff = 2.0 * at.stiffness * at.H * at.H
         sums = library(stiff).sum(stiff, axis=1)
         own = 2.0 * row_products(at.P, at.H) + at.lam * at.z + sums
@@ -215,7 +215,7 @@ class IteratedEquations:
         return factor
 
     def _multipliers(self, right: Any) -> Any:
-        return solve_lower_factored(self.multiplier_factor, right * self.at.free)
+        return self.multiplier_inverse @ (right * self.at.free)
 
     def multipliers(self, V: Any, missing: Any) -> Any:
         """``dλ`` that goes with ``dH = V`` when the fidelities are to change by ``missing``."""
@@ -233,7 +233,7 @@ class IteratedEquations:
         if self.coarse is None:
             return fine
         at = self.at
-        scale = solve_lower_factored(self.coarse, 2.0 * row_products(at.H, residual) * at.free)
+        scale = self.coarse @ (2.0 * row_products(at.H, residual) * at.free)
         return fine + at.H * (scale[:, None] + scale[None, :]) * at.live
 
     def solve(

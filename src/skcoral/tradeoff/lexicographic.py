@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from skcoral._arrays import (
     beside,
     block_triangular,
+    diagonal,
     inner,
     row_products,
+    scaled,
     submatrix,
-    to_host,
 )
 from skcoral.tradeoff.binding import binding_floors
 from skcoral.tradeoff.interior import follow_until
@@ -71,8 +72,7 @@ def break_ties(
         across = beside(np.zeros((held, p - held)), R)
         U = block_triangular(T, across, beside(np.eye(p - held), R))
     sources = U.T @ submatrix(R, every, every) @ U
-    d = np.sqrt(np.asarray(to_host(sources)).diagonal())
-    sources = sources / beside(np.outer(d, d), R)
+    sources = scaled(sources, diagonal(sources) ** -0.5)
     bounds = np.concatenate([np.ones(held), floors[others]])
     live = ~np.eye(p, dtype=bool)
     live[:held, :held] = False

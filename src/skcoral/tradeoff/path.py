@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import cholesky_or_none, to_host
+from skcoral._arrays import beside, cholesky_or_none, to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
@@ -95,7 +95,7 @@ class Path:
             if not best.feasible:
                 return None
             T = best.T
-        G = correlation_of(self._there, T)
+        G = np.asarray(to_host(correlation_of(self._there, beside(T, self._there))))
         return Solved(
             T=T,
             G=G,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, submatrix, to_host
+from skcoral._arrays import beside, column_dots, plus_diagonal, submatrix, to_host
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import (
@@ -210,11 +210,13 @@ class _Search:
         self.solved_floors = np.where(floors > _CLOSE, 1.0, floors)
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.used = 0
+        self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
         positive = floors > 0
         live = (omega > 0) & np.outer(positive, positive)
         # A variable none of whose pairs counts is left to the tie-break from the beginning.
         self.active = np.flatnonzero(live.any(axis=0))
         self.inner_omega = omega[np.ix_(self.active, self.active)]
+        self.omega_there = beside(self.inner_omega, R)
         self.problem: Problem | None = None
         if len(self.active):
             self.problem = Problem(
@@ -279,8 +281,7 @@ class _Search:
 
     def _size(self, state: State) -> float:
         """About the objective at a state, or where that is smaller, what counts as zero."""
-        G = to_host(state.W.T @ state.W)
-        value = criteria.value(self.criterion, G, self.inner_omega)
+        value = criteria.value_there(self.criterion, state.W.T @ state.W, self.omega_there)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
     def attempt(
@@ -435,25 +436,29 @@ class _Search:
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
-        R = np.asarray(to_host(self.R))
-        T = np.asarray(to_host(candidate.T))
-        H = criteria.admissible(self.criterion, np.asarray(to_host(candidate.H)), self.omega)
-        lam = np.maximum(candidate.lam, 0.0)
-        T, lam, H = _near_sources(R, self.floors, T, lam, H)
+        T, H, lam = candidate.T, candidate.H, np.maximum(candidate.lam, 0.0)
+        if self.criterion != "squared" or not self.even:
+            H = beside(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
+        if np.any((self.floors > _CLOSE) & (self.floors < 1.0)):
+            near = _near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
+            T, lam, H = near
+            T, H = beside(T, self.R), beside(H, self.R)
         T = on_caps(self.R, T, self.floors, candidate.binding)
         G = correlation_of(self.R, T)
         lam, H = _lifted(lam, H, self.floors)
+        omega = None if self.even else self.omega
         bound = dual_bound(
-            R, self.floors, lam, H, self.criterion, self.omega, near=T, near_correlation=G
+            self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
         )
+        value = criteria.value_there(self.criterion, G, beside(self.omega, self.R))
         return Solved(
-            T=T,
-            G=G,
-            fidelity=np.einsum("ji,ij->j", R, T),
-            objective=self.top * criteria.value(self.criterion, G, self.omega),
+            T=np.asarray(to_host(T)),
+            G=np.asarray(to_host(G)),
+            fidelity=column_dots(self.R, T),
+            objective=self.top * value,
             lower_bound=self.top * bound,
             lam=self.top * lam,
-            H=self.top * H,
+            H=self.top * np.asarray(to_host(H)),
             binding=candidate.binding,
             n_iter=self.used,
         )
@@ -484,7 +489,7 @@ def _with_fixed(members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]) ->
 
 
 def _near_sources(
-    R: Array, floors: Array, T: Array, lam: Array, H: Array
+    R: Array, T: Array, H: Array, floors: Array, lam: Array
 ) -> tuple[Array, Array, Array]:
     """Correct outputs that were held at their sources for floors that are not quite one.
 
@@ -492,8 +497,6 @@ def _near_sources(
     the criterion, and ``λ_j`` is the size of its tangential part over the angle.
     """
     close = np.flatnonzero((floors > _CLOSE) & (floors < 1.0))
-    if not len(close):
-        return T, lam, H
     K = criteria.off(H)[:, close]
     gradient = T @ K
     image = R @ gradient
@@ -519,10 +522,10 @@ def _nothing_counts(R: Any, floors: Array, tol: float, max_iter: int) -> Solved:
     return replace(plain, objective=0.0, lower_bound=-1e-15 * p, lam=np.zeros(p), H=H)
 
 
-def _lifted(lam: Array, H: Array, floors: Array) -> tuple[Array, Array]:
+def _lifted(lam: Array, H: Any, floors: Array) -> tuple[Array, Any]:
     """Take the multipliers of floors of one towards infinity, and H with them."""
     lift = np.where(floors >= 1.0, _LIFT, 0.0)
-    return lam + lift, H + np.diag(lift)
+    return lam + lift, plus_diagonal(1.0 * H, lift) if lift.any() else H
 
 
 def _subgradient(R: Array, criterion: Criterion, omega: Array) -> Array:
