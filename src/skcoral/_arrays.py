@@ -38,10 +38,10 @@ def to_host(A: Any) -> Any:
     return A.get() if xp.__name__ == "cupy" else np.asarray(A)
 
 
-def beside(a: Array | Index, A: Any) -> Any:
-    """The NumPy array ``a`` in the library and on the device of ``A``."""
+def beside(a: Any, A: Any) -> Any:
+    """The array ``a`` in the library and on the device of ``A``; one that lies there stays."""
     xp = library(A)
-    if xp is np:
+    if xp is np or library(a) is xp:
         return a
     if xp.__name__ == "cupy":
         with A.device:

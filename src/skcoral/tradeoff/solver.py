@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, plus_diagonal, submatrix, to_host
+from skcoral._arrays import (
+    beside,
+    cholesky_or_none,
+    column_dots,
+    plus_diagonal,
+    submatrix,
+    to_host,
+)
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import (
@@ -436,7 +443,8 @@ class _Search:
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
-        T, H, lam = candidate.T, candidate.H, np.maximum(candidate.lam, 0.0)
+        T, H = beside(candidate.T, self.R), beside(candidate.H, self.R)
+        lam = np.maximum(candidate.lam, 0.0)
         if self.criterion != "squared" or not self.even:
             H = beside(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
         if np.any((self.floors > _CLOSE) & (self.floors < 1.0)):
@@ -447,6 +455,9 @@ class _Search:
         G = correlation_of(self.R, T)
         lam, H = _lifted(lam, H, self.floors)
         omega = None if self.even else self.omega
+        if cholesky_or_none(H) is None:
+            # Rounding has spoiled the dual point; no criterion is negative.
+            lam, H = 0.0 * lam, beside(1e-16 * np.eye(len(lam)), self.R)
         bound = dual_bound(
             self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
         )
