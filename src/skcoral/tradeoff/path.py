@@ -21,7 +21,8 @@ from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
-from skcoral.tradeoff.solver import Warm, solve_floors
+from skcoral.tradeoff.search import Warm
+from skcoral.tradeoff.solver import solve_floors
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
