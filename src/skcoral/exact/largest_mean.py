@@ -163,13 +163,21 @@ class _AtLeastOne(Problem):
 
     def direction(self, root: WeightedRoot) -> Array | None:
         gradient = self.gradient(root)
-        free = (root.weights > 1.0) | (gradient < 0)
-        if not free.any():
+        # Weights next to their bound that want to fall go there, apart from the Newton step: it
+        # would be cut short by them (Bertsekas, 1982).
+        bound = 1.0 + min(0.1, self.residual(root))
+        free = (root.weights > bound) | (gradient < 0)
+        falling = ~free & (root.weights > 1.0)
+        if not (free.any() or falling.any()):
             return None
-        size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
-        # The trace is homogeneous: it has no curvature in the common scale of all weights.
-        bend = np.maximum(gradient, 0.0)
-        return newton_direction(root, gradient, bend, free=free, rtol=min(0.1, max(size, 1e-6)))
+        d = np.where(falling, -1.0, 0.0)
+        if free.any():
+            size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
+            # The trace is homogeneous: it has no curvature in the common scale of all weights.
+            bend = np.maximum(gradient, 0.0)
+            accuracy = min(0.1, max(size, 1e-6))
+            d = d + newton_direction(root, gradient, bend, free=free, rtol=accuracy)
+        return d
 
 
 def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:

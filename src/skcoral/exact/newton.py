@@ -193,5 +193,7 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
             candidate.refine()
             if problem.residual(candidate) < 0.5 * residual:
                 return candidate
+        if length < 0.01 and abs(expected) < noise:
+            return None
         length *= 0.5
     return None

@@ -203,7 +203,7 @@ class _Simplex(Problem):
     """
 
     def __init__(self, C: Any, eject: float, tol: float, callback: Callback | None) -> None:
-        super().__init__(C, goal=min(0.1 * tol, 1e-11), close=0.1 * tol)
+        super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol)
         self.eject = eject
         self.callback = callback
         self.barrier, self.pure = np.inf, False
