@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 
 import numpy as np
@@ -263,3 +264,16 @@ def test_notes_under_the_table_of_a_sheet():
     rows = [["id", "x", "y"], [7, 1.5, 2.0], [3, 2.5, 1.0], [9, 0.5, 4.0], [], ["Source: us"]]
     table = open_table(book(Data=rows), name="t.xlsx")
     assert [row for batch in table.batches() for row in batch.rows] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_long_cells_are_read_and_the_limit_of_csv_stays_the_callers(separator):
+    usual = csv.field_size_limit()
+    long = "x" * (usual + 1)
+    lines = [("note", "a", "b"), (long, "1", "2"), ("y", "3", "4")]
+    table = open_table("\n".join(map(separator.join, lines)).encode(), name="t.csv")
+    rows = table.batches()
+    assert list(next(rows).columns[0]) == [long, "y"]
+    assert csv.field_size_limit() == usual
+    with pytest.raises(csv.Error, match="field larger"):
+        next(csv.reader([long]))

@@ -165,14 +165,13 @@ class _Reader:
     def _rows(self, binary: BinaryIO) -> Generator[tuple[int, list[str]], None, None]:
         """Cells of every row that is not blank, and the line it starts on."""
         text = io.TextIOWrapper(binary, encoding=_codec(self.encoding), newline="")
-        # The size of a record is judged line by line, in front of the parser.
-        csv.field_size_limit(2**31 - 1)
         self.read_chars = self.record_start = 0
         reader = csv.reader(self._lines(text), delimiter=self.separator, strict=True)
         # A quoted cell may hold line breaks, so a row can end lines after it began.
         start, blank = 1, 0
         try:
-            for cells in reader:
+            # The size of a record is judged line by line, in front of the parser.
+            for cells in dialect.long_records(reader):
                 self.record_start = self.read_chars
                 if cells:
                     blank = 0

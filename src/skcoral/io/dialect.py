@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
@@ -21,6 +22,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_LIMIT_OF_CSV = threading.Lock()
 
 
 def marked_encoding(head: bytes) -> str:
@@ -233,7 +235,7 @@ def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list
     """Cells of the first lines that are not blank, quoting errors aside."""
     rows: list[list[str]] = []
     try:
-        for row in csv.reader(list(lines), delimiter=separator):
+        for row in long_records(csv.reader(list(lines), delimiter=separator)):
             if row:
                 rows.append(row)
             if len(rows) == limit:
@@ -241,6 +243,24 @@ def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list
     except csv.Error:
         pass
     return rows
+
+
+def long_records(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Rows of a ``csv`` reader with cells of any length.
+
+    The limit of ``csv`` is one for the whole process and belongs to the program that uses this
+    library: it is lifted while a row is parsed, and put back before the row is handed on.
+    """
+    while True:
+        with _LIMIT_OF_CSV:
+            usual = csv.field_size_limit(2**31 - 1)
+            try:
+                cells = next(reader, None)
+            finally:
+                csv.field_size_limit(usual)
+        if cells is None:
+            return
+        yield cells
 
 
 def _last_filled(row: Sequence[Any]) -> int:
