@@ -218,8 +218,12 @@ def test_tampered_certificates_are_refused(sparse_cases):
         )
     with pytest.raises(CertificateError, match="4 by 4"):
         certified_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
-    with pytest.raises(CertificateError, match="kind"):
-        certified_bound(R, np.zeros(p), Certificate("exact", {}, {}))
+    for other in ({}, {"weights": np.ones(p), "S": np.eye(p)}):
+        with pytest.raises(CertificateError, match="of kind 'support', got 'exact'"):
+            certified_bound(R, np.zeros(p), Certificate("exact", other, {}))
+    incomplete = {name: array for name, array in arrays.items() if name != "P"}
+    with pytest.raises(CertificateError, match="no array P"):
+        certified_bound(R, np.zeros(p), Certificate("support", incomplete, bound.certificate.info))
     weaker = Certificate("support", {**arrays, "P": 3 * arrays["P"]}, bound.certificate.info)
     assert certified_bound(R, np.zeros(p), weaker) < bound.value
 
