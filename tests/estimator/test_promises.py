@@ -1,10 +1,13 @@
 """What the transformation promises: decorrelated, faithful, invertible, whatever the units."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
 from skcoral import CORAL
+from skcoral.exceptions import RoundingWarning
 
 
 def ugly_table(n=300, p=5, seed=0, offset=4):
@@ -110,13 +113,28 @@ def test_float32_statistics_are_double():
     np.testing.assert_allclose(coral.correlation_, np.corrcoef(X, rowvar=False), atol=1e-12)
 
 
-@pytest.mark.parametrize("apart", [1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("apart", [1e-3, 1e-4, 1e-5, 3e-6])
 def test_what_the_guide_says_about_columns_that_nearly_coincide(apart):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(240, 4)) @ rng.normal(size=(4, 4))
     X = np.column_stack([X, X[:, 0] + apart * X[:, 0].std() * rng.normal(size=240)])
-    coral = CORAL().fit(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        coral = CORAL().fit(X)
     smallest = np.linalg.eigvalsh(coral.correlation_)[0]
-    left = np.abs(np.corrcoef(coral.transform(X), rowvar=False) - np.eye(5)).max()
+    outputs, result = coral.transform(X), coral.result_
+    on_rows = np.corrcoef(outputs, X, rowvar=False)
+    left = np.abs(on_rows[:5, :5] - np.eye(5)).max()
     assert left < 5e-15 / smallest
+    off = max(
+        np.abs(outputs.var(axis=0, ddof=1) - 1).max(),
+        np.abs(on_rows[:5, :5] - result.correlation).max(),
+        np.abs(np.diag(on_rows[:5, 5:]) - result.fidelity).max(),
+    )
+    assert [w.category for w in caught] == ([RoundingWarning] if off > 1e-7 else [])
+    assert [str(w.message) for w in caught] == [
+        text for key, text in result.details.items() if key == "rounding"
+    ]
+    if apart in (1e-3, 3e-6):
+        assert bool(caught) == (apart == 3e-6)
     np.testing.assert_allclose(coral.inverse_transform(coral.transform(X)), X, atol=1e-8)
