@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skcoral.app import server
 from skcoral.cli import extras
 
 COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
@@ -152,12 +154,30 @@ def test_reproduce_a_table_by_label_and_by_number(main, answer, tmp_path):
     assert status == 2
 
 
-def test_app_is_bound_to_this_machine_and_tells_nobody():
+def test_app_is_bound_to_this_machine_and_tells_nobody(monkeypatch):
+    from streamlit import net_util
+    from streamlit.web import cli
+
+    def no_socket(*_args, **_options):
+        raise AssertionError("the server asks outside for an address")
+
     command = extras.app_command(host="127.0.0.1", port=8501, browser=False)
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert command[:4] == [sys.executable, "-m", "skcoral.app.server", "run"]
     assert Path(command[4]).is_file()
-    assert "--server.address=127.0.0.1" in command
-    assert "--browser.gatherUsageStats=false" in command
+    assert [part for part in command if "address" in part] == ["--server.address=127.0.0.1"]
+    assert [part for part in command if "Stats" in part] == ["--browser.gatherUsageStats=false"]
+    asked = []
+    for name in ("get_external_ip", "get_internal_ip"):
+        monkeypatch.setattr(net_util, name, no_socket)
+    monkeypatch.setattr(socket, "socket", no_socket)
+    monkeypatch.setattr(sys, "argv", command[2:])
+    monkeypatch.setattr(
+        cli,
+        "main",
+        lambda **_: asked.extend([net_util.get_external_ip(), net_util.get_internal_ip()]),
+    )
+    server.main()
+    assert asked == [None, None]
 
 
 def test_app_takes_the_place_of_the_command(answer, monkeypatch):

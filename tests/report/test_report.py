@@ -192,11 +192,12 @@ def test_the_interactive_page_holds_the_same_and_its_figures(wine_facts, wine_pa
     runs, figures = live_parts(live_page)
     assert len(runs) == 2
     fidelity, frontier, before, after = figures
-    result = wine_facts.result
-    np.testing.assert_allclose(fidelity["data"][0]["x"], result.fidelity, rtol=1e-15)
+    result, measured = wine_facts.result, wine_facts.measured
+    np.testing.assert_allclose(fidelity["data"][0]["x"], measured.fidelity, rtol=1e-15)
+    np.testing.assert_allclose(fidelity["data"][0]["x"], result.fidelity, rtol=0, atol=1e-12)
     assert fidelity["layout"]["yaxis"]["ticktext"][0] == "alcohol"
     np.testing.assert_allclose(before["data"][0]["z"], wine_facts.R, rtol=1e-15)
-    np.testing.assert_allclose(after["data"][0]["z"], wine_facts.measured.after, rtol=1e-15)
+    np.testing.assert_allclose(after["data"][0]["z"], measured.after, rtol=1e-15)
     np.testing.assert_allclose(after["data"][0]["z"], result.correlation, atol=1e-12)
     points = {trace["name"]: (trace["x"][0], trace["y"][0]) for trace in frontier["data"]}
     assert points["chosen"] == (result.min_fidelity, result.objective)
