@@ -167,13 +167,11 @@ class IteratedEquations:
 
     exact = False
 
-    def __init__(
-        self, at: Linearisation, *, accuracy: float, careful: bool, plain: float = float("inf")
-    ) -> None:
+    def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
         factor = at.multiplier_factor()
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
-        self.at, self.accuracy, self.careful, self.plain = at, accuracy, careful, plain
+        self.at, self.accuracy, self.careful = at, accuracy, careful
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
         self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
@@ -244,7 +242,7 @@ class IteratedEquations:
         right = (right + Y + Y.T) * self.at.live
         lever = response.lever
         if lever is None:
-            within = _SLACK if self.careful else self.plain * norm(right)
+            within = _SLACK if self.careful else float("inf")
             return self._iterate(right, rtol=self.accuracy, within=within, start=start), 0.0
         if self.by_lever is None:
             self.by_lever = self._iterate(lever, rtol=min(self.accuracy, 1e-3))
@@ -273,18 +271,12 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
-def equations(
-    at: Linearisation,
-    *,
-    accuracy: float = 0.1,
-    careful: bool = False,
-    plain: float = float("inf"),
-) -> Equations:
+def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
     """Form the equations where they are small, and iterate on them elsewhere.
 
-    The iteration leaves ``accuracy`` of the preconditioned right side and ``plain`` of the right
-    side itself; a ``careful`` one leaves errors that are small beside P.
+    The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
+    errors of the single equations that are small beside P.
     """
     if isinstance(at.R, np.ndarray) and len(at.R) <= FORMED:
         return FormedEquations(at)
-    return IteratedEquations(at, accuracy=accuracy, careful=careful, plain=plain)
+    return IteratedEquations(at, accuracy=accuracy, careful=careful)

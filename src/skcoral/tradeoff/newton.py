@@ -28,8 +28,7 @@ from skcoral.tradeoff.equations import Linearisation, equations
 from skcoral.tradeoff.pairs import Quadratic, Response
 from skcoral.tradeoff.points import Problem
 
-_ACCURACY = 1e-2  # of an iterated solve, preconditioned ...
-_PLAIN = 1e-2  # ... and as it stands: close by, Newton's method gains these digits a step
+_ACCURACY = 1e-2  # of an iterated solve: close by, Newton's method gains these digits a step
 _ROUNDING = 1e-11  # relative residual below which no further digit is expected
 _MAX_STEPS = 16  # a start close by needs fewer
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
@@ -114,7 +113,7 @@ def refine(
             identity=problem.identity,
         )
         try:
-            system = equations(at, accuracy=_ACCURACY, plain=_PLAIN)
+            system = equations(at, accuracy=_ACCURACY)
         except sla.LinAlgError:
             break
         response = Response(model.stiffness, model.residual(point.H))
