@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skcoral.cli import fitting
+
 
 @pytest.fixture(scope="module")
 def wide_csv(tmp_path_factory):
@@ -52,3 +54,19 @@ def test_inspect_threshold_and_frontier_of_a_wide_table(answer, wide_csv):
     assert 0.5 < told["lower"] <= told["upper"] <= 1.0
     status, told = answer("frontier", wide_csv, "--points", "3")
     assert told["points"][-1]["objective"] == pytest.approx(0.5 * np.sum(R**2), rel=1e-6)
+
+
+@pytest.mark.parametrize("command", ["fit", "inspect", "threshold", "frontier"])
+def test_a_wide_table_is_held_up_to_the_limit_of_cells(main, wide_csv, command, monkeypatch):
+    monkeypatch.setenv("CORAL_MAX_CELLS", "11999")
+    status, _, err = main(command, wide_csv)
+    assert status == 3
+    assert "30 rows of 400 columns are 12,000 numbers to hold in memory" in err
+
+
+def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monkeypatch):
+    monkeypatch.setattr(fitting, "IN_MEMORY", 0)
+    monkeypatch.setenv("CORAL_MAX_VARIABLES", "399")
+    status, told = answer("fit", wide_csv, "--rho-min", "0.9")
+    assert status == 0
+    assert told["rank"] == 29

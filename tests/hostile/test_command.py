@@ -14,10 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skcoral.exceptions import CoralError, InvalidArgumentError, InvalidTableError
+from skcoral.exceptions import (
+    CoralError,
+    InvalidArgumentError,
+    InvalidTableError,
+    TooLargeError,
+)
 from skcoral.io import open_table
 from skcoral.io.matrices import parse_matrix
 from skcoral.io.writing import table_writer
+from skcoral.limits import Limits, use
 
 CORAL = [sys.executable, "-m", "skcoral.cli"]
 
@@ -198,6 +204,23 @@ def test_limits_are_set_by_option_and_environment(folder):
     in_words(coral("--limit", "columns=many", "inspect", "table.csv", cwd=folder), 2)
     in_words(coral("--limit", "bananas=3", "inspect", "table.csv", cwd=folder), 2)
     in_words(coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_CELLS": "-1"}), 2)
+
+
+def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(folder):
+    limit = ("--limit", "cells=11999", "fit", "table.csv", "--rho-min", "0.9")
+    words = "4,000 rows of 3 columns are 12,000 numbers to hold in memory, and the limit is 11,999"
+    for option in (("--shrinkage", "auto"), ("--margins", "ranks")):
+        told = in_words(coral(*limit, *option, "-o", "out.csv", cwd=folder), 3)
+        assert words in told
+        assert "read in parts" in told
+    assert left(folder) == []
+    # the same table without them is read in parts, and one number more is room enough
+    done = [coral(*limit, "--json", cwd=folder), coral(*limit[2:], "--json", cwd=folder)]
+    parts, whole = (json.loads(one.stdout) for one in done)
+    assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
+    assert coral("--limit", "cells=12000", *limit[2:], *option, cwd=folder).returncode == 0
+    with use(Limits(cells=15_999)), pytest.raises(TooLargeError, match="4,000 rows of 4 columns"):
+        open_table(folder / "table.csv").to_frame()
 
 
 def test_formulas_on_request(folder):

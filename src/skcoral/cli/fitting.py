@@ -12,7 +12,7 @@ import numpy as np
 from skcoral import certificates, words
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
-from skcoral.cli.loading import Loaded, load, naming, require_rows
+from skcoral.cli.loading import Loaded, load, naming, require_room, require_rows
 from skcoral.cli.matrix_fitting import fit_matrix, write_transformation
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measure, measured_result, write
@@ -20,6 +20,7 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
 from skcoral.io.staging import Outputs
+from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
 from skcoral.results import Array
 
@@ -139,9 +140,13 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
         weight_kind=options.table.weight_kind,
         output_scale=options.output_scale,
     )
-    needs_rows = shrinkage == "auto" or options.margins != "none"
     dropped: list[int] = []
-    if needs_rows or loaded.content.n_rows * len(loaded.names) <= IN_MEMORY:
+    needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.is_wide
+    if needs_rows:
+        in_parts = "Without --margins and --shrinkage auto, long tables are read in parts."
+        require_room(loaded, "" if loaded.is_wide else in_parts)
+    few = min(IN_MEMORY, current().cells)
+    if needs_rows or loaded.content.n_rows * len(loaded.names) <= few:
         values: list[Array] = []
         weights: list[Array] = []
         with console.progress(f"Reading {loaded.table.label}") as tell:

@@ -24,6 +24,7 @@ from skcoral.io.notes import doubtful_note, reading_notes
 from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
 from skcoral.io.roles import ROW_WEIGHTS
 from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table, read_text
+from skcoral.limits import current
 from skcoral.moments import Moments
 from skcoral.results import Array
 
@@ -48,6 +49,11 @@ class Loaded:
         """The columns that are not variables."""
         variables = set(self.names)
         return tuple(name for name in self.table.names if name not in variables)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are so few rows that these are held, and no matrix of all pairs."""
+        return 2 * self.content.n_rows < len(self.names)
 
     @property
     def constant_sentence(self) -> str:
@@ -225,7 +231,7 @@ def correlations(loaded: Loaded) -> Correlations:
         found = matrix
         scale = np.ones(len(found.R)) if found.scale is None else found.scale
         return Correlations(found.R, lambda: found, scale, None, [])
-    if 2 * loaded.content.n_rows < len(loaded.names):
+    if loaded.is_wide:
         return _of_few_rows(loaded)
     moments, dropped = gather(loaded)
     with naming(loaded.table):
@@ -239,6 +245,7 @@ def correlations(loaded: Loaded) -> Correlations:
 
 def _of_few_rows(loaded: Loaded) -> Correlations:
     """Correlations of a table with many more columns than rows, kept as a factor."""
+    require_room(loaded)
     values: list[Array] = []
     weights: list[Array] = []
     dropped: list[int] = []
@@ -306,6 +313,15 @@ def require_rows(loaded: Loaded, n_rows: int) -> None:
             f"{loaded.table.label}: {found} a value in all of the {len(loaded.names)} columns.\n"
             "Give two rows or more, or leave out the columns with many missing values (--exclude)."
         )
+
+
+def require_room(loaded: Loaded, advice: str = "") -> None:
+    """Refuse a table whose rows are needed all at once and do not fit, before they are read."""
+    n_rows, p = loaded.content.n_rows, len(loaded.names)
+    what = f"{n_rows:,} rows of {p:,} columns are {n_rows * p:,} numbers to hold in memory"
+    current().require(
+        "cells", n_rows * p, loaded.table.label, what, advice or "Choose fewer columns (--columns)."
+    )
 
 
 def dropped_sentence(table: Table, dropped: Sequence[int]) -> str:

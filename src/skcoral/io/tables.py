@@ -120,8 +120,12 @@ class Table:
         import pandas as pd
 
         from skcoral.io.columns import profile
+        from skcoral.limits import current
 
-        kinds = [c.kind for c in profile(self).columns]
+        content = profile(self)
+        what = f"{content.n_rows:,} rows of {len(self.names):,} columns are too many cells"
+        current().require("cells", content.n_rows * len(self.names), self.label, what)
+        kinds = [c.kind for c in content.columns]
         parts: list[dict[str, Any]] = []
         for batch in self.batches():
             cells: dict[str, Any] = {}
