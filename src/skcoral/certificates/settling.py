@@ -34,7 +34,7 @@ from skcoral.results import (
     Status,
 )
 
-_MANY_DIGITS = 1e3  # times the unit rounding of 1e-16 stays below what is promised of a number
+_MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 _AIM = 0.9  # of the gap that is promised, so that rounding does not decide a re-check
 
 
@@ -75,7 +75,8 @@ def rounding_matters(result: Decorrelation) -> bool:
 def many_digits(dual: Array, T: Array) -> bool:
     """Whether a dual point and a transformation are so large that rounding takes over."""
     steep = max(float(np.abs(dual).max(initial=0.0)), 1.0)
-    return steep * max(float(np.abs(T).max()) ** 2 * len(T), 1.0) > _MANY_DIGITS
+    size = float(np.abs(T).max()) ** 2 * np.sqrt(len(T))  # roundings of a sum add up like this
+    return steep * max(size, 1.0) > _MANY_DIGITS
 
 
 def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
