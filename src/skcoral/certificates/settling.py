@@ -76,7 +76,7 @@ def many_digits(dual: Array, T: Array) -> bool:
     """Whether a dual point and a transformation are so large that rounding takes over."""
     steep = max(float(np.abs(dual).max(initial=0.0)), 1.0)
     size = float(np.abs(T).max()) ** 2 * np.sqrt(len(T))  # roundings of a sum add up like this
-    return steep * max(size, 1.0) > _MANY_DIGITS
+    return bool(steep * max(size, 1.0) > _MANY_DIGITS)
 
 
 def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> float:
