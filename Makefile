@@ -60,7 +60,7 @@ ROOM ?= certificates
 COUNT ?= 60
 SEED ?= 0
 mutants: $(READY)
-	$(ONE_THREAD) $(BIN)/python benchmarks/mutants.py $(ROOM) --count $(COUNT) --seed $(SEED)
+	$(ONE_THREAD) $(BIN)/python benchmarks/mutants $(ROOM) --count $(COUNT) --seed $(SEED)
 
 # Random problems and files with fresh seeds; prints a table and fails if anything went wrong.
 FUZZ_SECONDS ?= 60
