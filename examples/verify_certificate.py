@@ -1,6 +1,4 @@
-"""Verify a scikit-coral certificate file (version 1) with NumPy alone.
-
-    python verify_certificate.py certificate.json [matrix.npy]
+"""Verify a certificate file (version 1): python verify_certificate.py file.json [matrix.npy].
 
 Prints what does not hold and ends with 1, or "verified" and 0; docs/certificates.md explains. In
 plain double precision: nearly singular matrices and floors next to one are for `coral verify`.
@@ -9,14 +7,12 @@ plain double precision: nearly singular matrices and floors next to one are for 
 import hashlib
 import json
 import sys
-from functools import partial
 
 import numpy as np
 
 VARIANCE, FLOOR, EXACT, MEAN, GAP, REPORTED = 1e-10, 1e-10, 1e-8, 1e-8, 1e-7, 1e-9
 problems = []
-root = np.linalg.cholesky
-numbers = partial(np.array, dtype=float)  # "inf" and "nan" stand for prices that are not finite
+root, numbers = np.linalg.cholesky, np.float64  # "inf" and "nan" are read as what they say
 
 
 def expect(holds, problem):
@@ -28,21 +24,26 @@ def trace_form(S, d, C):  # tr(S⁻¹ D C D) + tr S
     return float(np.sum(half * (half @ C)) + np.trace(S))
 
 
-def residual(name, G, w):
-    upper = np.triu_indices(len(G), 1)
-    r, w = np.abs(G[upper]), w[upper]
-    return float({"squared": w @ r**2, "absolute": w @ r, "worst": (w * r).max(initial=0)}[name])
+def mean_room(kind, dual, T, B, R, rho, f):  # how much larger the mean fidelity can be
+    free, part = dual["weights"] * (kind == "threshold") == 0, "rest_" * (kind == "threshold")
+    fixed, own = T[:, ~free], B[:, free]  # at a threshold: beside the outputs that bind
+    if not free.any():
+        return 0.0
+    d, own = dual[part + "weights"][free], own - fixed @ (fixed.T @ R @ own)
+    expect((d >= 1).all(), "weights below one prove nothing")
+    most = trace_form(dual[part + "S"], d, own.T @ R @ own) / 2 - d @ rho[free]
+    return float(most + (rho - f)[free].sum()) / len(f)
 
 
-def less_conjugate(name, value, H, w):  # with H pulled into the domain of the conjugate
-    upper = np.triu_indices(len(H), 1)
-    h, w = np.abs(H[upper]), w[upper]
-    expect((h[w == 0] == 0).all(), "H is not zero at a pair of weight zero")
+def residual(name, r, w):
+    return {"squared": w @ r**2, "absolute": w @ r, "worst": (w * r).max(initial=0)}[name]
+
+
+def less_conjugate(name, value, h, w):  # with h pulled into the domain of the conjugate
+    expect((w[h > 0] > 0).all(), "H is not zero at a pair without a weight")
     h, w = h[w > 0], w[w > 0]
-    if name == "squared":
-        return value - float((h**2 / w).sum())
     outside = (2 * h / w).sum() if name == "worst" else (2 * h / w).max(initial=0)
-    return value / max(1.0, float(outside))
+    return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
 
 
 def support_bound(dual, info, name, rho, R, mask):
@@ -53,9 +54,10 @@ def support_bound(dual, info, name, rho, R, mask):
         i, j = np.concatenate(columns), np.repeat(np.arange(p), [len(c) for c in columns])
         half = np.linalg.solve(root(R[np.ix_(i, i)] * H[np.ix_(j, j)]), (R * lam)[i, j])
         value = 2 * float(rho @ lam) - float(np.trace(H) + half @ half)
-        return less_conjugate(name, value, H, 1 - np.eye(p))
+        h = np.abs(H[np.triu_indices(p, 1)])
+        return less_conjugate(name, value, h, np.ones(len(h)))
     M = np.linalg.solve(root(R), np.linalg.solve(root(R), dual["P"]).T)
-    total = -float(np.trace(M))
+    total = -np.trace(M)
     for k, omega in enumerate(columns):
         K = np.linalg.inv(root(R[np.ix_(omega, omega)]))
         r = K @ R[omega, k]
@@ -63,65 +65,65 @@ def support_bound(dual, info, name, rho, R, mask):
         total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][k] * rho[k] ** 2
     if info["norm"] == "nuclear":
         return 0.5 * total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max()))
-    value = max(total - 0.5 * float(np.sum(M * M)), 0.0)
-    pairs = p * (p - 1) / 2 if name == "worst" else 1
+    value, pairs = max(total - 0.5 * np.sum(M * M), 0.0), p * (p - 1) / 2 if name == "worst" else 1
     return value if name == "squared" else (value / pairs) ** 0.5
 
 
 def verify(file, matrix=None):
     claim, proof = file["claim"], file["proof"]
-    text = json.dumps({"claim": claim, "proof": proof}, sort_keys=True, separators=(",", ":"))
-    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    version = file["format"] == "scikit-coral certificate" and file["version"] == 1
-    expect(version and file["checksum"] == checksum, "another version, or an altered file")
+    content = json.dumps({"claim": claim, "proof": proof}, sort_keys=True, separators=(",", ":"))
+    checksum = "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+    given = [file[name] for name in ("format", "version", "checksum")]
+    expect(given == ["scikit-coral certificate", 1, checksum], "another version, or altered")
     expect(claim["rank"] is None, "a singular matrix: use `coral verify`")
     R, T, f = (numbers(claim[name]) for name in ("R", "T", "fidelity"))
-    kind, info = proof["kind"], proof["info"]
+    kind, info, k, wide = proof["kind"], proof["info"], T.shape[1], np.longdouble
     dual = {name: numbers(a) for name, a in proof["arrays"].items()}
     for name in {"weights", "multipliers", "eta"} & set(dual):
         expect((dual[name] >= 0).all(), "a multiplier is negative")
-    for A in [R, *(dual[name] for name in {"S", "H", "P"} & set(dual))]:
+    for A in [R, *(dual[name] for name in {"S", "H", "P", "rest_S"} & set(dual))]:
         expect(np.array_equal(A, A.T), "a matrix is not symmetric")
     expect(matrix is None or np.abs(matrix - R).max() <= REPORTED, "about another matrix")
     expect((np.diag(R) == 1).all() and root(R).size, "R is no correlation matrix")
-    k, wide = T.shape[1], np.longdouble
     G = numbers(T.T.astype(wide) @ R.astype(wide) @ T.astype(wide))
     B = np.eye(len(R)) if claim.get("anchors") is None else numbers(claim["anchors"])
     B = B / np.sqrt(np.diag(B.T @ R @ B))
     reached = numbers(np.sum((R @ B).astype(wide) * T.astype(wide), axis=0))
     expect(np.abs(reached - f).max() <= REPORTED, "the fidelities are not those of T")
     C, off = B.T @ R @ B, np.abs(G - np.diag(np.diag(G))).max(initial=0)
-    if kind in ("exact", "threshold"):
-        d, on = dual["weights"], np.flatnonzero(dual["weights"])
-        bound = trace_form(dual["S"], d[on], C[np.ix_(on, on)]) / 2
+    if kind == "threshold":
+        d, on = dual["weights"], dual["weights"] > 0
+        bound = trace_form(dual["S"], d[on], C[on][:, on]) / 2
     if claim["what"] == "threshold":
         zca = np.linalg.eigh(R)[1] ** 2 @ np.sqrt(np.linalg.eigvalsh(R))
         expect(off <= EXACT, "T leaves residual correlation")
-        known = {"lower": reached.min(), "upper": bound / d.sum(), "zca": zca.min()}
-        for name, value in {**known, "trace": zca.mean()}.items():
+        room = mean_room(kind, dual, T, B, R, np.full(k, claim["lower"]), reached)
+        expect(room <= MEAN or claim["upper"] - claim["lower"] > GAP, "a larger mean is possible")
+        values = reached.min(), bound / d.sum(), zca.min(), zca.mean()
+        for name, value in zip(("lower", "upper", "zca", "trace"), values, strict=True):
             expect(abs(claim[name] - value) <= REPORTED, f"{name} is {value:.12g}")
         return
     rho, name = numbers(claim["rho_min"]), claim["criterion"]
-    w = 1 - np.eye(k) if claim["pair_weights"] is None else numbers(claim["pair_weights"])
+    w, pairs = claim["pair_weights"], np.triu_indices(k, 1)
+    w = np.ones((k, k))[pairs] if w is None else numbers(w)[pairs]
     prices, weights = numbers(claim["prices"]), numbers(claim["weights"])
     expect(np.abs(np.diag(G) - 1).max() <= VARIANCE, "a variance is not one")
     expect((reached >= rho - FLOOR).all() and (rho <= 1).all(), "a floor is missed")
-    objective, close = residual(name, G, w), REPORTED * max(1.0, claim["objective"])
+    objective, close = residual(name, np.abs(G[pairs]), w), REPORTED * max(1.0, claim["objective"])
     expect(abs(objective - claim["objective"]) <= close, f"T leaves {objective:.12g}")
     expect(not claim["budget"] or objective <= claim["budget"]["budget"] + close, "over budget")
     if kind in ("exact", "threshold"):
-        lower, room = 0.0, (bound - float(d @ rho)) / (d.sum() if kind == "threshold" else k)
-        expect(kind == "threshold" or (d >= 1).all(), "weights below one prove nothing")
-        room += float((rho - reached).mean()) if kind == "exact" else 0.0
-        expect(not prices.any() and np.array_equal(weights, d), "prices or weights are wrong")
+        lower, room = 0.0, mean_room(kind, dual, T, B, R, rho, reached)
+        room = max(room, (bound - float(d @ rho)) / d.sum()) if kind == "threshold" else room
+        expect(not prices.any() and np.array_equal(weights, dual["weights"]), "prices or weights")
         follows = "exact" if off <= EXACT and room <= MEAN else "open"
     else:
         expect(info["criterion"] == name, "the proof is about another criterion")
         if kind == "tradeoff":
             lam, H, low = dual["multipliers"], dual["H"], rho < 1
-            on = np.flatnonzero((lam > 0) | H.any(axis=0))
-            spent = trace_form(H[np.ix_(on, on)], lam[on], C[np.ix_(on, on)])
-            lower = less_conjugate(name, 2 * float(rho @ lam) - spent, H, w)
+            on = (lam > 0) | H.any(axis=0)
+            spent = trace_form(H[on][:, on], lam[on], C[on][:, on])
+            lower = less_conjugate(name, 2 * float(rho @ lam) - spent, np.abs(H[pairs]), w)
             expect(np.array_equal(weights, dual["multipliers"]), "the weights are others")
             expect(np.allclose(prices[low], 2 * weights[low], rtol=REPORTED), "prices are wrong")
         else:
@@ -129,9 +131,8 @@ def verify(file, matrix=None):
             mask, own = (np.where(rho >= 1, np.eye(k), m) > 0 for m in (mask, own))
             expect(np.array_equal(mask, own) and not T[~mask].any(), "not its support")
             lower = support_bound(dual, info, name, rho, R, mask)
-        closed = objective - max(lower, 0.0) <= GAP * max(1.0, objective)
-        exact = kind == "support" and off <= EXACT
-        follows = "exact" if exact else "optimal" if closed else "open"
+        follows = "optimal" if objective <= max(lower, 0) + GAP * max(1, objective) else "open"
+        follows = "exact" if kind == "support" and off <= EXACT else follows
     expect(claim["status"] == follows, f"the status that follows is {follows}")
     above, limit = claim["lower_bound"] - lower, GAP * max(1.0, objective)
     expect(above <= max(-lower, 0) + 10 * close, f"the proof gives only {lower:.12g}")
@@ -141,8 +142,7 @@ def verify(file, matrix=None):
 if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as stream:
-            content = json.load(stream)
-        verify(content, np.load(sys.argv[2]) if len(sys.argv) > 2 else None)
+            verify(json.load(stream), *map(np.load, sys.argv[2:3]))
     except np.linalg.LinAlgError:
         problems.append("a matrix is not positive definite")
     print("\n".join(f"refused: {problem}" for problem in problems) or "verified")

@@ -51,8 +51,9 @@ class Certificate:
     kind : {"threshold", "exact", "tradeoff", "support", "frame", "welch", "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
-        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime, ``"multipliers"`` (λ)
-        with ``"H"`` for the trade-off.
+        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with
+        ``"rest_S"`` for the outputs beside those that bind a threshold), ``"multipliers"`` (λ) with
+        ``"H"`` for the trade-off.
     info : mapping of str to str or float
         Settings that select the formula (criterion and the like).
     """
@@ -197,8 +198,8 @@ class Decorrelation:
         multipliers λ.
     status : {"exact", "optimal", "best_found", "not_converged"}
         "exact": no residual correlation, and the largest mean fidelity that the floors allow (with
-        floors at the edge of what is possible: they cannot all be raised; with a support: no
-        residual only).
+        floors at the edge of what is possible: they cannot all be raised, and beside the outputs
+        that bind the others have the largest mean; with a support: no residual only).
         "optimal": the bound proves that there is no better one. "best_found": feasible with an open
         gap. "not_converged": the solver stopped early.
     names : tuple of str
@@ -397,7 +398,7 @@ class Frontier:
 def _symmetric(name: str, a: Any) -> Any:
     """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
     a = np.asarray(a, dtype=np.float64)
-    if name not in ("S", "H", "P", "N", "slope") or a.ndim != 2 or a.shape[0] != a.shape[1]:
+    if name not in ("S", "H", "P", "N", "slope", "rest_S") or a.ndim != 2 or len(set(a.shape)) > 1:
         return a
     return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * (a + a.T)
 

@@ -88,13 +88,13 @@ def test_a_mean_that_is_not_the_largest() -> None:
 
     angle = np.sqrt(5e-8 / (loss(1e-3) / 1e-6))
     assert 3e-8 < loss(angle) < 8e-8
-    broken(with_T(result, result.T @ rotation(angle)), "largest fidelity")
+    broken(with_T(result, result.T @ rotation(angle)), "largest mean fidelity")
     broken(with_T(result, result.T @ rotation(0.2 * angle)))
 
 
 def test_floors_that_are_not_the_highest() -> None:
     result = honest("edge")
-    broken(replace(result, rho_min=result.rho_min - 5e-8), "largest fidelity")
+    broken(replace(result, rho_min=result.rho_min - 5e-8), "largest floors")
     broken(replace(result, rho_min=result.rho_min - 2e-9))
 
 

@@ -142,6 +142,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     arrays, settings = PARTS[kind]
     if kind == "tradeoff":
         settings = settings | ({"rank"} & set(info))
+    if kind == "threshold" and {"rest_weights", "rest_S"} & set(certificate.arrays):
+        arrays = arrays | {"rest_weights", "rest_S"}  # where not every output binds
     arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.attained import Attained
-from skcoral.certificates.claims import fidelity_room, tradeoff_bound
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates import largest_means
+from skcoral.certificates.attained import Attained, Outputs
+from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
+from skcoral.certificates.enclosures import Array, Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
-from skcoral.certificates.inequalities import along, complete_square, floors_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import certificate_kind, dual_parts
@@ -85,13 +85,12 @@ def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> f
     Infinite where ``S`` proves nothing.
     """
     arithmetic = Floats(parts=3)
+    outputs = Outputs(T, np.eye(len(R)), rho_min, R, arithmetic)
     try:
-        square = complete_square(arithmetic, R, np.eye(len(R)), weights, S, "S")
+        room = largest_means.mean_room({"weights": weights, "S": S}, outputs, R, arithmetic)
     except CertificateError:
         return np.inf
-    fidelity = along(arithmetic, np.eye(len(R)), arithmetic.product(R, T))
-    short = (exactly(rho_min) - fidelity).total()
-    return float((square.value(floors_of(rho_min)) * -0.5 + short).upper) / len(R)
+    return float(room.upper)
 
 
 def _settle(result: Decorrelation, R: Array) -> Decorrelation:
@@ -102,8 +101,8 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
         if not attained.worst <= _AIM * EXACT_TOL:
             return replace(result, status="not_converged")
         if result.status == "exact":
-            room = fidelity_room(result, kind, arrays, attained, R, Floats(parts=3))
-            if not room.upper <= _AIM * MEAN_TOL:
+            rooms = fidelity_rooms(kind, arrays, attained, R, Floats(parts=3))
+            if not all(room.upper <= _AIM * MEAN_TOL for room in rooms.values()):
                 return replace(result, status="best_found")
         return result
     bound = _bound(result, attained, R)

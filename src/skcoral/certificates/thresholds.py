@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral.certificates.attained import Outputs
 from skcoral.certificates.enclosures import Array, Enclosure, exactly
-from skcoral.certificates.inequalities import along, complete_square, floors_of, root_diagonal
+from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
+from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
@@ -14,7 +16,7 @@ from skcoral.certificates.reading import (
     require_threshold_fields,
 )
 from skcoral.exceptions import CertificateError
-from skcoral.results import BOUND_TOL, EXACT_TOL, OPTIMAL_GAP, REPORTED_TOL, Threshold
+from skcoral.results import BOUND_TOL, EXACT_TOL, MEAN_TOL, OPTIMAL_GAP, REPORTED_TOL, Threshold
 
 
 def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Check:
@@ -28,10 +30,8 @@ def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Chec
     ledger.expect(
         "least residual", result.least_residual == 0, "at full rank the least residual is 0"
     )
-    image = arithmetic.product(R, result.T)
-    gram = arithmetic.apply(np.ascontiguousarray(result.T.T), image)
-    defect = (arithmetic.enclosure(gram, np.eye(p)).square().total()).sqrt()
-    fidelity = along(arithmetic, np.eye(p), image)
+    outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), R, arithmetic)
+    defect, fidelity = outputs.defect.square().total().sqrt(), outputs.fidelity
     ledger.expect(
         "uncorrelated",
         defect.upper <= EXACT_TOL,
@@ -62,6 +62,17 @@ def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Chec
         and abs(float(total.lower) - 1) <= REPORTED_TOL
         and abs(float(total.upper) - 1) <= REPORTED_TOL,
         "the weights are not those of the certificate, or do not sum to one",
+    )
+    try:
+        most = float(rest_room(arrays, outputs, R, arithmetic).upper)
+    except CertificateError:
+        if result.status == "optimal":
+            raise
+        most = 0.0  # nothing is said of the mean while the threshold itself is open
+    ledger.expect(
+        "largest mean fidelity",
+        most <= MEAN_TOL or result.status != "optimal",
+        f"beside the outputs that bind, the mean fidelity could be {most:.1e} larger",
     )
     root = root_diagonal(arithmetic, R)
     mean = root.total() / float(p)

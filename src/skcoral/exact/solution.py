@@ -56,7 +56,7 @@ def solve_threshold(
         fidelity=found.fidelity,
         names=names,
         bounds={"zca": float(zca.min()), "trace": float(zca.mean())},
-        certificate=Certificate("threshold", {"weights": found.weights, "S": found.S}),
+        certificate=_certificate(found),
         n_iter=found.n_iter,
         tol=min(tol, OPTIMAL_GAP),
     )
@@ -141,7 +141,6 @@ def _result(
     *,
     settled: bool,
 ) -> Decorrelation:
-    kind = "exact" if isinstance(found, BestExact) else "threshold"
     there = beside(found.T, R)
     defect = to_host(gram_defect(R, there))
     size = float(np.abs(defect).max())
@@ -177,7 +176,16 @@ def _result(
         weights=found.weights,
         status=status,
         names=names,
-        certificate=Certificate(kind, {"weights": found.weights, "S": found.S}),
+        certificate=_certificate(found),
         n_iter=found.n_iter,
         pair_weights=pair_weights,
     )
+
+
+def _certificate(found: BestExact | ExactThreshold) -> Certificate:
+    arrays = {"weights": found.weights, "S": found.S}
+    if isinstance(found, BestExact):
+        return Certificate("exact", arrays)
+    if len(found.rest_S):
+        arrays |= {"rest_weights": found.rest_weights, "rest_S": found.rest_S}
+    return Certificate("threshold", arrays)

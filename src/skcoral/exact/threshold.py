@@ -45,6 +45,9 @@ class ExactThreshold:
         λ ≥ 0 with ``Σ λ_j floors_j = 1``; exactly zero where a variable does not bind.
     S : ndarray of shape (m, m)
         ``(D C D)^{1/2}`` on the binding variables: with ``weights`` it proves ``upper``.
+    rest_weights, rest_S : ndarray
+        The dual point behind the largest mean fidelity of the variables that do not bind, beside
+        the outputs that do: weights of at least one, zero where a variable binds.
     T, fidelity : ndarray
         The decorrelator and its fidelities.
     defect : float
@@ -57,6 +60,8 @@ class ExactThreshold:
     upper: float
     weights: Array
     S: Array
+    rest_weights: Array
+    rest_S: Array
     T: Array
     fidelity: Array
     defect: float
@@ -100,6 +105,7 @@ def exact_threshold(
     start = np.ones(len(binding)) / np.sqrt(diagonal(relative)[binding])
     eject = 1e-3
     n_iter = 0
+    rest_weights, rest_S = np.zeros(p), np.zeros((0, 0))
     while True:
         binding, root, n_iter = _solve(
             relative, binding, start, eject, tol, n_iter, max_iter, callback
@@ -113,6 +119,7 @@ def exact_threshold(
         completion = _complete(residual, rest_floors, tol)
         if completion.feasible or n_iter >= max_iter or eject < 1e-12:
             T = assemble(binding, rest, T, beside(completion.T, C), mix)
+            rest_weights[rest], rest_S = completion.weights, completion.S
             break
         # The weights that refute the completion are a descent direction: they join the binding set.
         push = completion.weights * floors[rest]
@@ -134,6 +141,8 @@ def exact_threshold(
         upper=_upper_bound(C, T, defect, binding, weights[binding], S),
         weights=weights,
         S=to_host(S),
+        rest_weights=rest_weights,
+        rest_S=rest_S,
         T=to_host(T),
         fidelity=fidelity,
         defect=size,

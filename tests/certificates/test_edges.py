@@ -1,0 +1,164 @@
+"""Floors at the edge of what is possible: the second level of the claim, beside what binds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag, sqrtm
+
+from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.attained import Outputs
+from skcoral.certificates.largest_means import rest_room
+from skcoral.certificates.products import Floats
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.results import Certificate
+
+from .conftest import verdict
+
+# Three variables bind; four are free but for the floor, and correlated with the first three.
+STRONG, WEAK = np.full((3, 3), 0.8), 0.6 ** np.abs(np.subtract.outer(range(4), range(4)))
+np.fill_diagonal(STRONG, 1.0)
+L = np.linalg.cholesky(block_diag(STRONG, WEAK))
+L[3:, :3] += 0.1 * np.random.default_rng(0).normal(size=(4, 3))
+L /= np.linalg.norm(L, axis=1, keepdims=True)
+R = L @ L.T
+np.fill_diagonal(R, 1.0)
+ANCHORS = np.eye(7)[:, ::-1] * np.arange(1.0, 8.0)
+MADE: dict[str, Any] = {
+    "threshold": threshold(R),
+    "edge": decorrelate(R),
+    "floors": decorrelate(R, np.full(7, threshold(R).lower + 3e-11)),
+    "anchors": decorrelate(R, anchors=ANCHORS),
+    "budget": maximize_fidelity(R, 0.0),
+}
+judges = pytest.mark.parametrize("judge", [check, prove])
+kinds = pytest.mark.parametrize("kind", list(MADE))
+
+
+def free(result: Any) -> np.ndarray:
+    return np.flatnonzero(result.certificate.arrays["weights"] == 0)
+
+
+def turned(result: Any, angle: float) -> Any:
+    """Two outputs that do not bind, turned in their plane: uncorrelated as before."""
+    i, j = free(result)[:2]
+    T = result.T.copy()
+    T[:, i] = np.cos(angle) * result.T[:, i] - np.sin(angle) * result.T[:, j]
+    T[:, j] = np.sin(angle) * result.T[:, i] + np.cos(angle) * result.T[:, j]
+    B = np.eye(7) if getattr(result, "anchors", None) is None else result.anchors / np.arange(1, 8)
+    changes: dict[str, Any] = {"T": T, "fidelity": np.einsum("ij,ij->j", R @ B, T)}
+    if hasattr(result, "correlation"):
+        changes["correlation"] = T.T @ R @ T
+    return replace(result, **changes)
+
+
+def with_arrays(result: Any, **arrays: Any) -> Any:
+    kept = {**result.certificate.arrays, **arrays}
+    kept = {name: a for name, a in kept.items() if a is not None}
+    return replace(result, certificate=Certificate("threshold", kept))
+
+
+@judges
+@kinds
+def test_what_is_honest_passes(judge: Any, kind: str) -> None:
+    result = MADE[kind]
+    assert len(free(result)) >= 2
+    assert not verdict(judge, result, R)
+    names = [claim.name for claim in judge(result, R).claims]
+    assert "largest mean fidelity" in names
+    assert parse_certificate(certificate_text(result, R)).verify(R).passed
+
+
+@judges
+@kinds
+def test_a_smaller_mean_beside_what_binds(judge: Any, kind: str) -> None:
+    """Uncorrelated and above every floor, but five times the tolerance below the largest mean."""
+    result = MADE[kind]
+
+    def loss(angle: float) -> float:
+        return float(np.mean(result.fidelity - turned(result, angle).fidelity))
+
+    angle = np.sqrt(5e-8 * 1e-6 / (0.5 * (loss(1e-3) + loss(-1e-3))))
+    for size, refused in ((angle, True), (0.3 * angle, False)):
+        lie = turned(result, size)
+        wrong = [claim.name for claim in judge(lie, R).claims if not claim.holds]
+        assert wrong == (["largest mean fidelity"] if refused else [])
+
+
+@judges
+@kinds
+def test_parts_that_prove_nothing(judge: Any, kind: str) -> None:
+    result = MADE[kind]
+    weights = result.certificate.arrays["rest_weights"]
+    S = result.certificate.arrays["rest_S"]
+    j, b = free(result)[0], np.flatnonzero(weights == 0)[0]
+
+    def put(k: int, value: float) -> np.ndarray:
+        out = weights.copy()
+        out[k] = value
+        return out
+
+    for arrays, words in (
+        ({"rest_weights": None, "rest_S": None}, "nothing is proved"),
+        ({"rest_S": None}, "holds no array rest_S"),
+        ({"rest_weights": None}, "holds no array rest_weights"),
+        ({"rest_weights": put(j, 0.999)}, "below one"),
+        ({"rest_weights": put(j, 0.0)}, "rest_S"),
+        ({"rest_weights": put(b, 1.0)}, "binds|rest_S"),
+        ({"rest_weights": put(j, 2 * weights[j])}, "could be"),
+        ({"rest_S": -S}, "positive definite"),
+        ({"rest_S": 1.01 * S}, "could be"),
+        ({"rest_S": S[:-1, :-1]}, "rest_S"),
+    ):
+        found = verdict(judge, with_arrays(result, **arrays), R)
+        assert any(word in found for word in words.split("|")), (arrays, found)
+
+
+def test_a_binding_output_is_not_counted_twice() -> None:
+    """With a matrix of the size that fits, so that only the meaning is wrong."""
+    result = MADE["edge"]
+    arrays = result.certificate.arrays
+    b = int(np.flatnonzero(arrays["weights"] > 0)[0])
+    weights, at = arrays["rest_weights"].copy(), int(np.sum(free(result) < b))
+    weights[b] = 1.0
+    S = np.insert(np.insert(arrays["rest_S"], at, 0.0, axis=0), at, 0.0, axis=1)
+    S[at, at] = 1.0
+    for judge in (check, prove):
+        assert "binds" in verdict(judge, with_arrays(result, rest_weights=weights, rest_S=S), R)
+
+
+def test_no_completion_has_a_larger_mean() -> None:
+    """Against random search and local search over the outputs beside those that bind."""
+    result = MADE["edge"]
+    rest = free(result)
+    room = rest_room(
+        result.certificate.arrays,
+        Outputs(result.T, np.eye(7), result.rho_min, R, Floats(3)),
+        R,
+        Floats(3),
+    )
+    A = np.real(sqrtm(R))
+    W = (A @ result.T)[:, rest]  # orthonormal, and so are W Q for orthogonal Q
+    rng = np.random.default_rng(1)
+    best = -np.inf
+    for size in np.repeat([3.0, 0.3, 0.03, 0.003], 500):
+        skew = rng.normal(size=(len(rest), len(rest))) * size
+        Q = np.linalg.qr(np.eye(len(rest)) + skew - skew.T)[0]
+        Q = Q * np.sign(np.diag(Q))
+        f = np.einsum("ij,ij->j", A[:, rest], W @ Q)
+        if np.all(f >= result.rho_min[rest]):
+            best = max(best, float(np.sum(f) - result.fidelity[rest].sum()) / 7)
+    assert -1e-3 < best <= room.upper <= 1e-8
+
+
+def test_a_threshold_that_is_open_says_nothing_of_the_mean() -> None:
+    with pytest.warns(NotCertifiedWarning):
+        open_ended = threshold(R, max_iter=1)
+    assert open_ended.status != "optimal"
+    for judge in (check, prove):
+        assert not verdict(judge, open_ended, R)
+        assert not verdict(judge, with_arrays(open_ended, rest_weights=None, rest_S=None), R)
