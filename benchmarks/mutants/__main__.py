@@ -150,10 +150,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="regular expression that the key matches")
     parser.add_argument("--tests", nargs="*", help="these tests instead of the room's")
     options = parser.parse_args()
-    arguments = ["-q", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", "-o", "faulthandler_timeout=0"]
+    arguments = ["-qq", "-s", "-m", "not slow", "-o", "faulthandler_timeout=0"]
+    arguments += ["-p", "no:cacheprovider", "-p", "no:benchmark"]
     paths = [str(ROOT / test) for test in options.tests or TESTS[options.room]]
     run = Run(options)
-    code = pytest.main([*arguments, "-s", "-m", "not slow", *paths], plugins=[run.collected])
+    code = pytest.main([*arguments, *paths], plugins=[run.collected])
     sys.exit(0 if code == pytest.ExitCode.NO_TESTS_COLLECTED else code)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import pickle
 import resource
@@ -162,10 +163,8 @@ def in_child(work: Callable[[], Any], seconds: float) -> Any:
                 if not part:
                     break
                 data += part
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     os.waitpid(child, 0)
     return pickle.loads(data) if data else None
 
