@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skcoral.certificates.attained import Outputs
 from skcoral.certificates.enclosures import Array, Enclosure, exactly
@@ -74,7 +75,7 @@ def rest_room(
 def _sum_room(
     weights: Array,
     S: Array,
-    on: Array,
+    on: NDArray[np.intp],
     B: Array,
     outputs: Outputs,
     R: Array,
