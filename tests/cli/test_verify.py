@@ -81,3 +81,23 @@ def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
     done = coral("fit", table, "--rho-min", "2", "--certificate", tmp_path / "c.json")
     assert done.returncode != 0
     assert not (tmp_path / "c.json").exists()
+
+
+def test_a_certificate_of_a_wide_table(coral, tmp_path):
+    """More columns than a matrix of all pairs may have: the file holds factors."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 400)) + rng.normal(size=(8, 400))
+    table, other, path = tmp_path / "wide.csv", tmp_path / "other.csv", tmp_path / "c.json"
+    header = ",".join(f"v{j}" for j in range(400))
+    np.savetxt(table, rows, delimiter=",", header=header, comments="")
+    rows[0, 0] += 1e-5
+    np.savetxt(other, rows, delimiter=",", header=header, comments="")
+    few = ("--limit", "variables=100")
+    done = coral(*few, "fit", table, "--rho-min", "0.9", "--certificate", path)
+    assert done.returncode in (0, 4), done.stderr
+    assert json.loads(path.read_text())["claim"]["R"] is None
+    assert coral(*few, "verify", table, path).returncode == 0
+    assert coral(*few, "verify", table, path, "--rigorous").returncode == 0
+    done = coral(*few, "verify", other, path)
+    assert done.returncode == 4
+    assert "another correlation matrix" in done.stdout

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral._validation import check_names
 from skcoral.certificates.checking import check, prove
-from skcoral.certificates.enclosures import Array
 from skcoral.certificates.json_values import (
     array_of,
     checksum_of,
@@ -34,10 +34,17 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
+from skcoral.certificates.stored_matrices import (
+    coded_transform,
+    correlations_of,
+    factor_of,
+    largest_difference,
+    stored_factor,
+    transform_of,
+)
 from skcoral.exceptions import CertificateError, CoralError, TooLargeError
 from skcoral.limits import read_file
 from skcoral.results import (
-    EXACT_TOL,
     OPTIMAL_GAP,
     REPORTED_TOL,
     Certificate,
@@ -75,14 +82,15 @@ class CertificateFile:
     ----------
     result : Threshold or Decorrelation
         What is claimed.
-    R : ndarray of shape (p, p)
-        The correlation matrix that it is claimed of.
+    R : ndarray of shape (p, p), or FactoredCorrelation
+        The correlation matrix that it is claimed of; kept as its factor in the certificate of a
+        table with many more columns than rows.
     sources : tuple of str
         The variables of that matrix.
     """
 
     result: Threshold | Decorrelation
-    R: Array
+    R: Any
     sources: tuple[str, ...]
 
     def verify(self, R: Any = None, *, rigorous: bool = False) -> Check:
@@ -90,7 +98,7 @@ class CertificateFile:
 
         Parameters
         ----------
-        R : array-like or DataFrame of shape (p, p), optional
+        R : array-like or DataFrame of shape (p, p), or FactoredCorrelation, optional
             The matrix that the reader has. It may differ from the one in the file by rounding.
         rigorous : bool
             In ball arithmetic instead of floating point.
@@ -101,11 +109,10 @@ class CertificateFile:
             The file is about another matrix or other variables.
         """
         if R is not None:
-            own = claimed_matrix(self.result, R)
             names = getattr(R, "columns", None)
             if names is not None and tuple(map(str, names)) != self.sources:
                 raise CertificateError("the file is about other variables than the matrix given.")
-            off = float(np.abs(own - self.R).max()) if own.shape == self.R.shape else np.inf
+            off = largest_difference(self.R, R)
             if not off <= REPORTED_TOL:
                 raise CertificateError(
                     f"the file is about another correlation matrix: entries differ by up to "
@@ -116,22 +123,20 @@ class CertificateFile:
 
 def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any = None) -> str:
     """The text of a certificate file, for those who have no file to write to."""
-    if hasattr(result.T, "left"):
-        raise CertificateError(
-            "a certificate file holds R and T, which are kept as factors here: there are many more "
-            "columns than rows. Check the result with its rows: check(result, factor=...)."
-        )
-    matrix = claimed_matrix(result, R)
+    factored = isinstance(getattr(result, "T", None), LowRankTransform)
+    if factored and not largest_difference(factor_of(result), R) <= REPORTED_TOL:
+        raise CertificateError("the result is about another correlation matrix.")
+    matrix = None if factored else claimed_matrix(result, R)
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
         names = result.names
     claim: dict[str, Any] = {
         "what": "threshold" if isinstance(result, Threshold) else "decorrelation",
-        "sources": list(check_names(names, len(matrix))),
+        "sources": list(check_names(names, result.T.shape[0])),
         "names": list(result.names),
-        "R": matrix.tolist(),
+        "R": None if matrix is None else matrix.tolist(),
         "rank": result.rank,
-        "T": np.asarray(result.T).tolist(),
+        "T": coded_transform(result.T),
         "fidelity": result.fidelity.tolist(),
     }
     if isinstance(result, Threshold):
@@ -184,8 +189,9 @@ def save_certificate(
     ----------
     result : Threshold or Decorrelation
         What is claimed.
-    R : array-like or DataFrame of shape (p, p)
-        The correlation matrix that it is claimed of.
+    R : array-like or DataFrame of shape (p, p), or FactoredCorrelation
+        The correlation matrix that it is claimed of; of a table with many more columns than rows,
+        what ``CORAL.correlation_`` is. Then no p × p array is formed or written.
     path : path
         Where to write; an existing file is replaced.
 
@@ -274,28 +280,36 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     for name, a in arrays.items():
         if not np.array_equal(dual.arrays[name], array_of(a, name)):
             raise CertificateError(f"`{name}` is not symmetric.")
-    R = array_of(claim["R"], "`R`")
-    result = _threshold(claim, dual) if threshold else _decorrelation(claim, dual)
     sources = names_of(claim["sources"])
-    try:
-        matrix = claimed_matrix(result, R)
-    except CertificateError:
-        raise
-    except CoralError as error:
-        raise CertificateError(str(error)) from error
-    if not np.array_equal(matrix, R) or len(sources) != len(R):
-        raise CertificateError("`R` must be symmetric with ones on its diagonal, and named.")
+    T = transform_of(claim["T"])
+    R: Any = optional_array(claim["R"], "`R`")
+    if R is None:
+        R = stored_factor(dual, T)
+    elif isinstance(T, LowRankTransform) or R.shape != (len(T), len(T)):
+        raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
+    result = _threshold(claim, dual, T) if threshold else _decorrelation(claim, dual, T, R)
+    if not isinstance(R, FactoredCorrelation):
+        try:
+            matrix = claimed_matrix(result, R)
+        except CertificateError:
+            raise
+        except CoralError as error:
+            raise CertificateError(str(error)) from error
+        if not np.array_equal(matrix, R):
+            raise CertificateError("`R` must be symmetric with ones on its diagonal.")
+    if len(sources) != len(R):
+        raise CertificateError(f"{len(R)} variables, and {len(sources)} names.")
     if getattr(result, "anchors", None) is None and sources != result.names:
         raise CertificateError("the outputs have other names than their sources.")
     return CertificateFile(result, R, sources)
 
 
-def _threshold(claim: Mapping[str, Any], dual: Certificate) -> Threshold:
+def _threshold(claim: Mapping[str, Any], dual: Certificate, T: Any) -> Threshold:
     return Threshold(
         lower=number_of(claim["lower"], "`lower`"),
         upper=number_of(claim["upper"], "`upper`"),
         weights=dual.arrays.get("weights", np.zeros(0)),
-        T=array_of(claim["T"], "`T`"),
+        T=T,
         fidelity=array_of(claim["fidelity"], "`fidelity`"),
         names=names_of(claim["names"]),
         bounds={name: number_of(claim[name], f"`{name}`") for name in ("zca", "trace")},
@@ -313,7 +327,7 @@ def _least_residual(claim: Mapping[str, Any]) -> float:
     return 0.5 * (p * p / claim["rank"] - p) if claim["rank"] else 0.0
 
 
-def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation:
+def _decorrelation(claim: Mapping[str, Any], dual: Certificate, T: Any, R: Any) -> Decorrelation:
     status = claim["status"]
     if status not in ("exact", "optimal", _OPEN):
         raise CertificateError(f"a status is 'exact', 'optimal' or 'open', got {status!r}.")
@@ -325,13 +339,8 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation
     if claim["budget"] is not None:
         require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
         details |= {name: number_of(v, f"`{name}`") for name, v in claim["budget"].items()}
-    T = array_of(claim["T"], "`T`")
-    R = array_of(claim["R"], "`R`")
-    if T.ndim != 2 or R.ndim != 2 or R.shape != (len(T), len(T)):
-        raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
     with np.errstate(over="ignore", invalid="ignore"):
-        G = T.T @ R @ T
-        uncorrelated = np.all(np.abs(G - np.diag(np.diag(G))) <= EXACT_TOL)
+        G, uncorrelated = correlations_of(T, R)
     word: Status = "best_found"
     if status != _OPEN:
         word = status
@@ -339,7 +348,7 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate) -> Decorrelation
         word = "not_converged"
     return Decorrelation(
         T=T,
-        correlation=0.5 * (G + G.T),
+        correlation=G,
         fidelity=array_of(claim["fidelity"], "`fidelity`"),
         rho_min=array_of(claim["rho_min"], "`rho_min`"),
         criterion=claim["criterion"],

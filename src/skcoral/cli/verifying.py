@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from skcoral.cli.loading import load
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import CertificateError
-from skcoral.results import Array, Threshold
+from skcoral.results import Threshold
 
 
 def verify(
@@ -75,7 +76,7 @@ def verify(
     return NOT_CERTIFIED
 
 
-def _correlations(asked: FitOptions) -> Array:
+def _correlations(asked: FitOptions) -> Any:
     loaded = load(asked.table)
     if loaded.matrix is not None:
         if asked.shrinkage is not None or asked.margins != "none":
@@ -84,4 +85,4 @@ def _correlations(asked: FitOptions) -> Array:
                 "Give the matrix that the certificate is about, or the table that it came from."
             )
         return loaded.matrix.R
-    return np.asarray(fitted(loaded, asked)[0].correlation_)
+    return fitted(loaded, asked)[0].correlation_

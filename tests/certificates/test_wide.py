@@ -1,0 +1,324 @@
+"""Results that are kept as factors: their files, and lies of the size of the promise."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import CORAL
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+from .conftest import verdict
+from .test_files import _at, changed, leaves, signed
+from .test_singular import wide
+
+ANSWER, EDGE, ROWS = wide(40, 9, 0.995)
+LOW, _, _ = wide(40, 9, 0.5)
+R = FactoredCorrelation(ANSWER.certificate.arrays["factor"])
+MADE = {"frame": ANSWER, "welch": LOW, "threshold": EDGE}
+kinds = pytest.mark.parametrize("kind", list(MADE))
+
+
+def broken(result: Any, *claims: str) -> None:
+    """Exactly these claims do not hold, whoever judges."""
+    for judge in (check, prove):
+        found = judge(result, factor=ROWS)
+        assert {claim.name for claim in found.claims if not claim.holds} == set(claims), found
+
+
+def refused(text: str) -> bool:
+    try:
+        return not parse_certificate(text).verify(FactoredCorrelation(ROWS)).passed
+    except CertificateError as error:
+        return bool(str(error))
+
+
+@kinds
+def test_nothing_is_lost(kind: str) -> None:
+    result = MADE[kind]
+    text = certificate_text(result, FactoredCorrelation(ROWS))
+    file = parse_certificate(text)
+    for name in ("left", "right"):
+        np.testing.assert_array_equal(getattr(file.result.T, name), getattr(result.T, name))
+    for name, a in result.certificate.arrays.items():
+        np.testing.assert_array_equal(file.result.certificate.arrays[name], a)
+    for given in (None, R, FactoredCorrelation(ROWS), ROWS.T @ ROWS):
+        for rigorous in (False, True):
+            assert file.verify(given, rigorous=rigorous).passed
+    assert certificate_text(file.result, file.R) == text
+    assert json.loads(text)["claim"]["R"] is None
+
+
+@kinds
+def test_every_number_of_a_file(kind: str) -> None:
+    """One by one, in the last place that matters and grossly, with a checksum that fits."""
+    content = json.loads(certificate_text(MADE[kind], R))
+    claim = content["claim"]
+    paths = [p for p in leaves(claim) if isinstance(_at(claim, p), float)]
+    rng = np.random.default_rng(1)
+    by_field: dict[str, list[Any]] = {}
+    for path in paths:
+        by_field.setdefault(str(path[:2] if path[0] == "T" else path[0]), []).append(path)
+    for among in by_field.values():
+        for path in [among[i] for i in rng.permutation(len(among))[:5]]:
+            value = _at(claim, path)
+            size = {"T": 1e-5, "prices": 5e-6, "weights": 5e-6}.get(path[0], 3e-9)
+            size *= 100 * max(1.0, abs(value)) if path[0] == "lower_bound" else max(1.0, abs(value))
+            for step in (1.0, 1.5) if path[0] == "rho_min" else (size, -size, 0.5):
+                altered = changed(content, ("claim", *path), lambda v, s=step: v + s)
+                assert refused(signed(altered)), (path, step)
+
+
+@kinds
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["claim"].update(R=np.eye(40).tolist()),
+        lambda c: c["claim"].update(T=np.eye(40).tolist()),
+        lambda c: c["claim"].update(T=None),
+        lambda c: c["claim"].update(T=3.0),
+        lambda c: c["claim"]["T"].pop("left"),
+        lambda c: c["claim"]["T"].update(more=[1.0]),
+        lambda c: c["claim"]["T"].update(left=[1.0, 2.0]),
+        lambda c: c["claim"]["T"]["left"].pop(),
+        lambda c: c["claim"]["T"]["right"].pop(),
+        lambda c: c["claim"]["names"].pop(),
+        lambda c: c["claim"]["sources"].pop(),
+        lambda c: (c["claim"]["sources"].pop(), c["claim"]["names"].pop()),
+        lambda c: c["claim"].update(rank=7),
+        lambda c: c["claim"].update(rank=None),
+        lambda c: c["proof"]["info"].update(rank=7),
+        lambda c: c["proof"]["info"].update(rank="8"),
+        lambda c: c["proof"]["arrays"].pop("factor"),
+        lambda c: c["proof"]["arrays"].update(factor=[1.0]),
+        lambda c: c["proof"]["arrays"]["factor"].pop(),
+        lambda c: c["proof"].update(kind="tradeoff"),
+        lambda c: c["proof"].update(kind=7),
+    ],
+)
+def test_parts_that_do_not_fit(kind: str, change: Callable[[Any], Any]) -> None:
+    content = json.loads(certificate_text(MADE[kind], R))
+    change(content)
+    assert refused(signed(content))
+
+
+@kinds
+def test_other_tables(kind: str) -> None:
+    file = parse_certificate(certificate_text(MADE[kind], R))
+    turned = np.linalg.qr(np.random.default_rng(2).normal(size=(9, 9)))[0] @ ROWS
+    assert file.verify(FactoredCorrelation(turned)).passed
+    near, others = ROWS.copy(), [ROWS[:, ::-1], ROWS[:-1], 1.001 * ROWS, ROWS[:, 1:]]
+    near[0, 0] += 1e-8
+    for other in (near, *others):
+        for given in (FactoredCorrelation(other), other.T @ other):
+            with pytest.raises(CertificateError, match="another correlation matrix"):
+                file.verify(given)
+        with pytest.raises(CertificateError, match="another correlation matrix"):
+            certificate_text(MADE[kind], FactoredCorrelation(other))
+
+
+def test_a_file_takes_no_square_of_the_columns(recwarn: Any) -> None:
+    rng = np.random.default_rng(0)
+    p = 1500
+    model = CORAL(0.6).fit(rng.normal(size=(9, 3)) @ rng.normal(size=(3, p)) + rng.normal(size=p))
+    result, given = model.result_, model.correlation_
+    assert isinstance(result.T, LowRankTransform)
+    tracemalloc.start()
+    try:
+        file = parse_certificate(certificate_text(result, given))
+        assert file.verify(given).passed
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.7 * 8 * p * p
+
+
+# Lies of the size of the promise, judged by the rows alone.
+
+
+def moved(result: Any, j: int, direction: np.ndarray, **more: Any) -> Any:
+    """Another output j, with everything that is reported of the outputs as it is."""
+    A = result.certificate.arrays["factor"]
+    right = result.T.right.copy()
+    right[:, j] += direction
+    T = LowRankTransform(result.T.left, right)
+    U = T.apply(A)
+    F = U @ U.T
+    changes = {
+        "T": T,
+        "fidelity": np.einsum("ij,ij->j", A, U),
+        "correlation": FactoredCorrelation(U),
+        "objective": 0.5 * float(np.sum(F * F) - np.sum(np.sum(U * U, axis=0) ** 2)),
+    }
+    return replace(result, **{**changes, **more})
+
+
+@pytest.mark.parametrize("kind", ["frame", "welch"])
+def test_a_variance(kind: str) -> None:
+    result = MADE[kind]
+    u = result.T.apply(result.certificate.arrays["factor"])[:, 3]
+    for size, claims in ((1.5e-10, ["unit variances"]), (0.2e-10, [])):
+        broken(moved(result, 3, size * u), *claims)
+
+
+def test_a_floor() -> None:
+    for step, claims in ((3e-10, ["floors"]), (0.3e-10, [])):
+        floors = LOW.rho_min.copy()
+        j = int(np.argmin(LOW.fidelity))
+        floors[j] = LOW.fidelity[j] + step
+        broken(replace(LOW, rho_min=floors), *claims)
+
+
+@pytest.mark.parametrize("kind", ["frame", "welch"])
+def test_reported_numbers(kind: str) -> None:
+    result = MADE[kind]
+    scale = max(1.0, result.objective)
+    for step, wrong in ((3e-9, True), (-3e-9, True), (0.3e-9, False)):
+        one = np.zeros(40)
+        one[5] = step
+        broken(replace(result, fidelity=result.fidelity + one), *["fidelity"] * wrong)
+        broken(replace(result, objective=result.objective + step * scale), *["objective"] * wrong)
+        U = result.correlation.factor.copy()
+        U[2, 7] += step
+        broken(replace(result, correlation=FactoredCorrelation(U)), *["correlation"] * wrong)
+        G = result.correlation.toarray()
+        G[2, 7] += step
+        broken(replace(result, correlation=G), *["correlation"] * wrong)
+
+
+@pytest.mark.parametrize("kind", ["frame", "welch"])
+def test_a_lower_bound(kind: str) -> None:
+    result = MADE[kind]
+    proved, scale = check(result, factor=ROWS).lower, max(1.0, result.objective)
+    for step, wrong in ((3e-9, True), (0.3e-9, False), (-3e-7, True), (-0.3e-7, False)):
+        broken(replace(result, lower_bound=proved + step * scale), *["lower bound"] * wrong)
+
+
+def test_prices() -> None:
+    for name in ("prices", "weights"):
+        value = getattr(ANSWER, name)
+        for step, wrong in ((3e-6, True), (-3e-6, True), (0.3e-6, False)):
+            one = np.zeros(40)
+            one[4] = step * max(1.0, value[4])
+            broken(replace(ANSWER, **{name: value + one}), *[name] * wrong)
+        broken(replace(LOW, **{name: np.full(40, 3e-6)}), name)
+
+
+def test_status_words() -> None:
+    assert ANSWER.status == LOW.status == "optimal"
+    for word in ("best_found", "not_converged", "exact"):
+        broken(replace(ANSWER, status=word), "status")
+    arrays = {**ANSWER.certificate.arrays}
+    weak = replace(
+        ANSWER,
+        certificate=Certificate("welch", {"factor": arrays["factor"]}, ANSWER.certificate.info),
+        prices=np.zeros(40),
+        weights=np.zeros(40),
+    )
+    weak = replace(weak, lower_bound=check(weak, factor=ROWS).lower)
+    broken(weak, "status")
+    broken(replace(weak, status="best_found"))
+    assert weak.lower_bound == pytest.approx((40 * 40 / 8 - 40) / 2, rel=1e-14)
+
+
+def test_a_threshold() -> None:
+    low, high = check(EDGE, factor=ROWS).lower, check(EDGE, factor=ROWS).upper
+    assert low == pytest.approx(EDGE.fidelity.min(), abs=1e-12)
+    for step, wrong in ((3e-9, True), (-3e-9, True), (0.3e-9, False), (-0.3e-9, False)):
+        broken(replace(EDGE, lower=low + step), *["lower"] * wrong)
+        broken(replace(EDGE, upper=high + abs(step)), *["upper"] * wrong)
+        one = np.zeros(40)
+        one[5] = step
+        broken(replace(EDGE, fidelity=EDGE.fidelity + one), *["fidelity"] * wrong)
+        least = EDGE.least_residual * (1 + step)
+        broken(replace(EDGE, least_residual=least), *["least residual"] * wrong)
+    for step, wrong in ((3e-9, True), (-3e-9, True), (0.3e-9, False)):
+        for name in ("zca", "trace"):
+            bounds = {**EDGE.bounds, name: EDGE.bounds[name] + step}
+            broken(replace(EDGE, bounds=bounds), *[f"{name} bound"] * wrong)
+    broken(replace(EDGE, upper=high - 3e-9), "upper")
+    arrays = {**EDGE.certificate.arrays, "kappa": 0.9 * EDGE.certificate.arrays["kappa"]}
+    N = np.linalg.eigvalsh(arrays["N"])
+    assert N[0] > 1e-3  # so that any κ will do
+    weak = Certificate("frame_threshold", arrays, EDGE.certificate.info)
+    above = check(replace(EDGE, certificate=weak), factor=ROWS).upper
+    assert above > high + 1e-6
+    broken(replace(EDGE, certificate=weak), "upper")
+    broken(replace(EDGE, certificate=weak, upper=above))
+    for tol, wrong in ((5e-7, True), (0.0, True), (-1.0, True), (1e-8, False)):
+        broken(replace(EDGE, tol=tol), *["tol"] * wrong)
+    broken(replace(EDGE, weights=EDGE.weights * (1 + 1e-15)), "weights")
+    broken(replace(EDGE, rank=7), "rank")
+
+
+def test_bounds_of_a_threshold_by_their_definition() -> None:
+    """ZCA and the trace bound of a singular R, by R itself."""
+    A = EDGE.certificate.arrays["factor"]
+    values, vectors = np.linalg.eigh(A.T @ A)
+    root = (vectors[:, -8:] * np.sqrt(values[-8:])) @ vectors[:, -8:].T
+    projector = vectors[:, -8:] @ vectors[:, -8:].T
+    zca = np.diag(root) / np.sqrt(np.diag(projector))
+    assert EDGE.bounds["zca"] == pytest.approx(float(zca.min()), abs=1e-9)
+    assert EDGE.bounds["trace"] == pytest.approx(np.trace(root) / np.sqrt(40 * 8), abs=1e-9)
+
+
+def test_a_threshold_without_the_least_residual() -> None:
+    A = EDGE.certificate.arrays["factor"]
+    U = EDGE.T.apply(A)
+    across = np.random.default_rng(0).normal(size=8)
+    across -= U[:, 0] * (across @ U[:, 0])
+    across /= np.linalg.norm(across)
+    found = {}
+    for size in (1e-2, 1e-6):
+        right = EDGE.T.right.copy()
+        right[:, 0] += (np.cos(size) - 1) * U[:, 0] + np.sin(size) * across
+        T = LowRankTransform(EDGE.T.left, right)
+        f = np.einsum("ij,ij->j", A, T.apply(A))
+        lie = replace(EDGE, T=T, fidelity=f, lower=float(f.min()))
+        verdicts = check(lie, factor=ROWS).claims
+        found[size] = {claim.name for claim in verdicts if not claim.holds}
+    assert "least residual" in found[1e-2]
+    assert "least residual" not in found[1e-6]
+
+
+def test_what_is_not_judged_by_rows() -> None:
+    """Anchors, other kinds of certificates, and shapes that do not fit are refused in words."""
+    for lie, words in (
+        (replace(ANSWER, anchors=np.eye(40)), "transformation"),
+        (replace(ANSWER, T=LowRankTransform(np.zeros((39, 2)), np.zeros((2, 39)))), "by 40"),
+        (replace(ANSWER, rho_min=ANSWER.rho_min + 1), "outside"),
+        (replace(ANSWER, rho_min=-ANSWER.rho_min), "outside"),
+        (replace(ANSWER, fidelity=ANSWER.fidelity[:-1]), "40 numbers"),
+        (replace(ANSWER, rho_min=ANSWER.rho_min[:-1]), "40 numbers"),
+        (replace(ANSWER, prices=ANSWER.prices[:-1]), "40 numbers"),
+        (replace(ANSWER, weights=ANSWER.weights[:-1]), "40 numbers"),
+        (replace(ANSWER, objective=np.nan), "finite"),
+        (replace(ANSWER, lower_bound=np.inf), "finite"),
+        (replace(ANSWER, criterion="best"), "criterion"),
+        (replace(ANSWER, status="best"), "status"),
+        (replace(ANSWER, names=("a",) * 40), "distinct"),
+        (replace(ANSWER, certificate=Certificate("exact", {})), "no array"),
+        (replace(EDGE, certificate=ANSWER.certificate), "kind|criterion"),
+        (replace(EDGE, lower=np.nan), "finite"),
+        (replace(EDGE, upper=np.nan), "finite"),
+        (replace(EDGE, tol="small"), "number"),
+        (replace(EDGE, least_residual=None), "number"),
+        (replace(EDGE, fidelity=EDGE.fidelity[1:]), "40 numbers"),
+        (replace(EDGE, bounds={}), "zca|trace"),
+    ):
+        for judge in (check, prove):
+            found = verdict(lambda r, a, j=judge: j(r, factor=a), lie, ROWS)
+            assert any(word in found for word in words.split("|")), (words, found)
+    with pytest.raises(CertificateError, match="finite"):
+        check(ANSWER, factor=np.full((9, 40), np.nan))
+    with pytest.raises(CertificateError, match="R, or a factor"):
+        check(ANSWER, ROWS.T @ ROWS, factor=ROWS)
