@@ -8,6 +8,8 @@ its visitors less room, see :data:`VISITOR`.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,7 +41,8 @@ class Limits:
     unpacked_ratio : int
         How many times its size a file may unpack to, beyond its first 64 MB.
     workbook_bytes : int
-        Bytes of a workbook after decompression; it is read as a whole.
+        Bytes of a workbook, or of a page of a Parquet file, after decompression; they are read as
+        a whole.
     piped_bytes : int
         Bytes from a pipe, a device or standard input, which are kept in a temporary file.
     record_bytes : int
@@ -48,6 +51,8 @@ class Limits:
         Bytes of a model or moments file.
     seconds : float
         Time for reading a table from its start to its end.
+    command_seconds : float
+        Time for a whole command, reading and solving and writing; the library has no such limit.
 
     Examples
     --------
@@ -67,7 +72,8 @@ class Limits:
     piped_bytes: int = 8 * 1024 * MB
     record_bytes: int = 64 * MB
     model_bytes: int = 1024 * MB
-    seconds: float = float("inf")
+    seconds: float = 3600.0
+    command_seconds: float = 86400.0
 
     def require(self, name: str, amount: float, label: str, what: str, advice: str = "") -> None:
         """Refuse an amount above the limit called ``name``, in words that quote both figures.
@@ -173,7 +179,7 @@ def from_settings(settings: Mapping[str, str], base: Limits | None = None) -> Li
                 f"The limit {name} must be a number above 0, got {text!r}.\n"
                 f"Example: coral --limit {name}=1e6 …"
             )
-        changed[name] = value if name == "seconds" or value == float("inf") else int(value)
+        changed[name] = value if name.endswith("seconds") or value == float("inf") else int(value)
     return replace(base or Limits(), **changed)  # type: ignore[arg-type]
 
 
@@ -185,8 +191,8 @@ def shown(name: str, amount: float) -> str:
     >>> shown("columns", 5000), shown("record_bytes", 2**21), shown("seconds", 60)
     ('5,000', '2 MB', '60 s')
     """
-    if name == "seconds":
-        return f"{amount:,.0f} s"
+    if name.endswith("seconds"):
+        return f"{amount:,.0f} s" if amount >= 10 else f"{amount:g} s"
     if name.endswith("_bytes"):
         return f"{amount / MB:,.0f} MB" if amount >= MB else f"{amount:,.0f} bytes"
     return f"{amount:,.0f}"
@@ -206,6 +212,42 @@ def read_file(path: str | os.PathLike[str], name: str = "model_bytes") -> bytes:
             data += stream.read(int(min(most, 2**62)) + 1 - len(data))
     limits.require(name, len(data), str(path), f"the file has more than {shown(name, most)}")
     return data
+
+
+class OutOfTime(KeyboardInterrupt):
+    """The command has taken longer than ``command_seconds``; it passes through ``Exception``."""
+
+
+@contextmanager
+def deadline(label: str) -> Iterator[None]:
+    """Interrupt the block after ``command_seconds``, where the system can do that.
+
+    Between two steps of Python, that is: a single long product of matrices ends first.
+    """
+    limits = current()
+    main = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not main or limits.command_seconds == float("inf"):
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        most = shown("command_seconds", limits.command_seconds)
+        told = f"{label} has taken {most}, and that is the limit."
+        raise OutOfTime(f"{told}\n{limits.remedy('command_seconds')}")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limits.command_seconds)
+    try:
+        yield
+    finally:
+        lift_deadline()
+        signal.signal(signal.SIGALRM, before)
+
+
+def lift_deadline() -> None:
+    """Let what comes take as long as it likes: a server."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 class Clock:

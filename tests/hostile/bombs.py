@@ -60,6 +60,35 @@ def parquet(columns: dict[str, object], **options: object) -> bytes:
     return stream.getvalue()
 
 
+def varint(number: int, size: int = 0) -> bytes:
+    """A number of Thrift's compact protocol, with blanks up to ``size`` bytes."""
+    number *= 2
+    size = max(size, -(-number.bit_length() // 7), 1)
+    groups = [number >> 7 * k & 127 for k in range(size)]
+    return bytes([*(g | 128 for g in groups[:-1]), groups[-1]])
+
+
+def understated(values: int, said: int, **options: object) -> bytes:
+    """A Parquet file with one long list, whose footer declares a shorter one."""
+    one = pa.ListArray.from_arrays([0, values], pa.array(memoryview(bytes(values)), pa.uint8()))
+    data = parquet({"a": [1.0], "b": one}, compression="gzip", data_page_size=2**30, **options)
+    start = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+    true = varint(values)
+    assert true in data[start:]
+    return data[:start] + data[start:].replace(true, varint(said, len(true)))
+
+
+def overstated_page(unpacked: int) -> bytes:
+    """A Parquet file with one page that is said to unpack to much more than it does."""
+    data = parquet({"a": [1.5] * 50, "b": list(range(50))}, compression="gzip")
+    at = data.index(b"\x15", 4) + 2  # the page header: type, then the unpacked size
+    assert data[at] == 0x15
+    end = at + 1
+    while data[end] >= 128:
+        end += 1
+    return data[: at + 1] + varint(unpacked) + data[end + 1 :]
+
+
 def zipped(data: bytes, name: str = "t.csv") -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -205,6 +234,10 @@ PARQUET: dict[str, Make] = {
             ),
         }
     ),
+    "understated-list": lambda: understated(10**8, 100),
+    "understated-list-v2": lambda: understated(10**8, 100, data_page_version="2.0"),
+    "understated-list-plain": lambda: understated(10**8, 5, use_dictionary=False),
+    "overstated-page": lambda: overstated_page(2**31 - 1),
     "half-a-footer": lambda: parquet({"a": [1.0, 2.0], "b": [2.0, 1.0]})[:-20] + b"PAR1",
     "footer-length": lambda: b"PAR1" + bytes(100) + struct.pack("<I", 2**31 - 1) + b"PAR1",
     "magic-only": lambda: b"PAR1PAR1",

@@ -23,7 +23,7 @@ from skcoral.exceptions import (
 from skcoral.io import open_table
 from skcoral.io.matrices import parse_matrix
 from skcoral.io.writing import table_writer
-from skcoral.limits import Limits, use
+from skcoral.limits import Limits, OutOfTime, deadline, lift_deadline, use
 
 CORAL = [sys.executable, "-m", "skcoral.cli"]
 
@@ -204,6 +204,53 @@ def test_limits_are_set_by_option_and_environment(folder):
     in_words(coral("--limit", "columns=many", "inspect", "table.csv", cwd=folder), 2)
     in_words(coral("--limit", "bananas=3", "inspect", "table.csv", cwd=folder), 2)
     in_words(coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_CELLS": "-1"}), 2)
+
+
+def test_a_command_has_a_limit_of_time(folder):
+    """Whatever it is doing: reading a pipe that stays silent, or solving."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as silent, os.fdopen(writer, "wb") as end:
+        end.write(b"a,b\n1,2\n")
+        end.flush()
+        done = coral(
+            "--limit", "command_seconds=2", "fit", "-", "-o", "out.csv", cwd=folder, stdin=silent
+        )
+    assert "has taken 2 s, and that is the limit" in in_words(done, 3)
+    assert "command_seconds=NUMBER" in done.stderr
+    assert "No output file" in done.stderr
+    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COMMAND_SECONDS": "0.2"})
+    in_words(done, 3)
+    assert left(folder) == []
+    limit = ("--limit", "command_seconds=inf", "--limit", "seconds=inf")
+    assert coral(*limit, "inspect", "table.csv", cwd=folder).returncode == 0
+
+
+def _busy(until):
+    with deadline("this"):
+        while time.monotonic() < until:
+            pass
+
+
+def test_the_limit_of_time_ends_with_its_block():
+    def alarm():
+        return signal.getitimer(signal.ITIMER_REAL)[0], signal.getsignal(signal.SIGALRM)
+
+    before = alarm()
+    with use(Limits(command_seconds=50.0)), deadline("this"):
+        assert 40 < alarm()[0] <= 50
+    assert alarm() == before
+    with use(Limits(command_seconds=50.0)), deadline("this"):
+        lift_deadline()
+        assert alarm()[0] == 0
+    began = time.monotonic()
+    with (
+        use(Limits(command_seconds=0.05)),
+        pytest.raises(OutOfTime, match=r"this has taken 0.05 s"),
+    ):
+        _busy(began + 30)
+    assert alarm() == before
+    assert Limits().seconds == 3600
+    assert Limits().command_seconds == 86400
 
 
 def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(folder):

@@ -12,6 +12,7 @@ import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.limits import lift_deadline
 
 _DEMO_FLOOR = 0.85
 
@@ -155,6 +156,7 @@ def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
     else:
         console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()
+    lift_deadline()
     os.execv(command[0], command)
 
 

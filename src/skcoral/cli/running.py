@@ -26,6 +26,7 @@ from skcoral.exceptions import (
     ModelFileError,
     SingularCorrelationError,
 )
+from skcoral.limits import OutOfTime, deadline
 
 _MANY = 8
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
@@ -73,7 +74,8 @@ def run(arguments: list[str]) -> int:
         work = app(arguments, prog_name="coral", standalone_mode=False)
         # Set here, because the parser sets its own.
         sys.excepthook = _unexpected
-        status = work() if callable(work) else work
+        with deadline("the command"):
+            status = work() if callable(work) else work
         sys.stdout.flush()
     except _ParseError as error:
         context = getattr(error, "ctx", None)
@@ -85,6 +87,9 @@ def run(arguments: list[str]) -> int:
         return _fail(str(error), NOT_CERTIFIED, as_json)
     except typer.Abort:
         return INTERRUPTED
+    except OutOfTime as reason:
+        first, _, rest = str(reason).partition("\n")
+        return _fail(f"{first}\n{_what_is_written()} {rest}", DATA, as_json)
     except KeyboardInterrupt:
         return _fail(f"interrupted.\n{_what_is_written()}", INTERRUPTED, as_json)
     except CoralError as error:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
+from skcoral.io._parquet_pages import require_declared_pages
 from skcoral.io._workbook import Sheet, Workbook, open_workbook
 from skcoral.io.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.io.tables import Batch, Table
@@ -82,6 +83,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
             )
             names = tuple(file.schema_arrow.names)
             _refuse_lists(label, file.metadata, limits)
+            require_declared_pages(label, stream, file.metadata, limits)
             total = file.metadata.num_rows
             # A text that occurs in every row is stored once, and stays so.
             texts = [f.name for f in file.schema_arrow if _is_text(f.type)]

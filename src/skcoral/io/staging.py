@@ -179,7 +179,7 @@ def _undisturbed() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    waiting = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    waiting = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
     try:
         yield
