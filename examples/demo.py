@@ -18,6 +18,7 @@ from skcoral.datasets import load_wine
 from skcoral.io.staging import Outputs
 from skcoral.io.writing import table_writer
 from skcoral.measures import worst_residual
+from skcoral.words import beside_zca
 
 OUTPUT = Path("demo") / "wine_decorrelated.csv"
 
@@ -57,6 +58,7 @@ def print_fidelities(names: tuple[str, ...], coral: np.ndarray, R: np.ndarray) -
         print(" ".join([f"{name:<{width}}", *(f"{f[j]:8.4f}" for f in columns.values())]))
     for label, summary in (("minimum", np.min), ("mean", np.mean)):
         print(" ".join([f"{label:<{width}}", *(f"{summary(f):8.4f}" for f in columns.values())]))
+    print(f"\n{beside_zca(coral, columns['ZCA-cor'])}")
 
 
 def standardised(data: np.ndarray) -> np.ndarray:

@@ -209,12 +209,12 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
     return floors
 
 
-def check_budget(budget: Any) -> float:
-    """Return the residual budget: a finite number, not negative."""
-    value = real_number(budget, "The residual budget", InvalidBudgetError)
-    if not (math.isfinite(value) and value >= 0.0):
+def check_budget(budget: Any, what: str = "The residual budget", least: float = 0.0) -> float:
+    """Return a limit on what may remain: a finite number, at least ``least``."""
+    value = real_number(budget, what, InvalidBudgetError)
+    if not (math.isfinite(value) and value >= least):
         raise InvalidBudgetError(
-            f"The residual budget must be a finite number of at least 0, got {value!r}."
+            f"{what} must be a finite number of at least {least:g}, got {value!r}."
         )
     return value
 

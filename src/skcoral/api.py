@@ -29,9 +29,10 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
+from skcoral.curve import Frontier
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
+from skcoral.results import Criterion, Decorrelation, Threshold
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
@@ -157,9 +158,10 @@ def decorrelate(
         absolute ones.
     pair_weights : array-like or DataFrame of shape (p, p), optional
         Which pairs matter, and how much.
-    support : mask, mapping, DataFrame, edge list, optional
-        Which sources may enter which output; see :func:`skcoral.support.pattern`. Everything else
-        is exactly zero. This problem is not convex: the status says what is proved.
+    support : mask, mapping, DataFrame, edge list or number, optional
+        Which sources may enter which output; see :func:`skcoral.support.pattern`. A number allows
+        those whose absolute correlation in ``R`` exceeds it. Everything else is exactly zero. This
+        problem is not convex: the status says what is proved.
     bounds : pair of array-like of shape (p, p), optional
         Least and largest value of each coefficient of ``T``; infinite where free.
     anchors : array-like or DataFrame of shape (p, k), optional
@@ -235,12 +237,13 @@ def decorrelate(
     if support is not None or bounds is not None:
         if weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
-        from skcoral.support import pattern, solve_support
+        from skcoral.support import read_support, solve_support
 
+        matrix = problem.regular("A support")
         found = solve_support(
-            problem.regular("A support"),
+            matrix,
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
-            np.ones((p, p), dtype=bool) if support is None else pattern(support, names=names),
+            np.ones((p, p), bool) if support is None else read_support(support, matrix, names),
             bounds=None if bounds is None else read_bounds(bounds, names),
             n_starts=check_count("n_starts", n_starts),
             random_state=check_random_state(random_state),
@@ -293,14 +296,21 @@ def maximize_fidelity(
     the paper's dual problem. The least residual is a convex, increasing function of the floor, so
     this is its inverse: one certified solve on the frontier.
 
+    ``criterion="worst"`` limits the largest correlation. ``criterion="vif"`` limits the largest
+    variance inflation factor, which is not convex: the answer is then the highest floor on the
+    curve of least squared residuals. It is certified for its floor; that no other transformation
+    keeps more within the limit is not proved.
+
     Parameters
     ----------
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     budget : float
-        Residual that is acceptable, in the units of ``criterion``: a sum of squares, the largest
-        |r|, or the sum of |r|.
-    criterion, pair_weights, anchors, tol, max_iter, on_singular, rank_tol, callback
+        What is acceptable, in the units of ``criterion``: a sum of squares, the largest |r|, the
+        sum of |r|, or the largest VIF.
+    criterion : {"squared", "worst", "absolute", "vif"}
+        What the budget limits.
+    pair_weights, anchors, tol, max_iter, on_singular, rank_tol, callback
         As in :func:`decorrelate`.
 
     Returns
@@ -318,15 +328,27 @@ def maximize_fidelity(
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
-    amount = check_budget(budget)
+    check_choice("criterion", criterion, (*CRITERIA, "vif"))
     settings: dict[str, Any] = {
         "names": problem.names,
-        "criterion": cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
         "tol": check_positive("tol", tol),
         "max_iter": check_count("max_iter", max_iter),
         "callback": check_callback(callback),
     }
+    if criterion == "vif":
+        from skcoral.tradeoff import solve_vif
+
+        limit = check_budget(budget, "The largest VIF", least=1.0)
+        if pair_weights is not None:
+            raise InvalidArgumentError(
+                "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
+            )
+        matrix = problem.regular("A limit on the VIF")
+        there = matrix if composites else beside(matrix, R)
+        return given.described(solve_vif(there, limit, **settings), composites)
+    amount = check_budget(budget)
+    settings["criterion"] = criterion
+    settings["pair_weights"] = read_pair_weights(pair_weights, len(problem), problem.names)
     if problem.deficiency is not None:
         from skcoral.frames import singular_budget
 
@@ -364,8 +386,8 @@ def frontier(
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     rho_min : sequence of float, optional
-        Common floors at which to evaluate the curve; by default a grid from ρ★ to 1 that is dense
-        where the curve bends.
+        Common floors at which to evaluate the curve; by default from ρ★ to 1, evenly along the
+        curve: in floor and residual together.
     n_points : int, default=25
         Size of that grid.
     criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback

@@ -123,8 +123,8 @@ class Measured:
         what = f"weighted correlation{what}" if self.weighted else f"correlation{what}"
         said = (
             f"largest {what} {self.largest_correlation_before:.2f} → "
-            f"{self.largest_correlation:.2f}, largest VIF {_vif_text(self.largest_vif_before)} → "
-            f"{_vif_text(self.largest_vif)}, {self._kept()}"
+            f"{self.largest_correlation:.2f}, largest VIF {vif_text(self.largest_vif_before)} → "
+            f"{vif_text(self.largest_vif)}, {self._kept()}"
         )
         if self.rows_used is not None:
             given = self.rows_used if self.rows_given is None else self.rows_given
@@ -379,7 +379,8 @@ def _residuals_in_blocks(rows: Array) -> Array:
     return largest
 
 
-def _vif_text(value: float) -> str:
+def vif_text(value: float) -> str:
+    """A variance inflation factor in as many digits as it deserves."""
     if not math.isfinite(value):
         return "∞"
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, largest_residuals
 
+from .showing import Rows, Shown
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -71,8 +73,35 @@ class Certificate:
         return (Certificate, (self.kind, dict(self.arrays), dict(self.info)))
 
 
+class _Transformation(Shown):
+    """What results with a transformation ``T`` have in common."""
+
+    T: Any
+    names: tuple[str, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            key: dict(value) if isinstance(value, MappingProxyType) else value
+            for key, value in self.__dict__.items()
+        }  # mapping proxies cannot be pickled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # type: ignore[attr-defined]
+
+    def loadings(self) -> pd.DataFrame:
+        """``T`` with names: what each output (column) is made of (rows: standardised sources)."""
+        import pandas as pd
+
+        T = self.T.toarray() if isinstance(self.T, LowRankTransform) else self.T
+        sources = self.names if len(T) == len(self.names) else [f"x{j}" for j in range(len(T))]
+        return pd.DataFrame(
+            T, index=pd.Index(sources, name="source"), columns=pd.Index(self.names, name="output")
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class Threshold:
+class Threshold(_Transformation):
     """The threshold ρ★ of a correlation matrix, between two bounds that anyone can re-check.
 
     Attributes
@@ -121,15 +150,8 @@ class Threshold:
     least_residual: float = 0.0
 
     def __post_init__(self) -> None:
-        _freeze(self, "weights", "T", "fidelity")
+        freeze(self, "weights", "T", "fidelity")
         object.__setattr__(self, "bounds", MappingProxyType(dict(self.bounds)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return _plain_state(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     @property
     def value(self) -> float:
@@ -152,6 +174,16 @@ class Threshold:
         order = np.argsort(-self.weights, kind="stable")
         return tuple(self.names[j] for j in order if self.weights[j] > 0)
 
+    def summary(self) -> str:
+        """What the threshold says, what binds it, and how sure it is: one line each."""
+        from .words import threshold_summary
+
+        return threshold_summary(self)
+
+    def _glance(self) -> tuple[tuple[str, ...], Rows]:
+        rows = list(zip(self.names, self.fidelity, self.weights, strict=True))
+        return ("variable", "fidelity", "weight"), rows
+
     def to_frame(self) -> pd.DataFrame:
         """One row per variable: fidelity and weight."""
         import pandas as pd
@@ -170,7 +202,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, eq=False)
-class Decorrelation:
+class Decorrelation(_Transformation):
     """A transformation ``T`` with its guarantee and the proof of its optimality.
 
     Attributes
@@ -245,18 +277,11 @@ class Decorrelation:
     rank: int | None = None
 
     def __post_init__(self) -> None:
-        _freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
+        freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
         for optional in ("pair_weights", "anchors", "R"):
             if getattr(self, optional) is not None:
-                _freeze(self, optional)
+                freeze(self, optional)
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return _plain_state(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     @property
     def gap(self) -> float:
@@ -288,6 +313,11 @@ class Decorrelation:
 
         return summary(self)
 
+    def _glance(self) -> tuple[tuple[str, ...], Rows]:
+        residuals = largest_residuals(self.correlation)
+        rows = zip(self.names, self.fidelity, self.rho_min, self.prices, residuals, strict=True)
+        return ("variable", "fidelity", "floor", "price", "largest residual"), list(rows)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per output: fidelity, floor, price, and largest residual correlation."""
         import pandas as pd
@@ -311,90 +341,6 @@ class Decorrelation:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Frontier:
-    """The least residual correlation as a function of the common floor.
-
-    Zero up to the threshold, convex and increasing after it, the residual of the untransformed
-    variables at one.
-
-    Attributes
-    ----------
-    rho_min : ndarray of shape (n,)
-        Common floors, in increasing order (or in the order they were asked for).
-    objective, lower_bound : ndarray of shape (n,)
-        Residual attained and the least possible, at each floor.
-    slope : ndarray of shape (n,)
-        d objective / d rho_min, the sum of the prices; infinite at a floor of one unless the
-        variables are uncorrelated.
-    worst_residual, mean_residual : ndarray of shape (n,)
-        Largest and mean absolute residual correlation.
-    min_fidelity, mean_fidelity : ndarray of shape (n,)
-        Weakest and mean correlation of the outputs with their sources.
-    threshold : float
-        ρ★, up to which the residual is zero.
-    criterion : {"squared", "worst", "absolute"}
-        What ``objective`` measures.
-    names : tuple of str
-        The variables.
-    pair_weights : ndarray of shape (p, p) or None
-        Weights of the pairs in the criterion, if given.
-    """
-
-    rho_min: Array
-    objective: Array
-    lower_bound: Array
-    slope: Array
-    worst_residual: Array
-    mean_residual: Array
-    min_fidelity: Array
-    mean_fidelity: Array
-    threshold: float
-    criterion: Criterion
-    names: tuple[str, ...]
-    pair_weights: Array | None = None
-
-    def __post_init__(self) -> None:
-        _freeze(self, *self._columns())
-        if self.pair_weights is not None:
-            _freeze(self, "pair_weights")
-
-    @staticmethod
-    def _columns() -> tuple[str, ...]:
-        return (
-            "rho_min",
-            "objective",
-            "lower_bound",
-            "slope",
-            "worst_residual",
-            "mean_residual",
-            "min_fidelity",
-            "mean_fidelity",
-        )
-
-    @property
-    def gap(self) -> Array:
-        """``objective - lower_bound`` at each floor."""
-        return read_only(self.objective - self.lower_bound)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per floor, one column per quantity."""
-        import pandas as pd
-
-        return pd.DataFrame({name: getattr(self, name) for name in self._columns()})
-
-    def __len__(self) -> int:
-        return len(self.rho_min)
-
-    def __repr__(self) -> str:
-        return (
-            f"Frontier(criterion={self.criterion!r}, {len(self)} floors from "
-            f"{self.rho_min.min():.6f} to {self.rho_min.max():.6f}, "
-            f"threshold={self.threshold:.6f}, largest gap={self.gap.max():.1e}, "
-            f"p={len(self.names)})"
-        )
-
-
 def _symmetric(name: str, a: Any) -> Any:
     """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
     a = np.asarray(a, dtype=np.float64)
@@ -403,20 +349,12 @@ def _symmetric(name: str, a: Any) -> Any:
     return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * (a + a.T)
 
 
-def _freeze(obj: Any, *fields: str) -> None:
+def freeze(obj: Any, *fields: str) -> None:
+    """Make array fields of a frozen record read-only."""
     for name in fields:
         if isinstance(getattr(obj, name), LowRankTransform | FactoredCorrelation):
             continue  # read-only by themselves
         object.__setattr__(obj, name, read_only(getattr(obj, name)))
-
-
-def _plain_state(obj: Any) -> dict[str, Any]:
-    """State for pickle and copy: mapping proxies cannot be pickled."""
-    state = dict(obj.__dict__)
-    for key, value in state.items():
-        if isinstance(value, MappingProxyType):
-            state[key] = dict(value)
-    return state
 
 
 def _short_list(names: tuple[str, ...], limit: int = 6) -> str:

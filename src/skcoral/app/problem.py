@@ -313,18 +313,18 @@ def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit"
     from skcoral.estimator import CORAL
 
     known = problem.estimate
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"output_scale": scale}
     if known is not None:
         more["shrinkage"] = known.shrinkage or None
         more["margins"] = "none" if known.margins is None else known.margins.kind
     if problem.moments is not None:
         more["weight_kind"] = problem.moments.weight_kind
-    return CORAL(**chosen, **more, output_scale=scale)
+    return CORAL(**chosen, **more)
 
 
 def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
     """The estimator fitted to the rows of a table."""
     model = unfitted(problem, chosen, scale=scale)
-    if model.margins == "none" and problem.sample_weight is None:
+    if model.margins == "none" and problem.sample_weight is None and problem.moments is not None:
         return model.fit_moments(problem.moments)
     return model.fit(problem.frame(), sample_weight=problem.sample_weight)

@@ -30,7 +30,7 @@ from skcoral.plotting.frontier import landmark_points
 from skcoral.results import Decorrelation, Threshold
 
 if TYPE_CHECKING:
-    from skcoral.results import Frontier
+    from skcoral.curve import Frontier
 
 _MOST_BARS = 22
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, correlations
 from skcoral.cli.running import UsageError
 from skcoral.io.cells import plain_cells, to_numbers
 from skcoral.io.columns import profile
@@ -55,21 +54,18 @@ def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[
     return {name: own.get(name, common) for name in names}
 
 
-def read_support(value: str | None, loaded: Loaded) -> Any:
-    """Turn ``--support`` into a mask: a number is a threshold on |correlation|, else a file.
+def read_support(value: str | None, names: Sequence[str]) -> Any:
+    """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a mask.
 
     A file is either a square table of 0 and 1 (first column: sources; header: outputs) or two
     columns of names, one allowed pair per row.
     """
     if value is None:
         return None
-    from skcoral.support import support_from_threshold
-
     try:
-        threshold = float(value)
+        return float(value)
     except ValueError:
-        return _support_file(value, loaded.names)
-    return support_from_threshold(correlations(loaded).R, threshold)
+        return _support_file(value, names)
 
 
 def _support_file(path: str, names: Sequence[str]) -> Any:

@@ -10,10 +10,22 @@ from typing import Annotated, Literal
 
 import typer
 
-from skcoral.cli.options import TableOptions, takes_rows, takes_table
+from skcoral.cli.options import (
+    CriterionOption,
+    EscapeFormulas,
+    Force,
+    Json,
+    KeepSources,
+    MaxCorrelation,
+    MaxVif,
+    RhoMin,
+    Suffix,
+    TableOptions,
+    takes_rows,
+    takes_table,
+)
 
 Work = Callable[[], int]
-Criterion = Literal["squared", "worst", "absolute"]
 
 app = typer.Typer(
     name="coral",
@@ -33,22 +45,6 @@ app = typer.Typer(
         "130 interrupted."
     ),
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
-RhoMin = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rho-min",
-        metavar="FLOOR",
-        help="Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
-    ),
-]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option("--escape-formulas", help="CSV: apostrophe before text that begins a formula."),
-]
-CriterionOption = Annotated[Criterion, typer.Option(help="How residual correlation is measured.")]
 
 
 def _version(wanted: bool) -> None:
@@ -142,6 +138,8 @@ def fit(
             help="Residual allowed; the common fidelity is then made as high as possible."
         ),
     ] = None,
+    max_vif: MaxVif = None,
+    max_correlation: MaxCorrelation = None,
     criterion: CriterionOption = "squared",
     support: Annotated[
         str | None,
@@ -183,6 +181,8 @@ def fit(
         bool,
         typer.Option("--interactive", help="Interactive figures in the report (adds 5 MB)."),
     ] = False,
+    keep_sources: KeepSources = False,
+    suffix: Suffix = "",
     escape_formulas: EscapeFormulas = False,
     force: Force = False,
     json: Json = False,
@@ -195,17 +195,21 @@ def fit(
 
     def work() -> int:
         from skcoral.cli import fitting
+        from skcoral.io.transforming import Layout
 
         options = fitting.FitOptions(
             table=table,
             rho_min=rho_min or (),
             budget=budget,
+            max_vif=max_vif,
+            max_correlation=max_correlation,
             criterion=criterion,
             support=support,
             shrinkage=shrinkage,
             margins="ranks" if correlation == "spearman" else margins,
             output_scale=output_scale,
             output=output,
+            layout=Layout(keep_sources, suffix),
             model=model,
             report=report,
             certificate=certificate,
@@ -231,6 +235,8 @@ def transform(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-': CSV out.")
     ] = "-",
+    keep_sources: KeepSources = False,
+    suffix: Suffix = "",
     escape_formulas: EscapeFormulas = False,
     force: Force = False,
     json: Json = False,
@@ -239,9 +245,16 @@ def transform(
 
     def work() -> int:
         from skcoral.cli import transforming
+        from skcoral.io.transforming import Layout
 
         return transforming.transform(
-            table, model, output, escape_formulas=escape_formulas, force=force, as_json=json
+            table,
+            model,
+            output,
+            layout=Layout(keep_sources, suffix),
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=json,
         )
 
     return work
@@ -256,6 +269,10 @@ def frontier(
     *,
     table: TableOptions,
     criterion: CriterionOption = "squared",
+    rho_min: Annotated[
+        list[float] | None,
+        typer.Option("--rho-min", metavar="FLOOR", help="Floors to look at; repeatable."),
+    ] = None,
     points: Annotated[int, typer.Option(min=2, max=1000, help="Points on the curve.")] = 25,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Picture (.png, .svg or .pdf).")
@@ -264,7 +281,7 @@ def frontier(
     force: Force = False,
     json: Json = False,
 ) -> Work:
-    """Compute what every floor costs, from ρ★ to 1, each point certified."""
+    """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
 
     def work() -> int:
         from skcoral.cli import curves
@@ -272,6 +289,7 @@ def frontier(
         return curves.frontier(
             table,
             criterion=criterion,
+            floors=rho_min,
             n_points=points,
             plot=plot,
             csv=csv,

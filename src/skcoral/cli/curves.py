@@ -11,9 +11,9 @@ from skcoral.cli import console
 from skcoral.cli.loading import correlations, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.curve import Frontier
 from skcoral.io.staging import Outputs
 from skcoral.io.writing import output_format, table_writer
-from skcoral.results import Frontier
 from skcoral.words import CRITERIA
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -23,6 +23,7 @@ def frontier(
     options: TableOptions,
     *,
     criterion: str,
+    floors: list[float] | None,
     n_points: int,
     plot: Path | None,
     csv: Path | None,
@@ -47,7 +48,11 @@ def frontier(
             singular = getattr(solved, "deficiency", None) is not None
             R = None if singular else solved.R
             curve = api.frontier(
-                solved, criterion=criterion, n_points=n_points, callback=lambda *_: tell(None)
+                solved,
+                sorted(set(floors)) if floors else None,
+                criterion=criterion,
+                n_points=n_points,
+                callback=lambda *_: tell(None),
             )
         frame = curve.to_frame()
         if csv is not None:
@@ -91,15 +96,17 @@ def frontier(
             loaded.constant_sentence,
             dropped_sentence(loaded.table, found.dropped),
         ]
-        _tell(curve, criterion, certified, [note for note in notes if note])
+        # dependent variables leave some residual whatever the floor; the whole curve shows how much
+        least = "zero"
+        if singular:
+            least = "at its least" if floors else f"{curve.objective.min():.6g}, its least"
+        _tell(curve, criterion, certified, least, [note for note in notes if note])
         if written:
             console.say(f"Written: {', '.join(written)}")
     return OK if certified else NOT_CERTIFIED
 
 
-def _tell(curve: Frontier, criterion: str, certified: bool, notes: list[str]) -> None:
-    # zero at full rank; dependent variables leave some whatever the floor
-    least = "zero" if curve.objective.min() < 1e-9 else f"{curve.objective.min():.6g}, its least"
+def _tell(curve: Frontier, criterion: str, certified: bool, least: str, notes: list[str]) -> None:
     state = "all points certified" if certified else "NOT all points certified"
     console.say(
         console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),

@@ -86,6 +86,7 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
     weakest = ("weakest", *(console.number(f.min()) for f in (result.fidelity, *others.values())))
     console.table(("fidelity", f"floor {_DEMO_FLOOR}", *others), [*rows, weakest])
     console.say("")
+    console.say(words.beside_zca(th.fidelity, others["ZCA-cor"]))
     console.say(f"Written to {folder}: {', '.join(files)}")
     console.say("Go on with:")
     for line in commands.splitlines():

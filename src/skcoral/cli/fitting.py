@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,6 +20,7 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
 from skcoral.io.staging import Outputs
+from skcoral.io.transforming import Layout
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
 from skcoral.results import Array
@@ -40,12 +41,15 @@ class FitOptions:
     table: TableOptions
     rho_min: Sequence[str] = ()
     budget: float | None = None
+    max_vif: float | None = None
+    max_correlation: float | None = None
     criterion: str = "squared"
     support: str | None = None
     shrinkage: str | None = None
     margins: str = "none"
     output_scale: str = "unit"
     output: str | None = None
+    layout: Layout = field(default_factory=Layout)
     model: Path | None = None
     report: Path | None = None
     certificate: Path | None = None
@@ -59,11 +63,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
     """Fit the table and write what was asked for, all files together or none."""
     check_output(options.output, as_json)
     _check_report(options.report)
-    if options.rho_min and options.budget is not None:
-        raise UsageError(
-            "--rho-min and --budget exclude each other.\nWith a budget, the common fidelity is "
-            "what is maximised: give one of the two."
-        )
+    _check_target(options)
     if options.interactive and options.report is None:
         raise UsageError(
             "--interactive is about the report, and none is asked for.\n"
@@ -105,7 +105,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         else:
             with destination(outputs, options.output) as stream:
                 measured = _measured(stream, options, loaded, estimator, X)
-                answer = Answer(loaded, estimator, measured, dropped)
+                answer = Answer(loaded, estimator, measured, dropped, _written_as(options))
                 _write_report(outputs, options, answer, X)
         outputs.commit()
     files = (options.output, options.model, options.report, options.certificate)
@@ -130,16 +130,19 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
                 f"--shrinkage must be 'auto' or a number in (0, 1], not {options.shrinkage!r}.\n"
                 "Example: --shrinkage auto"
             ) from None
-    estimator = CORAL(
-        floors_by_name(options.rho_min, loaded.names),
-        budget=options.budget,
-        criterion=options.criterion,
-        support=read_support(options.support, loaded),
-        shrinkage=shrinkage,
-        margins=options.margins,
-        weight_kind=options.table.weight_kind,
-        output_scale=options.output_scale,
-    )
+    settings: dict[str, Any] = {
+        "rho_min": floors_by_name(options.rho_min, loaded.names),
+        "budget": options.budget,
+        "max_vif": options.max_vif,
+        "max_correlation": options.max_correlation,
+        "criterion": options.criterion,
+        "support": read_support(options.support, loaded.names),
+        "shrinkage": shrinkage,
+        "margins": options.margins,
+        "weight_kind": options.table.weight_kind,
+        "output_scale": options.output_scale,
+    }
+    estimator = CORAL(**settings)
     dropped: list[int] = []
     needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.is_wide
     if needs_rows:
@@ -175,6 +178,25 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     return estimator, None, dropped
 
 
+def _check_target(options: FitOptions) -> None:
+    given = {
+        "--rho-min": options.rho_min or None,
+        "--budget": options.budget,
+        "--max-vif": options.max_vif,
+        "--max-correlation": options.max_correlation,
+    }
+    named = [option for option, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(
+            f"{named[0]} and {named[1]} exclude each other.\nWith a budget or a limit, the common "
+            "fidelity is what is maximised: give one of them."
+        )
+    if named and named[0] != "--rho-min" and options.support is not None:
+        raise UsageError(
+            f"--support goes with floors (--rho-min), not with {named[0]}.\nLeave one out."
+        )
+
+
 def _frame(values: Any, names: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
@@ -194,6 +216,7 @@ def _measured(
             loaded,
             estimator,
             measurement,
+            layout=options.layout,
             escape_formulas=options.escape_formulas,
         )
     elif X is None and loaded.weights is None:
@@ -205,6 +228,23 @@ def _measured(
             for rows in batches:
                 measure(measurement, estimator, _frame(rows, loaded.names))
     return measured_result(measurement, estimator, n_given)
+
+
+def _written_as(options: FitOptions) -> str:
+    """Which units the outputs have and what they are called, where they are written."""
+    if options.output is None:
+        return ""
+    said = "The outputs have the mean and standard deviation of their sources."
+    if options.output_scale == "unit":
+        said = (
+            "The outputs are standardised (mean 0, standard deviation 1); --output-scale original "
+            "gives them the units of their sources."
+        )
+    if options.layout.keep_sources:
+        said += f" Each stands beside its source, as NAME{options.layout.ending}."
+    elif options.layout.suffix:
+        said += f" Each is called NAME{options.layout.ending}."
+    return said
 
 
 def _check_report(report: Path | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from skcoral import api, baselines, measures
 from skcoral._lowrank import FactoredCorrelation, strongest_pairs
 from skcoral._validation import check_correlation
+from skcoral.choosing import compare_floors
 from skcoral.cli import console
 from skcoral.cli.loading import (
     Correlations,
@@ -22,11 +25,13 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.frames.point import welch
-from skcoral.measured import shortened
+from skcoral.measured import rounded_down, shortened, vif_text
 from skcoral.results import Array, Threshold
 
 _CERTIFIED_GAP = 1e-7
 _SHOWN = 8
+_QUICK = 1e9  # r²p of a system whose floors are compared while somebody waits
+_TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 
 def inspect(options: TableOptions, *, as_json: bool) -> int:
@@ -37,6 +42,7 @@ def inspect(options: TableOptions, *, as_json: bool) -> int:
     answer["strongest_pairs"] = _strongest(found.R, loaded.names)
     with console.progress("Solving"):
         answer |= _possible(found, loaded.names)
+        answer |= _floors(found, loaded, options)
     if as_json:
         console.machine(answer)
     else:
@@ -75,6 +81,32 @@ def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
         "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
         "threshold": describe_threshold(th, names),
         "methods": _methods(R, th, found.scale),
+    }
+
+
+def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
+    """What usual floors give, with the command for each, and the recommendation."""
+    p = len(loaded.names)
+    try:
+        solved = found.solvable()
+        deficiency = getattr(solved, "deficiency", None)
+        r = p if deficiency is None else deficiency.rank
+        if r * r * p > _QUICK:
+            return {"floors": [], "recommendation": _TOO_LARGE}
+        compared = compare_floors(solved)
+    except (SingularCorrelationError, InvalidTableError):
+        return {"floors": [], "recommendation": ""}
+    what = "T.csv" if loaded.matrix is not None else "decorrelated.csv"
+    floors = []
+    for choice in compared.choices:
+        floor = [] if choice.rho_min is None else ["--rho-min", f"{choice.rho_min:g}"]
+        command = shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
+        floors.append(asdict(choice) | {"command": command})
+    best = compared.choices.index(compared.recommended)
+    return {
+        "floors": floors,
+        "recommended": floors[best],
+        "recommendation": compared.sentence(),
     }
 
 
@@ -201,6 +233,7 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
             )
         if answer["complete_rows"] is None or answer["complete_rows"] > used:
             console.say(f"{without(answer['redundant'])}, or fit with --shrinkage auto.")
+        _show_floors(answer)
         return
     console.say(f"Condition number {console.short(answer['condition_number'])}.")
     _say_threshold(answer["threshold"])
@@ -223,6 +256,29 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
     )
     if len(vif) > _SHOWN:
         console.say(f"and {len(vif) - _SHOWN} more (--json lists all).")
+    _show_floors(answer)
+
+
+def _show_floors(answer: dict[str, Any]) -> None:
+    """The table of floors, and the recommendation as the last words."""
+    console.say("")
+    if answer["floors"]:
+        console.table(
+            ("floor", "largest |r|", "largest VIF", "weakest fidelity", "command"),
+            [
+                (
+                    "ρ★" if c["rho_min"] is None else f"{c['floor']:g}",
+                    console.number(c["largest_correlation"], 2),
+                    vif_text(c["largest_vif"]),
+                    console.number(rounded_down(c["min_fidelity"], 3), 3),
+                    c["command"],
+                )
+                for c in answer["floors"]
+            ],
+            words_last=True,
+        )
+    if answer["recommendation"]:
+        console.say(console.bold(answer["recommendation"]))
 
 
 def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api
+from skcoral.choosing import solve_for
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
 from skcoral.cli.loading import Loaded, naming
@@ -33,6 +34,8 @@ class MatrixModel:
     measured_: Measured
     rho_min: Any = None
     budget: float | None = None
+    max_vif: float | None = None
+    max_correlation: float | None = None
     support: Any = None
     margins: str = "none"
     margins_: None = None
@@ -61,17 +64,11 @@ def fit_matrix(loaded: Loaded, options: FitOptions) -> MatrixModel:
     assert given is not None
     _refuse_rows(loaded, options)
     rho_min = floors_by_name(options.rho_min, loaded.names)
-    support = read_support(options.support, loaded)
+    support = read_support(options.support, loaded.names)
     table = _shrunk(given, options.shrinkage)
     with console.progress("Solving"), naming(loaded.table):
-        if options.budget is not None:
-            if support is not None:
-                raise UsageError(
-                    "--support goes with floors (--rho-min), not with a budget.\nLeave one out."
-                )
-            result = api.maximize_fidelity(table, options.budget, criterion=options.criterion)
-        else:
-            result = api.decorrelate(table, rho_min, criterion=options.criterion, support=support)
+        asked: dict[str, Any] = {"rho_min": rho_min, "support": support}
+        result = solve_for(table, replace(options, **asked))
         threshold = api.threshold(table)
     about = {"about": "the matrix given", "is_about_rows": True}
     if table.shrinkage:
@@ -81,7 +78,17 @@ def fit_matrix(loaded: Loaded, options: FitOptions) -> MatrixModel:
         }
     result = replace(result, details={**result.details, **about})
     measured = measure_matrix(given.R, result.T, result.names)
-    return MatrixModel(table, result, threshold, measured, rho_min, options.budget, support)
+    return MatrixModel(
+        table,
+        result,
+        threshold,
+        measured,
+        rho_min=rho_min,
+        budget=options.budget,
+        max_vif=options.max_vif,
+        max_correlation=options.max_correlation,
+        support=support,
+    )
 
 
 def write_transformation(
@@ -132,6 +139,8 @@ def _refuse_rows(loaded: Loaded, options: FitOptions) -> None:
         ("--model", options.model, None),
         ("--margins", options.margins, "none"),
         ("--output-scale", options.output_scale, "unit"),
+        ("--keep-sources", options.layout.keep_sources, False),
+        ("--suffix", options.layout.suffix, ""),
     ):
         if given != usual:
             raise UsageError(

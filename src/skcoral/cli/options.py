@@ -1,10 +1,10 @@
-"""The options that say which table to read and how, shared by the commands."""
+"""Options that several commands share: those of the table, and how to ask and write."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
@@ -30,6 +30,61 @@ class TableOptions:
     sheet: str | None = None
     na: Sequence[str] = ()
 
+    def arguments(self) -> list[str]:
+        """The file and the options that differ from their defaults, as they are typed.
+
+        Examples
+        --------
+        >>> TableOptions("a.csv", exclude=("id",), decimal=",").arguments()
+        ['a.csv', '--exclude', 'id', '--decimal', ',']
+        """
+        told = [self.file]
+        for option in fields(self)[1:]:
+            value = getattr(self, option.name)
+            if value == option.default:
+                continue
+            name = f"--{option.name.replace('_', '-')}"
+            if isinstance(value, bool):
+                told.append("--matrix" if value else "--no-matrix")
+            elif isinstance(value, str):
+                told += [name, "tab" if value == "\t" else value]
+            else:
+                told += [part for item in value for part in (name, item)]
+        return told
+
+
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
+RhoMin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rho-min",
+        metavar="FLOOR",
+        help="Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
+    ),
+]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="CSV: apostrophe before text that begins a formula."),
+]
+KeepSources = Annotated[
+    bool, typer.Option("--keep-sources", help="Write each output beside its source, as NAME_d.")
+]
+Suffix = Annotated[
+    str, typer.Option(metavar="TEXT", help="Add to the names of the outputs, such as _d.")
+]
+MaxVif = Annotated[
+    float | None,
+    typer.Option(help="Largest VIF allowed in the outputs: the highest floor that reaches it."),
+]
+MaxCorrelation = Annotated[
+    float | None,
+    typer.Option(help="Largest |correlation| allowed in the outputs: the highest floor for it."),
+]
+CriterionOption = Annotated[
+    Literal["squared", "worst", "absolute"],
+    typer.Option(help="How residual correlation is measured."),
+]
 
 _FILE = Annotated[str, typer.Argument(metavar="FILE", help="The table; '-' is standard input.")]
 _COLUMNS: dict[str, tuple[Any, Any]] = {

@@ -14,8 +14,9 @@ import numpy as np
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.running import UsageError
+from skcoral.io.sheets import Sheet, explaining_sheets
 from skcoral.io.staging import Outputs
-from skcoral.io.transforming import write_transformed
+from skcoral.io.transforming import Layout, write_transformed
 from skcoral.io.writing import output_format
 from skcoral.measured import Measured, Measurement
 
@@ -63,9 +64,17 @@ def write(
     estimator: Any,
     measurement: Measurement,
     *,
+    layout: Layout,
     escape_formulas: bool,
 ) -> tuple[int, list[int]]:
     """Write the complete rows; returns how many, and where the others stand."""
+
+    def sheets() -> list[Sheet]:
+        if measurement.n_rows < 3:
+            return []
+        measured = measured_result(measurement, estimator, loaded.content.n_rows)
+        return explaining_sheets(estimator.result_, measured, loaded.names)
+
     with console.progress("Writing") as tell:
         return write_transformed(
             stream,
@@ -75,6 +84,8 @@ def write(
             estimator,
             on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
             on_batch=lambda batch: tell(batch.fraction),
+            layout=layout,
+            sheets=sheets,
             escape_formulas=escape_formulas,
         )
 

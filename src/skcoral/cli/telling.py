@@ -82,6 +82,7 @@ def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
         "headline": measured.headline(),
         "certificate": {
             "sentence": words.certificate(result),
+            "goal": words.goal(result),
             "about": words.subject(result),
             "is_about_rows": words.is_about_rows(result),
             "min_fidelity": result.min_fidelity,
@@ -123,7 +124,12 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
     own = words.is_about_rows(result)
     colour = "green" if words.is_certified(result) and own else "yellow"
     console.say(console.bold(measured.headline(), colour), stderr=stderr)
-    for sentence in (words.certificate(result), *answer.notes, answer.no_floor):
+    for sentence in (
+        words.certificate(result),
+        words.goal(result),
+        *answer.notes,
+        answer.no_floor,
+    ):
         if sentence:
             console.say(sentence, stderr=stderr)
     if result.rank is None:

@@ -14,6 +14,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.io.columns import choose_columns
 from skcoral.io.staging import Outputs
 from skcoral.io.tables import Table
+from skcoral.io.transforming import Layout
 from skcoral.measured import Measured, Measurement
 
 
@@ -22,6 +23,7 @@ def transform(
     model: Path,
     output: str,
     *,
+    layout: Layout,
     escape_formulas: bool,
     force: bool,
     as_json: bool,
@@ -41,7 +43,7 @@ def transform(
             assert stream is not None
             measurement = Measurement(loaded.names, estimator.result_.names)
             n_rows, dropped, measured = _transformed(
-                stream, output, loaded, estimator, escape_formulas, measurement
+                stream, output, loaded, estimator, layout, escape_formulas, measurement
             )
         outputs.commit()
     if as_json:
@@ -84,12 +86,19 @@ def _transformed(
     path: str,
     loaded: Loaded,
     estimator: Any,
+    layout: Layout,
     escape_formulas: bool,
     measurement: Measurement,
 ) -> tuple[int, list[int], Measured | None]:
     """Write new rows; few of them, or constant columns, leave nothing to be measured."""
     n_rows, dropped = write(
-        stream, path, loaded, estimator, measurement, escape_formulas=escape_formulas
+        stream,
+        path,
+        loaded,
+        estimator,
+        measurement,
+        layout=layout,
+        escape_formulas=escape_formulas,
     )
     if n_rows < 3:
         return n_rows, dropped, None

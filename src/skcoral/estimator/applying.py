@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
 
 from skcoral import measures
 from skcoral._lowrank import LowRankTransform
@@ -44,6 +46,14 @@ def _say_least_norm(T: Any, rank: int | None) -> None:
         LeastNormWarning,
         stacklevel=4,
     )
+
+
+def in_container(estimator: Any, rows: Array, given: Any, names: Sequence[str]) -> Any:
+    """Rows as ``set_output`` asks for them: an array, or a frame with these names."""
+    kind = _get_output_config("transform", estimator)["dense"]
+    if kind == "default":
+        return rows
+    return ADAPTERS_MANAGER.adapters[kind].create_container(rows, given, columns=list(names))
 
 
 def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = None) -> float:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcoral.estimator.applying import residual_of, rows_of
+from skcoral.estimator.applying import in_container, residual_of, rows_of
 from skcoral.estimator.learning import Learning
-from skcoral.estimator.rows import read_outputs, read_rows
+from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.showing import Rows, Shown, html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
 
 
-class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimator):
     """Decorrelate the columns of a table while each keeps a promised correlation with itself.
 
     Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and
@@ -29,10 +35,17 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         have none). ``None``: as high as exact decorrelation allows.
     budget : float, optional
         Largest residual allowed; the common fidelity is then maximised. Excludes ``rho_min``.
+    max_vif : float, optional
+        Largest variance inflation factor allowed in the outputs: the highest floor on the curve of
+        least squared residuals that keeps to it. Excludes the others.
+    max_correlation : float, optional
+        Largest absolute correlation allowed between two outputs: the highest floor that keeps to
+        it, certified. Excludes the others.
     criterion : {"squared", "worst", "absolute"}, default="squared"
         Residual: sum of squared correlations over the pairs, largest one, sum of absolute ones.
-    support : array-like of shape (p, p) of bool, optional
-        Which coefficients of ``T`` may differ from zero (row: source, column: output).
+    support : array-like of shape (p, p) of bool, or float, optional
+        Which coefficients of ``T`` may differ from zero (row: source, column: output); a number:
+        those where the absolute correlation in ``correlation_`` exceeds it.
     pair_weights : array-like of shape (p, p), optional
         Weights of the pairs in the residual.
     anchors : array-like of shape (p, k), optional
@@ -125,27 +138,33 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ['alcohol', 'malic_acid', 'ash']
     """
 
+    _picture = ("FidelityDisplay", "from_estimator")
+
     def __init__(
         self,
-        rho_min=None,
+        rho_min: float | ArrayLike | Mapping[str, float] | None = None,
         *,
-        budget=None,
-        criterion="squared",
-        support=None,
-        pair_weights=None,
-        anchors=None,
-        shrinkage=None,
-        margins="none",
-        weight_kind="auto",
-        on_singular="solve",
-        rank_tol=None,
-        output_scale="unit",
-        tol=1e-9,
-        max_iter=200,
-        random_state=0,
-    ):
+        budget: float | None = None,
+        max_vif: float | None = None,
+        max_correlation: float | None = None,
+        criterion: Literal["squared", "worst", "absolute"] = "squared",
+        support: Any = None,
+        pair_weights: Any = None,
+        anchors: Any = None,
+        shrinkage: float | Literal["auto"] | None = None,
+        margins: Literal["none", "ranks", "normal"] = "none",
+        weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
+        on_singular: Literal["solve", "raise"] = "solve",
+        rank_tol: float | None = None,
+        output_scale: Literal["unit", "original"] = "unit",
+        tol: float = 1e-9,
+        max_iter: int = 200,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
         self.rho_min = rho_min
         self.budget = budget
+        self.max_vif = max_vif
+        self.max_correlation = max_correlation
         self.criterion = criterion
         self.support = support
         self.pair_weights = pair_weights
@@ -160,7 +179,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Apply the transformation to rows, new or old.
 
         Parameters
@@ -170,7 +189,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n, k)
+        ndarray of shape (n, k), or DataFrame under ``set_output``
             The outputs, in the input's floating-point type.
         """
         check_is_fitted(self)
@@ -178,7 +197,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         out = self._centred_outputs(rows) + self.output_mean_
         return out.astype(rows.dtype, copy=False)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """Recover the rows from their outputs.
 
         Parameters
@@ -188,7 +207,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n, p)
+        ndarray of shape (n, p), or DataFrame under ``set_output``
             The rows, up to rounding (with margins, within the range of the rows fitted). Where
             outputs of a table of deficient rank do not determine them, those of least norm.
 
@@ -211,9 +230,9 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = Z * self.scale_ + self.mean_
         if self.margins_ is not None:
             rows = self.margins_.inverse_transform(rows)
-        return rows.astype(outputs.dtype, copy=False)
+        return in_container(self, rows.astype(outputs.dtype, copy=False), X, column_names(self))
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the residual criterion on these rows, so that larger is better.
 
         It is measured on the correlation matrix of the outputs of these very rows; for the rows
@@ -237,7 +256,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         outputs = self._centred_outputs(rows)
         return -residual_of(self.result_, outputs, sample_weight=sample_weight)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names of the outputs: those of the columns, or of the composites when anchored.
 
         Parameters
@@ -256,12 +275,12 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return names
         return np.array(self.result_.names, dtype=object)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def standardised(self, X):
+    def standardised(self, X: Any) -> np.ndarray:
         """Return what the transformation acts on: columns, or scores, in units of ``scale_``.
 
         Parameters
@@ -276,6 +295,35 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return (self._scores(read_rows(self, X, reset=False)) - self.mean_) / self.scale_
+
+    def summary(self) -> str:
+        """Measured figures, what is proved, floors and ρ★: one line each."""
+        if not self.__sklearn_is_fitted__():
+            return f"{self!r}: not fitted yet."
+        from skcoral.words import threshold
+
+        said = self.result_.summary()
+        return said if self.result_.rank is not None else f"{said}\n{threshold(self.threshold_)}"
+
+    def loadings(self) -> pd.DataFrame:
+        """``T_`` with names: what each output (column) is made of (rows: standardised columns)."""
+        check_is_fitted(self)
+        frame = self.result_.loadings()
+        return frame.set_axis(list(column_names(self)), axis="index").rename_axis("source")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per output: fidelity, floor, price and largest residual correlation."""
+        check_is_fitted(self)
+        return self.result_.to_frame()
+
+    def _glance(self) -> tuple[Any, Rows]:
+        return self.result_._glance() if self.__sklearn_is_fitted__() else ((), ())
+
+    def _repr_html_(self) -> str:  # type: ignore[override]
+        return html(repr(self), self.summary(), *self._glance())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _scores(self, rows: Any) -> Any:
         return rows if self.margins_ is None else self.margins_.transform(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -19,16 +19,45 @@ from skcoral.estimator.solution import SOLVED, attributes, late, solve
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+    from skcoral.correlation import CorrelationEstimate
+    from skcoral.margins import Margins
+    from skcoral.measured import Measured
+    from skcoral.results import Array, Certificate, Decorrelation, Threshold
+
 
 class Learning:
     """The part of :class:`~skcoral.CORAL` that turns rows into a solution."""
 
+    T_: Array | LowRankTransform
+    certificate_: Certificate
+    components_: Array
+    correlation_: Array | FactoredCorrelation
+    estimate_: CorrelationEstimate
+    feature_names_in_: NDArray[Any]
+    fidelity_: Array
+    margins_: Margins | None
+    mean_: Array
+    measured_: Measured
+    moments_: Moments
     n_features_in_: int
+    n_iter_: int
+    output_mean_: Array
+    output_scale_: str
+    prices_: Array
+    result_: Decorrelation
+    scale_: Array
+    shrinkage_: float
+    threshold_: Threshold
+
     weight_kind: str
     shrinkage: Any
     output_scale: str
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the transformation from a table, or from an iterator of batches of rows.
 
         Parameters
@@ -61,7 +90,7 @@ class Learning:
         return self
 
     @available_if(learns_in_batches)
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows; the transformation is computed when it is next needed.
 
         Any number of rows will do, one included. After the last batch the result is that of
@@ -86,12 +115,12 @@ class Learning:
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
         moments = self._no_moments() if first else self.moments_
-        self.moments_: Moments = moments.update(rows, sample_weight=sample_weight)
+        self.moments_ = moments.update(rows, sample_weight=sample_weight)
         for name in SOLVED:
             self.__dict__.pop(name, None)
         return self
 
-    def fit_moments(self, moments):
+    def fit_moments(self, moments: Moments) -> Self:
         """Learn the transformation from moments alone, collected anywhere and merged.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skcoral._validation import check_choice, check_rank_tol
+from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.margins import MARGINS
@@ -21,15 +22,7 @@ def check_settings(estimator: Any) -> None:
     check_choice("output_scale", estimator.output_scale, ("unit", "original"))
     if estimator.shrinkage != "auto":
         check_shrinkage(estimator.shrinkage)
-    if estimator.budget is not None and estimator.rho_min is not None:
-        raise InvalidArgumentError(
-            "Give floors (rho_min) or a residual budget, not both: with a budget the common "
-            "fidelity is what is maximised."
-        )
-    if estimator.budget is not None and estimator.support is not None:
-        raise InvalidArgumentError(
-            "A support goes with floors (rho_min), not with a budget: drop one of them."
-        )
+    check_target(estimator)
     if estimator.anchors is not None and estimator.output_scale == "original":
         raise InvalidArgumentError(
             "Composites have no mean and standard deviation of their own to return to: use "

@@ -10,6 +10,7 @@ import numpy as np
 
 from skcoral import api
 from skcoral._lowrank import LowRankTransform
+from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate, sample_correlation
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.few_rows import RowMoments
@@ -48,7 +49,6 @@ def solve(
     without weights, where they are known: the effect is measured on these.
     """
     settings = {
-        "criterion": estimator.criterion,
         "pair_weights": estimator.pair_weights,
         "anchors": estimator.anchors,
         "tol": estimator.tol,
@@ -56,16 +56,7 @@ def solve(
         "on_singular": estimator.on_singular,
         "rank_tol": estimator.rank_tol,
     }
-    if estimator.budget is not None:
-        result = api.maximize_fidelity(table, estimator.budget, **settings)
-    else:
-        result = api.decorrelate(
-            table,
-            estimator.rho_min,
-            support=estimator.support,
-            random_state=estimator.random_state,
-            **settings,
-        )
+    result = solve_for(table, estimator, **settings)
     details = {
         "guarantee": table.guarantee,
         "about": table.about,

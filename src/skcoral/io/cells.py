@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ MISSING = frozenset(
 )
 #: Eurostat adds a flag to its mark: ": c" is confidential, ":z" not applicable.
 _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
+#: A number with flags behind it, as Eurostat and the OECD write "12.3 b" (break in the series).
+_NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+[bcdefinprsuz]{1,3}")
 _LONGEST = 40
 _SIGNS = "$€£¥%"
 _GROUPED = {
@@ -74,7 +77,9 @@ def _numbers(
     for i, cell in enumerate(cells):
         if is_missing(cell, na):
             continue
-        if grouped is not None and isinstance(cell, str) and grouped.fullmatch(cell.strip()):
+        if isinstance(cell, str):
+            cell = unflagged(cell.strip())
+        if grouped is not None and isinstance(cell, str) and grouped.fullmatch(cell):
             cell = cell.replace(thousands, "")
         number = _one_number(cell, decimal)
         if number is None:
@@ -82,6 +87,32 @@ def _numbers(
         else:
             values[i] = number
     return values, wrong
+
+
+def unflagged(cell: str) -> str:
+    """A number without the flag behind it; any other cell as it is.
+
+    Examples
+    --------
+    >>> unflagged("12.3 b"), unflagged("flat b"), unflagged("5 km")
+    ('12.3', 'flat b', '5 km')
+    """
+    found = _NUMBER_AND_FLAG.fullmatch(cell)
+    return cell if found is None else found[1]
+
+
+def flags_of(cells: Any) -> Counter[str]:
+    """The flags behind numbers, and how often each occurs.
+
+    Examples
+    --------
+    >>> flags_of(["12.3 b", "11.8", "11.9 e", "12.0 b", "flat b"])
+    Counter({'b': 2, 'e': 1})
+    """
+    if hasattr(cells, "type"):
+        return Counter()
+    text = "\n".join(cell for cell in cells if isinstance(cell, str))
+    return Counter(re.findall(r"\d[^\S\n]+([bcdefinprsuz]{1,3})[^\S\n]*$", text, re.MULTILINE))
 
 
 def grouped_number(decimal: str, thousands: str) -> re.Pattern[str]:

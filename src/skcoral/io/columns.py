@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import is_dressed_number, remedy, shown
+from skcoral.io.cells import flags_of, is_dressed_number, remedy, shown
 from skcoral.io.roles import ColumnWatch
 from skcoral.io.tables import Batch, Table, listed
 from skcoral.measured import shortened
@@ -32,7 +32,8 @@ class ColumnProfile:
     and ``first_bad`` says where the first that is not stands) or "empty". ``always`` is the one
     value of a column that has several and never changes, up to the rounding of a computation.
     ``doubt`` says why a column of numbers is hardly a variable (an id, a counter, years), and
-    ``marks`` which cells were read as missing and how many of each, blanks aside.
+    ``marks`` which cells were read as missing and how many of each, blanks aside; ``flags`` which
+    letters behind numbers ("12.3 b") were left out.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ColumnProfile:
     always: float | None
     doubt: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
+    flags: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     low, high = np.full(width, np.inf), np.full(width, -np.inf)
     watches = [ColumnWatch() for _ in range(width)]
     marks: list[Counter[str]] = [Counter() for _ in range(width)]
+    flags: list[Counter[str]] = [Counter() for _ in range(width)]
     for batch in table.batches():
         n_rows += len(batch.rows)
         for j, cells in enumerate(batch.columns):
@@ -114,6 +117,8 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
                 watches[j].add(values[np.isfinite(values)])
             if n_missing and good[j] >= bad[j]:
                 marks[j].update(_marks(cells, np.isnan(values) & ~wrong))
+            if good[j] >= bad[j]:
+                flags[j].update(flags_of(cells))
             if first_infinite[j] is None and (infinite := np.isinf(values)).any():
                 first_infinite[j] = batch.rows[int(np.argmax(infinite))]
         if on_batch is not None:
@@ -140,6 +145,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
         always,
         doubts,
         marks,
+        flags,
     )
     return TableProfile(n_rows, tuple(columns))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
-from skcoral.io.cells import grouped_number, is_missing, is_number
+from skcoral.io.cells import grouped_number, is_missing, is_number, unflagged
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
@@ -91,7 +91,7 @@ def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     >>> recognise_decimal([["1,5", "x"], ["2,25", "y"]], ";"), recognise_decimal([["1,234"]], ";")
     (',', '.')
     """
-    cells = [cell.strip() for row in rows for cell in row]
+    cells = [unflagged(cell.strip()) for row in rows for cell in row]
     if any("." in c and _COMMA_NUMBER.fullmatch(c) for c in cells):
         return ","  # 1.234,5 leaves no doubt
     commas = [c for c in cells if _COMMA_NUMBER.fullmatch(c)]
@@ -109,7 +109,7 @@ def recognise_thousands(rows: Sequence[Sequence[str]], decimal: str) -> str:
     >>> recognise_thousands([["1.234,50"], ["1.038"]], ","), recognise_thousands([["1,234"]], ".")
     ('.', '')
     """
-    cells = [cell.strip() for row in rows for cell in row]
+    cells = [unflagged(cell.strip()) for row in rows for cell in row]
     for mark in _THOUSANDS_MARKS:
         if mark == decimal:
             continue

@@ -25,6 +25,16 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     if marks:
         shown = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in marks.most_common()]
         told.append(f"Read as missing: {_joined(shown)}.")
+    flags: Counter[str] = Counter()
+    flagged = [name for name in names if content.column(name).flags]
+    for name in flagged:
+        flags.update(content.column(name).flags)
+    if flags:
+        shown = [f"{flag!r} ({n:,} cell{'s' if n > 1 else ''})" for flag, n in flags.most_common()]
+        told.append(
+            f"Flags behind numbers were left out: {_joined(shown)}, in "
+            f"{_joined([shortened(name) for name in flagged])}."
+        )
     return told
 
 

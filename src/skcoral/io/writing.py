@@ -96,7 +96,7 @@ def table_writer(
     if kind == "parquet":
         return _ParquetWriter(sink, names)
     if kind == "excel":
-        return _ExcelWriter(sink, names)
+        return ExcelWriter(sink, names)
     mark = "\t" if kind == "tsv" else separator
     if decimal == mark:
         decimal = "."
@@ -300,17 +300,28 @@ class _ParquetWriter:
         self._stream.check()
 
 
-class _ExcelWriter:
+class ExcelWriter:
+    """A workbook: the table in its first sheet, and others that explain it."""
+
     def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
         import openpyxl
 
         self._stream = stream
         self._book = openpyxl.Workbook(write_only=True)
-        self._sheet = self._book.create_sheet("coral")
+        self._begin("coral", names)
+
+    def _begin(self, title: str, names: Sequence[str]) -> None:
+        self._sheet = self._book.create_sheet(title)
         self._sheet.append([self._cell(name) for name in names])
         self._rows = 1
 
+    def add_sheet(self, title: str, names: Sequence[str], columns: Sequence[Any]) -> None:
+        """Write one more sheet; the one before it is complete then."""
+        self._begin(title, names)
+        self.write(columns)
+
     def write(self, columns: Sequence[Any]) -> None:
+        """Write some rows of the sheet that was begun last."""
         cells = [c.tolist() if isinstance(c, np.ndarray) else plain_cells(c) for c in columns]
         self._rows += len(cells[0])
         if self._rows > _EXCEL_ROWS:
@@ -328,6 +339,8 @@ class _ExcelWriter:
             raise
 
     def _cell(self, value: Any) -> Any:
+        if isinstance(value, float) and not np.isfinite(value):
+            return None if np.isnan(value) else ("∞" if value > 0 else "-∞")
         zoned = getattr(value, "tzinfo", None) is not None
         if isinstance(value, _EXCEL_TYPES) and not zoned:
             return value
@@ -345,6 +358,7 @@ class _ExcelWriter:
         return cell
 
     def close(self) -> None:
+        """Finish the workbook."""
         self._book.save(self._stream)
         self._stream.check()
 

@@ -8,6 +8,7 @@ when something is drawn; no global setting of it is changed.
 from skcoral.plotting.fidelity import FidelityDisplay
 from skcoral.plotting.frontier import FrontierDisplay
 from skcoral.plotting.geometry import GeometryDisplay
+from skcoral.plotting.holdout import HoldoutDisplay
 from skcoral.plotting.matrices import CorrelationDisplay, TransformDisplay
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "FidelityDisplay",
     "FrontierDisplay",
     "GeometryDisplay",
+    "HoldoutDisplay",
     "TransformDisplay",
 ]

@@ -90,6 +90,17 @@ def label_size(p: int) -> float:
     return max(6.5, min(9.0, 10.0 - 0.06 * p))
 
 
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """One name per row, the first on top, and the legend above them."""
+    p = len(names)
+    ax.set_yticks(range(p), labels(names), fontsize=label_size(p))
+    ax.set_ylim(p - 0.4, -0.6)
+    ax.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=9,
+        handletextpad=0.3,
+    )  # fmt: skip
+
+
 def finish(ax: Axes) -> None:
     """Quiet axes: two spines, grey ticks."""
     for side in ("top", "right"):

@@ -61,8 +61,13 @@ class FidelityDisplay:
     def from_result(
         cls, result: Decorrelation | Threshold, R: Any = None, *, baselines: bool = True
     ) -> FidelityDisplay:
-        """Gather the numbers from a result; with ``R``, those of ZCA-cor and PCA as well."""
+        """Gather the numbers from a result; with ``R``, those of ZCA-cor and PCA as well.
+
+        ``R`` is taken from the result where that has one.
+        """
         _ink.expect(result, Decorrelation, Threshold)
+        if R is None and getattr(result, "rank", None) is None:
+            R = getattr(result, "R", None)
         others = {}
         if R is not None and baselines and getattr(result, "anchors", None) is None:
             others = baseline_fidelities(R)
@@ -72,7 +77,9 @@ class FidelityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, baselines: bool = True) -> FidelityDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
-        return cls.from_result(estimator.result_, estimator.correlation_, baselines=baselines)
+        # the classical methods need all directions
+        R = estimator.correlation_ if estimator.result_.rank is None else None
+        return cls.from_result(estimator.result_, R, baselines=baselines)
 
     def plot(self, ax: Axes | None = None) -> FidelityDisplay:
         """Draw one line per variable, first variable on top."""
@@ -94,14 +101,9 @@ class FidelityDisplay:
                 zorder=3,
             )  # fmt: skip
         ax.scatter(self.fidelity, y, s=size, color=_ink.BLUE, label="CORAL", zorder=4)
-        ax.set_yticks(y, _ink.labels(self.names), fontsize=_ink.label_size(p))
-        ax.set_ylim(p - 0.4, -0.6)
         ax.set_xlim(min(lowest - 0.02, 0.5 if lowest > 0.52 else 0.0), 1.01)
         ax.set_xlabel("fidelity: correlation of each output with its own source")
-        ax.legend(
-            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=9,
-            handletextpad=0.3,
-        )  # fmt: skip
+        _ink.name_rows(ax, self.names)
         _ink.finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -18,7 +18,7 @@ from skcoral.results import Array, Decorrelation
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
-    from skcoral.results import Frontier
+    from skcoral.curve import Frontier
 
 Figure = dict[str, Any]
 

@@ -19,7 +19,7 @@ from skcoral.plotting.matrices import source_names
 from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
-    from skcoral.results import Frontier
+    from skcoral.curve import Frontier
     from skcoral.stability import Holdout
 
 _QUICK = 2e6  # r²p of a solution that dozens of can be waited for

@@ -21,8 +21,9 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import measure_few_rows
+from skcoral.measured import measure_few_rows, shortened
 from skcoral.results import Array
+from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Holdout(Frozen):
+class Holdout(Shown, Frozen):
     """Fidelity and residual correlation on the rows fitted and on rows left out, fold by fold.
 
     Attributes
@@ -62,6 +63,29 @@ class Holdout(Frozen):
     criterion_raw: Array
     criterion_noise: Array
     n_new: int
+
+    _picture = ("HoldoutDisplay", "from_result")
+
+    def summary(self) -> str:
+        """Fidelity and residual on rows left out, beside those on the rows fitted."""
+        fitted, new = (f.mean(axis=0) for f in (self.fidelity_fitted, self.fidelity_new))
+        weakest = int(np.argmin(new))
+        return (
+            f"Fitted {len(self.criterion_new)} times without one part of the rows and measured on "
+            f"it: the weakest fidelity is {fitted.min():.4f} on the rows fitted and "
+            f"{new.min():.4f} on those left out ({shortened(self.names[weakest])}).\n"
+            f"{self.sentence()}"
+        )
+
+    def _glance(self) -> tuple[tuple[str, ...], Rows]:
+        columns = (
+            self.names,
+            self.fidelity_fitted.mean(axis=0),
+            self.fidelity_new.mean(axis=0),
+            self.fidelity_new.min(axis=0),
+        )
+        header = ("variable", "fidelity, fitted", "left out", "left out, worst part")
+        return header, list(zip(*columns, strict=True))
 
     def sentence(self) -> str:
         """The residual on new rows, between that of the raw table and that of pure noise."""

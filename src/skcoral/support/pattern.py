@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,13 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
         )
     np.fill_diagonal(mask, True)
     return mask
+
+
+def read_support(support: Any, R: Any, names: Sequence[str]) -> Any:
+    """The mask of a support: where |R| exceeds it if it is a number, else a :func:`pattern`."""
+    if isinstance(support, Real) and np.asarray(support).dtype != bool:
+        return support_from_threshold(np.asarray(R), float(support))
+    return pattern(support, names=names)
 
 
 def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:

@@ -2,7 +2,15 @@
 
 from skcoral.tradeoff.budget import solve_budget
 from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.inflation import solve_vif
 from skcoral.tradeoff.path import trace_frontier
 from skcoral.tradeoff.solver import solve_from_neighbour, solve_tradeoff
 
-__all__ = ["dual_bound", "solve_budget", "solve_from_neighbour", "solve_tradeoff", "trace_frontier"]
+__all__ = [
+    "dual_bound",
+    "solve_budget",
+    "solve_from_neighbour",
+    "solve_tradeoff",
+    "solve_vif",
+    "trace_frontier",
+]

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky_or_none, to_host
+from skcoral.curve import Frontier
 from skcoral.exact import best_exact, exact_threshold
-from skcoral.results import Criterion, Frontier
+from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
@@ -161,7 +162,7 @@ def trace_frontier(
     max_iter: int = 200,
     callback: Callback | None = None,
 ) -> Frontier:
-    """Compute the frontier at given common floors, or on a grid that is dense where it bends.
+    """Compute the frontier at given common floors, or at points that lie evenly along it.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def trace_frontier(
     criterion, pair_weights, tol, max_iter
         As in :func:`solve_tradeoff`.
     n_points : int
-        Number of points of the adaptive grid.
+        Number of points where no floors are given.
     callback : callable, optional
         Called as ``callback(point, objective, lower_bound)`` after each point.
 
@@ -208,7 +209,7 @@ def trace_frontier(
         return node
 
     if floors is None:
-        nodes = _adaptive(path, visit, n_points)
+        nodes = _even(path, visit, n_points)
     else:
         by_floor = {rho: visit(rho) for rho in sorted({float(rho) for rho in floors})}
         nodes = [by_floor[float(rho)] for rho in floors]
@@ -233,37 +234,26 @@ def trace_frontier(
     )
 
 
-def _adaptive(path: Path, visit: Callable[[float], Node], n_points: int) -> list[Node]:
-    """Start from the ends, then halve (in angle) the interval where the curve is least known."""
+def _even(path: Path, visit: Callable[[float], Node], n_points: int) -> list[Node]:
+    """Start from the ends, then halve (in angle) the longest step of floor and residual together.
+
+    Each is measured in parts of its whole range, so that points lie evenly along the curve.
+    """
     edge = visit(path.edge)
     if path.edge >= 1.0:
         return [edge]
     nodes = [edge, visit(1.0)]
-    first = min(n_points, 9) - 2
-    angles = np.arccos(path.edge) * np.arange(1, first + 1) / (first + 1)
-    # Coarse to fine, so that every point but the first lies between solved ones.
-    order = sorted(range(first), key=lambda k: (-((k + 1) & -(k + 1)), k))
-    nodes += [visit(float(np.cos(angles[k]))) for k in order]
-    nodes.sort(key=lambda node: node.rho)
+    floors, residuals = 1.0 - path.edge, nodes[1].solved.objective - edge.solved.objective
+
+    def length(a: Node, b: Node) -> float:
+        rise = abs(b.solved.objective - a.solved.objective)
+        return (b.rho - a.rho) / floors + rise / max(residuals, 1e-300)
+
     while len(nodes) < n_points:
-        doubt = [_uncertainty(a, b) for a, b in pairwise(nodes)]
-        k = int(np.argmax(doubt))
+        k = int(np.argmax([length(a, b) for a, b in pairwise(nodes)]))
         middle = 0.5 * (np.arccos(nodes[k].rho) + np.arccos(nodes[k + 1].rho))
         nodes.insert(k + 1, visit(float(np.cos(middle))))
     return nodes
-
-
-def _uncertainty(a: Node, b: Node) -> float:
-    """Largest distance between the chord and the tangents, which enclose a convex curve."""
-    width = b.rho - a.rho
-    chord = (b.solved.objective - a.solved.objective) / width
-    below = max(chord - a.slope, 0.0)
-    if not np.isfinite(b.slope):
-        return below * width
-    above = max(b.slope - chord, 0.0)
-    if below + above <= 0.0:
-        return 0.0
-    return width * below * above / (below + above)
 
 
 def _limit_at_one(R: Array, omega: Array) -> Array:

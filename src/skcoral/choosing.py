@@ -1,0 +1,239 @@
+"""Choosing a floor: what usual floors give, and one answer for each way of asking."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral import api
+from skcoral._lowrank import FactoredCorrelation, largest_residuals
+from skcoral._validation import check_budget
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    NotCertifiedWarning,
+    SingularCorrelationWarning,
+)
+from skcoral.measured import rounded_down, vif_or_infinite
+from skcoral.results import Decorrelation, Threshold
+from skcoral.showing import html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FLOORS = (0.85, 0.9, 0.95, 0.99)
+#: What counts as little correlation for a recommendation.
+LITTLE_CORRELATION, LITTLE_VIF = 0.5, 2.0
+#: Outputs that keep this much without any residual need no compromise.
+NEARLY_ALL = 0.95
+_TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
+
+
+def check_target(asked: Any) -> None:
+    """Raise an error where more than one of floors, budget and limits is asked for."""
+    given = [name for name in _TARGETS if getattr(asked, name, None) is not None]
+    if len(given) > 1:
+        raise InvalidArgumentError(
+            f"Give one of rho_min, budget, max_vif and max_correlation, not both {given[0]} and "
+            f"{given[1]}: with a budget or a limit, the common floor is what is maximised."
+        )
+    if given and given[0] != "rho_min" and getattr(asked, "support", None) is not None:
+        raise InvalidArgumentError(
+            f"A support goes with floors (rho_min), not with {given[0]}: drop one of them."
+        )
+    if given == ["max_correlation"] and asked.criterion == "absolute":
+        raise InvalidArgumentError(
+            "max_correlation limits the largest residual correlation, which is criterion='worst': "
+            "leave the criterion out."
+        )
+
+
+def solve_for(R: Any, asked: Any, **settings: Any) -> Decorrelation:
+    """Solve for floors, a budget or a limit, whichever ``asked`` has as an attribute.
+
+    ``asked`` has ``rho_min``, ``budget``, ``max_vif``, ``max_correlation``, ``criterion`` and
+    ``support``, such as a :class:`skcoral.CORAL`; ``settings`` are those of
+    :func:`skcoral.decorrelate`.
+    """
+    check_target(asked)
+    criterion = asked.criterion
+    if asked.max_vif is not None:
+        return api.maximize_fidelity(R, asked.max_vif, criterion="vif", **settings)
+    if asked.max_correlation is not None:
+        limit = check_budget(asked.max_correlation, "The largest correlation")
+        return api.maximize_fidelity(R, limit, criterion="worst", **settings)
+    if asked.budget is not None:
+        return api.maximize_fidelity(R, asked.budget, criterion=criterion, **settings)
+    random_state = getattr(asked, "random_state", 0)
+    return api.decorrelate(
+        R,
+        asked.rho_min,
+        criterion=criterion,
+        support=asked.support,
+        random_state=random_state,
+        **settings,
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one common floor gives: ``rho_min`` is None for ρ★, where nothing remains."""
+
+    rho_min: float | None
+    floor: float
+    largest_correlation: float
+    largest_vif: float
+    min_fidelity: float
+    mean_fidelity: float
+    status: str
+
+
+@dataclass(frozen=True)
+class FloorComparison:
+    """What usual floors give for one matrix, and which of them is recommended.
+
+    Attributes
+    ----------
+    choices : tuple of Choice
+        From ρ★ upwards.
+    recommended : Choice
+        The highest floor at which no correlation exceeds 0.5 and no VIF 2; ρ★ where there is none
+        or where it keeps 0.95 of every variable.
+    largest_correlation_before, largest_vif_before : float
+        Those of the variables themselves.
+    """
+
+    choices: tuple[Choice, ...]
+    recommended: Choice
+    largest_correlation_before: float
+    largest_vif_before: float
+
+    def sentence(self) -> str:
+        """The recommendation, with its reason."""
+        best, limits = self.recommended, f"{LITTLE_CORRELATION:g} and no VIF exceeds {LITTLE_VIF:g}"
+        otherwise = (
+            "Take ρ★ where no correlation may remain, and a higher floor where the outputs must "
+            "stay closer to their variables."
+        )
+        if has_little(self.largest_correlation_before, self.largest_vif_before):
+            return (
+                "The variables hardly correlate: no two by more than "
+                f"{limits}. Decorrelate them only where no correlation at all may remain (ρ★)."
+            )
+        if best.rho_min is not None:
+            return (
+                f"Recommended: floor {best.rho_min:g}, the highest of these at which no two "
+                f"outputs correlate by more than {limits}. {otherwise}"
+            )
+        if best.min_fidelity >= NEARLY_ALL:
+            return (
+                f"Recommended: ρ★, where every output keeps {rounded_down(best.min_fidelity, 2):.2f} of its "
+                "variable and no correlation remains."
+            )
+        return (
+            "Recommended: ρ★. At the higher floors two outputs correlate by more than "
+            f"{LITTLE_CORRELATION:g} or a VIF exceeds {LITTLE_VIF:g}."
+        )
+
+    def summary(self) -> str:
+        """The recommendation, with its reason."""
+        return self.sentence()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{c.floor:.4g}" + (" (ρ★)" if c.rho_min is None else ""),
+                c.largest_correlation,
+                c.largest_vif,
+                c.min_fidelity,
+            )
+            for c in self.choices
+        ]
+        header = ("floor", "largest |r|", "largest VIF", "weakest fidelity")
+        return html("FloorComparison", self.summary(), header, rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per floor."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(choice) for choice in self.choices])
+
+
+def compare_floors(
+    R: Any, floors: Any = FLOORS, *, threshold: Threshold | None = None
+) -> FloorComparison:
+    """Say what usual floors give: largest correlation, largest VIF, weakest fidelity.
+
+    Parameters
+    ----------
+    R : array-like, DataFrame or estimate of shape (p, p)
+        Correlation matrix.
+    floors : sequence of float, default=(0.85, 0.9, 0.95, 0.99)
+        Floors to compare with ρ★; those below it are left out.
+    threshold : Threshold, optional
+        That of ``R``, if it is known.
+
+    Returns
+    -------
+    FloorComparison
+
+    Examples
+    --------
+    >>> from skcoral.choosing import compare_floors
+    >>> from skcoral.datasets import load_wine
+    >>> found = compare_floors(load_wine().to_frame().corr())
+    >>> found.recommended.rho_min
+    0.9
+    >>> print(found.sentence())
+    Recommended: floor 0.9, the highest of these at which no two outputs correlate by more than 0.5
+    and no VIF exceeds 2. Take ρ★ where no correlation may remain, and a higher floor where the
+    outputs must stay closer to their variables.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        warnings.simplefilter("ignore", SingularCorrelationWarning)
+        th = api.threshold(R) if threshold is None else threshold
+        best = api.decorrelate(R)
+        answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
+        for floor in sorted(floors):
+            if floor > th.value:
+                answers.append((floor, api.decorrelate(R, floor, warm=answers[-1][1])))
+    choices = [
+        Choice(
+            rho_min=rho_min,
+            floor=th.value if rho_min is None else rho_min,
+            largest_correlation=float(largest_residuals(result.correlation).max(initial=0.0)),
+            largest_vif=_largest_vif(result.correlation, result.rank),
+            min_fidelity=result.min_fidelity,
+            mean_fidelity=result.mean_fidelity,
+            status=result.status,
+        )
+        for rho_min, result in answers
+    ]
+    matrix = getattr(R, "R", R)
+    if not isinstance(matrix, FactoredCorrelation):
+        matrix = np.asarray(matrix, dtype=np.float64)
+    return FloorComparison(
+        tuple(choices),
+        _recommended(choices),
+        float(largest_residuals(matrix).max(initial=0.0)),
+        _largest_vif(matrix, best.rank),
+    )
+
+
+def _largest_vif(G: Any, rank: int | None) -> float:
+    return float("inf") if rank is not None else float(vif_or_infinite(G).max())
+
+
+def _recommended(choices: list[Choice]) -> Choice:
+    if choices[0].min_fidelity >= NEARLY_ALL:
+        return choices[0]
+    fits = [c for c in choices if has_little(c.largest_correlation, c.largest_vif)]
+    return fits[-1] if fits else choices[0]
+
+
+def has_little(correlation: float, vif: float) -> bool:
+    """Whether no two variables correlate much; the VIF of dependent ones is infinite anyway."""
+    return correlation <= LITTLE_CORRELATION and (vif <= LITTLE_VIF or not np.isfinite(vif))

@@ -1,0 +1,85 @@
+"""How results show themselves: a summary in words, a small table for notebooks, and a picture.
+
+A class says its :meth:`Shown.summary` and :meth:`Shown._glance`; everything else is here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+Rows = Sequence[Sequence[Any]]
+_MOST_ROWS = 12
+# No colours of its own: the text of a notebook is dark on light or light on dark.
+_CELL = "padding:.15em .8em .15em 0;text-align:{};border-bottom:1px solid rgba(128,128,128,.3)"
+
+
+class Shown:
+    """A result with ``summary()``, ``plot()`` and an HTML view for notebooks."""
+
+    #: Which display of :mod:`skcoral.plotting` draws it, and from what.
+    _picture: tuple[str, str] = ("FidelityDisplay", "from_result")
+
+    def summary(self) -> str:
+        """The result in sentences, one per line."""
+        raise NotImplementedError
+
+    def _glance(self) -> tuple[Sequence[str], Rows]:
+        """Header and rows of the small table of a notebook: a name first, then numbers."""
+        return (), ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the result with Matplotlib; returns the display, whose ``figure_`` can be saved.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        """
+        from skcoral import plotting
+
+        name, source = self._picture
+        return getattr(getattr(plotting, name), source)(self).plot(ax)
+
+    def _repr_html_(self) -> str:
+        return html(type(self).__name__, self.summary(), *self._glance())
+
+
+def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
+    """A small HTML view without scripts or colours, every word from the data escaped.
+
+    Examples
+    --------
+    >>> html("Table", "Two < three.", (), ())
+    '<div><strong>Table</strong><br>Two &lt; three.</div>'
+    """
+    said = "<br>".join(escape(line) for line in summary.splitlines())
+    if not rows:
+        return f"<div><strong>{escape(title)}</strong><br>{said}</div>"
+    head = "".join(_cell("th", name, k) for k, name in enumerate(header))
+    body = "".join(
+        "<tr>" + "".join(_cell("td", cell, k) for k, cell in enumerate(row)) + "</tr>"
+        for row in rows[:_MOST_ROWS]
+    )
+    more = f"<small>and {len(rows) - _MOST_ROWS:,} more</small>" if len(rows) > _MOST_ROWS else ""
+    return (
+        f"<div><strong>{escape(title)}</strong><br>{said}"
+        f'<table style="border-collapse:collapse;margin:.5em 0"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>{more}</div>"
+    )
+
+
+def _cell(kind: str, value: Any, column: int) -> str:
+    style = _CELL.format("right" if column else "left")
+    return f'<{kind} style="{style}">{escape(_text(value))}</{kind}>'
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return "∞" if number > 0 else "–"
+    return "0" if abs(number) < 1e-14 else f"{number:.4g}"

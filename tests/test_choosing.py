@@ -1,0 +1,146 @@
+"""Choosing a floor: limits that people think in, the table of usual floors, the grid of a curve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral.certificates import check
+from skcoral.choosing import compare_floors
+from skcoral.datasets import make_system, wdi_correlation
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidBudgetError,
+    SingularCorrelationError,
+)
+
+
+def vif_of(G):
+    return np.diag(np.linalg.inv(G))
+
+
+def largest(G):
+    return np.abs(G - np.diag(np.diag(G))).max()
+
+
+def pair_floor(r_before, r_after):
+    """The highest common fidelity of two outputs with correlation ``r_after``: a closed form."""
+    return 0.5 * (np.sqrt((1 + r_before) * (1 + r_after)) + np.sqrt((1 - r_before) * (1 - r_after)))
+
+
+@pytest.mark.parametrize("limit", [1.0, 1.2, 2.5, 9.0])
+def test_two_variables_have_a_closed_form(limit):
+    R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    answer = maximize_fidelity(R, limit, criterion="vif")
+    r = min(np.sqrt(1 - 1 / limit), 0.8)
+    assert answer.min_fidelity == pytest.approx(pair_floor(0.8, r), abs=1e-7)
+    assert vif_of(answer.correlation).max() <= limit + 1e-9
+
+
+@pytest.mark.parametrize("limit", [1.1, 1.5, 2.0, 4.0])
+def test_vif_limit_agrees_with_a_naive_bisection(limit):
+    R = wdi_correlation().correlation
+    answer = maximize_fidelity(R, limit, criterion="vif")
+    low, high = 0.75, 1.0
+    for _ in range(24):
+        middle = 0.5 * (low + high)
+        fits = vif_of(decorrelate(R, middle).correlation).max() <= limit
+        low, high = (middle, high) if fits else (low, middle)
+    assert answer.rho_min[0] == pytest.approx(low, abs=2e-7)
+    assert vif_of(answer.correlation).max() <= limit
+    assert check(answer, R).passed
+    assert "not proved" in answer.summary()
+
+
+def test_a_table_that_keeps_to_the_limit_is_left_alone():
+    R = make_system(8)
+    answer = maximize_fidelity(R, 1.01 * vif_of(R).max(), criterion="vif")
+    np.testing.assert_allclose(answer.T, np.eye(8), atol=1e-12)
+    assert "nothing was changed" in answer.summary()
+
+
+def test_limits_of_the_transformer_hold_on_its_outputs(wine):
+    X = wine.to_frame()
+    by_vif = CORAL(max_vif=2).fit(X)
+    assert vif_of(np.corrcoef(by_vif.transform(X).T)).max() == pytest.approx(2, abs=1e-6)
+    by_pair = CORAL(max_correlation=0.3).fit(X)
+    G = np.corrcoef(by_pair.transform(X).T)
+    assert largest(G) == pytest.approx(0.3, abs=1e-6)
+    assert by_pair.result_.status == "optimal"
+    # no floor above is possible, by the least largest residual at a floor a little higher
+    above = decorrelate(X.corr(), by_pair.fidelity_.min() + 1e-5, criterion="worst")
+    assert above.lower_bound > 0.3
+    assert check(by_pair.result_, by_pair.correlation_).passed
+    assert "(proved)" in by_pair.summary()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_vif": 2, "rho_min": 0.9}, "not both rho_min and max_vif"),
+        ({"max_vif": 2, "max_correlation": 0.3}, "not both max_vif and max_correlation"),
+        ({"max_vif": 2, "support": 0.2}, "support goes with floors"),
+        ({"max_vif": 0.9}, "at least 1"),
+        ({"max_vif": np.nan}, "finite"),
+        ({"max_correlation": -0.1}, "at least 0"),
+        ({"max_correlation": 0.3, "criterion": "absolute"}, "criterion='worst'"),
+    ],
+)
+def test_limits_that_make_no_sense(wine, settings, message):
+    with pytest.raises((InvalidArgumentError, InvalidBudgetError), match=message):
+        CORAL(**settings).fit(wine.to_frame())
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+def test_dependent_columns_have_no_finite_vif(wine):
+    X = wine.to_frame()
+    X["sum"] = X["hue"] + X["alcohol"]
+    with pytest.raises(SingularCorrelationError, match="limit on the VIF"):
+        CORAL(max_vif=2).fit(X)
+
+
+def test_comparison_is_what_each_floor_gives(wine):
+    R = wine.to_frame().corr()
+    found = compare_floors(R, (0.5, 0.9, 0.97))
+    assert [c.rho_min for c in found.choices] == [None, 0.9, 0.97]  # 0.5 is below ρ★
+    assert largest(R.to_numpy()) == pytest.approx(found.largest_correlation_before)
+    assert vif_of(R).max() == pytest.approx(found.largest_vif_before)
+    for choice in found.choices:
+        G = decorrelate(R, choice.rho_min).correlation
+        assert choice.largest_correlation == pytest.approx(largest(G), abs=1e-5)
+        assert choice.largest_vif == pytest.approx(vif_of(G).max(), abs=1e-5)
+        assert choice.min_fidelity >= choice.floor - 1e-9
+    assert found.to_frame()["floor"].tolist() == [c.floor for c in found.choices]
+
+
+def test_the_recommendation_is_the_highest_floor_with_little_correlation(wine):
+    found = compare_floors(wine.to_frame().corr())
+    fits = [c for c in found.choices if c.largest_correlation <= 0.5 and c.largest_vif <= 2]
+    assert found.recommended == fits[-1]
+    assert f"floor {fits[-1].rho_min:g}" in found.sentence()
+
+
+def test_uncorrelated_and_nearly_kept_variables_need_no_compromise():
+    assert "hardly correlate" in compare_floors(np.eye(4) + 0.1 * (1 - np.eye(4))).sentence()
+    almost = compare_floors([[1.0, 0.55], [0.55, 1.0]])
+    assert almost.recommended.rho_min is None
+    assert "0.95" in almost.sentence()
+
+
+def test_dependent_columns_are_compared_without_a_vif(wine):
+    X = wine.to_frame()
+    X["sum"] = X["hue"] + X["alcohol"]
+    found = compare_floors(X.corr())
+    assert all(c.largest_vif == np.inf for c in found.choices)
+    assert found.choices[-1].largest_correlation > found.choices[0].largest_correlation
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst"])
+def test_points_of_a_curve_lie_evenly_in_floor_and_residual(wine, criterion):
+    curve = frontier(wine.correlation, criterion=criterion, n_points=25)
+    floors = np.diff(curve.rho_min) / np.ptp(curve.rho_min)
+    residuals = np.diff(curve.objective) / np.ptp(curve.objective)
+    steps = floors + residuals
+    assert steps.max() <= 2 * steps.sum() / len(steps)
+    assert (curve.rho_min > 0.99).sum() <= 8
