@@ -130,7 +130,7 @@ def test_frontier_numbers(fitted, wine):
     R = wine.correlation
     off = R[np.triu_indices(13, 1)]
     assert display.threshold == pytest.approx(0.8262309, abs=1e-7)
-    assert display.points["identity"] == pytest.approx((1.0, (off**2).sum()))
+    assert display.points["untransformed"] == pytest.approx((1.0, (off**2).sum()))
     assert display.points["ZCA-cor"] == pytest.approx((zca_fidelity(R).min(), 0.0))
     assert display.chosen == pytest.approx((0.85, 0.02208413), abs=1e-7)
     # The price is the slope: compare with a difference quotient of two solves.
@@ -163,7 +163,7 @@ def test_frontier_of_other_criteria(wine, criterion):
     display = FrontierDisplay.from_result(curve, R)
     off = np.abs(R[np.triu_indices(5, 1)])
     whole = off.max() if criterion == "worst" else off.sum()
-    assert display.points["identity"][1] == pytest.approx(whole)
+    assert display.points["untransformed"][1] == pytest.approx(whole)
     assert criterion in display.plot().ax_.get_ylabel() or criterion == "worst"
 
 

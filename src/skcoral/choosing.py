@@ -128,9 +128,10 @@ class FloorComparison:
                 f"outputs correlate by more than {limits}. {otherwise}"
             )
         if best.min_fidelity >= NEARLY_ALL:
+            kept = rounded_down(best.min_fidelity, 2)
             return (
-                f"Recommended: ρ★, where every output keeps {rounded_down(best.min_fidelity, 2):.2f} of its "
-                "variable and no correlation remains."
+                f"Recommended: ρ★, where every output keeps {kept:.2f} of its variable and no "
+                "correlation remains."
             )
         return (
             "Recommended: ρ★. At the higher floors two outputs correlate by more than "

@@ -85,7 +85,8 @@ def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: st
         X=problem.frame() if quick else None,
         measured=measured(problem, model.result_),
         n_points=curve_points(problem, chosen.get("criterion", "squared")),
-        title=problem.source.label,
+        title=f"Decorrelation of {PurePath(problem.source.label).stem}",
+        file=problem.source.label,
         command=command,
         notes=notes(problem),
     )

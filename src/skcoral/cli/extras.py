@@ -50,7 +50,13 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
             f"coral fit {files['wine.csv']} --rho-min {_DEMO_FLOOR} -o out.csv --report report.html"
         )
         with console.progress("Making the report"):
-            facts = report.gather(estimator, X=X, title="Wine", command=commands)
+            facts = report.gather(
+                estimator,
+                X=X,
+                title="Decorrelation of Wine",
+                file="wine.csv",
+                command=commands,
+            )
         outputs.write_text(files["report.html"], report.render(facts))
         outputs.commit()
     R = estimator.correlation_

@@ -12,7 +12,7 @@ import numpy as np
 from skcoral import certificates, words
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
-from skcoral.cli.loading import Loaded, load, naming, require_room, require_rows
+from skcoral.cli.loading import Loaded, dropped_sentence, load, naming, require_room, require_rows
 from skcoral.cli.matrix_fitting import fit_matrix, write_transformation
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measure, measured_result, write
@@ -263,7 +263,9 @@ def _write_report(outputs: Outputs, options: FitOptions, answer: Answer, X: Any)
 def _report(options: FitOptions, answer: Answer, X: Any) -> str:
     from skcoral import report
 
-    loaded, notes = answer.loaded, answer.notes
+    loaded = answer.loaded
+    dropped = dropped_sentence(loaded.table, answer.dropped)
+    notes = [note for note in answer.notes if note != dropped]  # told at the top
     rows = X
     if loaded.matrix is not None:
         rows = None
@@ -278,7 +280,9 @@ def _report(options: FitOptions, answer: Answer, X: Any) -> str:
             answer.estimator,
             X=rows,
             measured=answer.measured,
-            title=Path(loaded.table.label).name,
+            title=f"Decorrelation of {Path(loaded.table.label).stem}",
+            file=Path(loaded.table.label).name,
+            dropped=dropped,
             command=options.command,
             notes=notes,
         )

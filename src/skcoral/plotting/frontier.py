@@ -43,7 +43,7 @@ class FrontierDisplay:
     >>> R = [[1.0, 0.6], [0.6, 1.0]]
     >>> display = FrontierDisplay.from_result(frontier(R, n_points=5), R)
     >>> sorted(display.points)
-    ['PCA', 'ZCA-cor', 'identity']
+    ['PCA', 'ZCA-cor', 'untransformed']
     """
 
     def __init__(
@@ -133,8 +133,10 @@ class FrontierDisplay:
             color=_ink.INK,
         )
         styles = {
-            "ZCA-cor": ("D", _ink.ORANGE), "PCA": ("s", _ink.GREY), "identity": ("^", _ink.GREEN),
-        }  # fmt: skip
+            "ZCA-cor": ("D", _ink.ORANGE),
+            "PCA": ("s", _ink.GREY),
+            "untransformed": ("^", _ink.GREEN),
+        }
         for name, (x, y) in self.points.items():
             marker, colour = styles.get(name, ("o", _ink.PURPLE))
             ax.scatter(
@@ -205,5 +207,5 @@ def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
     """ZCA-cor, PCA and doing nothing as (weakest fidelity, residual)."""
     p = len(np.asarray(R))
     points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
-    points["identity"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
+    points["untransformed"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
     return points

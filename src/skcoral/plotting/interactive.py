@@ -33,7 +33,8 @@ _HEAT = [
     [0.5, "rgba(200,50,50,0)"],
     [1.0, "rgba(200,50,50,1)"],
 ]
-_SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle-up"}
+FIGURES_UP_TO = 15
+_SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"}
 
 
 def label(name: str, limit: int = 18) -> str:
@@ -74,10 +75,9 @@ def frontier(
         )
     for name, (x, y) in points.items():
         if x >= low:
-            word = "as it is" if name == "identity" else name
-            hover = f"{word}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}<extra></extra>"
+            hover = f"{name}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}<extra></extra>"
             data.append(
-                _marks([x], [y], word, f"{_SHAPES.get(name, 'circle')}-open", ORANGE, 11, hover)
+                _marks([x], [y], name, f"{_SHAPES.get(name, 'circle')}-open", ORANGE, 11, hover)
             )
     hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}<extra></extra>"
     point = _marks([result.min_fidelity], [result.objective], now, "circle", BLUE, 16, hover)
@@ -160,22 +160,48 @@ def fidelity(
     return {"data": data, "layout": layout}
 
 
-def heat_map(M: Array, names: Sequence[str], *, top: float, word: str) -> Figure:
-    """A matrix on a scale from ``-top`` to ``top``."""
-    data = [
+def figure(value: float) -> str:
+    """A correlation in as few characters as a cell has room for; nothing for a zero.
+
+    Examples
+    --------
+    >>> [figure(value) for value in (0.861, -0.07, 1.0, 0.001)]
+    ['.86', '-.07', '1', '']
+    """
+    text = f"{value:.2f}"
+    if float(text) == 0.0:
+        return ""
+    return text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.0f}"
+
+
+def heat_map(
+    M: Array, names: Sequence[str], *, top: float, word: str, figures: bool = False
+) -> Figure:
+    """A matrix on a scale from ``-top`` to ``top``, with full names for the pointer.
+
+    With ``figures``, the cells of up to 15 variables hold their numbers.
+    """
+    full = [label(name, 80) for name in names]
+    data: list[Figure] = [
         {
             "type": "heatmap",
             "z": M,
+            "customdata": [[f"{row} – {column}" for column in full] for row in full],
             "zmin": -top,
             "zmax": top,
             "colorscale": _HEAT,
             "colorbar": {"thickness": 10},
-            "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
+            "hovertemplate": f"%{{customdata}}<br>{word} %{{z:.4f}}<extra></extra>",
         }
     ]
-    height = int(np.clip(170 + 15 * len(names), 300, 760))
+    shown = figures and len(names) <= FIGURES_UP_TO
+    room = 24 if shown else 15  # for a cell
+    height = int(np.clip(170 + room * len(names), 300, 760))
     # As large as the room between two labels allows.
     size = float(np.clip(0.85 * (height - 150) / len(names), 5.0, 12.0))
+    if shown:
+        data[0]["text"] = [[figure(value) for value in row] for row in M]
+        data[0]["texttemplate"], data[0]["textfont"] = "%{text}", {"size": 8}
     axis = _named_axis(names) | {"tickfont": {"size": size}, "showgrid": False, "zeroline": False}
     layout = _layout(height, legend=False)
     layout["xaxis"] = axis | {"tickangle": -90}

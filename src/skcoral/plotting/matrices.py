@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-_NUMBERS_UP_TO = 10
+_NUMBERS_UP_TO = 15
 
 
 class CorrelationDisplay:
@@ -167,7 +167,7 @@ def draw_matrix(
                 text,
                 ha="center",
                 va="center",
-                fontsize=7,
+                fontsize=7 if max(M.shape) <= 10 else 5.5,
                 color="white" if dark else _ink.INK,
             )
     return image

@@ -13,6 +13,7 @@ import numpy as np
 
 from skcoral.plotting._ink import shortened
 from skcoral.plotting.frontier import curve_line
+from skcoral.plotting.interactive import FIGURES_UP_TO, figure
 from skcoral.results import Array
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def frontier(display: FrontierDisplay, ylabel: str) -> str:
     )
     path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in zip(xs, ys, strict=True))
     parts.append(f'<polyline class="curve" points="{path}"/>')
-    shapes = {"ZCA-cor": "diamond", "PCA": "square", "identity": "triangle"}
+    shapes = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle"}
     for name, (x, y) in display.points.items():
         parts.append(_mark(shapes.get(name, "circle"), px(x), py(y), f"{name}: {x:.4f}, {y:.4g}"))
     if display.chosen is not None:
@@ -199,24 +200,24 @@ def _cells(
     cell: float,
 ) -> list[str]:
     out = []
-    figures = cell >= 19
+    figures = max(len(rows), len(columns)) <= FIGURES_UP_TO
+    size = min(7.5, 0.42 * cell)
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             value = float(M[i, j])
             strength = min(abs(value) / top, 1.0)
             x, y = x0 + j * cell, y0 + i * cell
-            text = f"{value:.2f}"
+            text = figure(value)
             out.append(
                 f"<g><title>{clean(row)} – {clean(column)}: {value:.3f}</title>"
                 f'<rect class="{_sign(value)}" x="{x:.1f}" y="{y:.1f}" width="{cell:.2f}" '
                 f'height="{cell:.2f}" fill-opacity="{strength:.3f}"/>'
             )
-            if figures and float(text) != 0.0:
+            if figures and text:
                 kind = "strong" if strength > 0.6 else "weak"
-                shown = text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.0f}"
                 out.append(
-                    f'<text class="{kind}" x="{x + cell / 2:.1f}" y="{y + cell / 2 + 2.6:.1f}" '
-                    f'text-anchor="middle">{shown}</text>'
+                    f'<text class="{kind}" font-size="{size:.1f}" x="{x + cell / 2:.1f}" '
+                    f'y="{y + cell / 2 + 2.6:.1f}" text-anchor="middle">{text}</text>'
                 )
             out.append("</g>")
     return out

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from skcoral.curve import Frontier
     from skcoral.stability import Holdout
 
+#: Points on the curve and parts held out, for up to so many variables; none beyond.
+_POINTS = ((100, 25), (200, 11), (400, 7))
+_FOLDS = ((100, 5), (200, 2))
 _QUICK = 2e6  # r²p of a solution that dozens of can be waited for
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
@@ -33,7 +37,9 @@ class ReportFacts:
     Attributes
     ----------
     title : str
-        What the report is about, usually a file name.
+        What the report is about.
+    origin : list of str
+        Where the numbers come from: file, date, rows used and left out; said under the title.
     measured : Measured
         What the outputs show, measured on them.
     result, threshold : Decorrelation, Threshold
@@ -46,6 +52,8 @@ class ReportFacts:
         What was asked, as label and value.
     checks : list of (str, str)
         Outcome of the independent check of the certificate.
+    passed : bool
+        Whether it passed.
     baselines : dict of str to ndarray
         Fidelities of the classical methods; empty when composites are anchored.
     frontier : Frontier or None
@@ -75,6 +83,8 @@ class ReportFacts:
     warnings: list[str] = field(default_factory=list)
     versions: list[tuple[str, str]] = field(default_factory=list)
     command: str = ""
+    origin: list[str] = field(default_factory=list)
+    passed: bool = True
 
 
 def gather(
@@ -83,10 +93,12 @@ def gather(
     X: Any = None,
     measured: Measured | None = None,
     title: str = "A decorrelated table",
+    file: str = "",
+    dropped: str = "",
     command: str = "",
     notes: Sequence[str] = (),
-    n_points: int = 25,
-    folds: int = 5,
+    n_points: int | None = None,
+    folds: int | None = None,
 ) -> ReportFacts:
     """Collect the numbers of a report from a fitted :class:`skcoral.CORAL`.
 
@@ -100,12 +112,14 @@ def gather(
         Figures of the outputs that were written; those of the rows fitted by default.
     title, command : str
         Heading, and the command or call that repeats the work.
+    file, dropped : str
+        Name of the file, and which rows were left out, said at the top.
     notes : sequence of str
         Things to know about the data (rows left out, say); listed next to the answer.
-    n_points : int, default 25
-        Points on the frontier; 0 leaves the curve out.
-    folds : int, default 5
-        Parts for the hold-out table.
+    n_points : int, optional
+        Points on the frontier; 0 leaves the curve out. By default 25, fewer of many variables.
+    folds : int, optional
+        Parts for the hold-out table; by default 5, fewer of many variables and at last none.
 
     Returns
     -------
@@ -124,7 +138,13 @@ def gather(
 
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
-    checks = [("independent check", _verdict(result, R))]
+    check = certificates.check(result, R)
+    p = len(result.names)
+    n_points = _affordable(_POINTS, p) if n_points is None else n_points
+    folds = _affordable(_FOLDS, p) if folds is None else folds
+    notes = [*notes]
+    if X is not None and not folds:
+        notes.append("So many variables take long to fit again: no hold-out table was made.")
     curve = None
     if n_points and _is_quick(result):
         curve = api.frontier(
@@ -142,19 +162,38 @@ def gather(
         R=R,
         names=source_names(estimator),
         asked=_asked(estimator, result),
-        checks=checks,
+        checks=[("independent check", _verdict(check))],
+        passed=check.passed,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve,
-        holdout=None if X is None else holdout(estimator, X, cv=folds),
+        holdout=holdout(estimator, X, cv=folds) if X is not None and folds else None,
         notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
         warnings=_warnings(estimator, result),
         versions=_versions(),
         command=command,
+        origin=[said for said in (file, _today(), _rows(estimator, measured), dropped) if said],
     )
 
 
-def _verdict(result: Decorrelation, R: Any) -> str:
-    check = certificates.check(result, R)
+def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
+    """How many solutions of ``p`` variables a reader waits for: a few seconds of them."""
+    return next((count for most, count in steps if p <= most), 0)
+
+
+def _today() -> str:
+    day = date.today()
+    return f"{day.day} {day:%B %Y}"
+
+
+def _rows(estimator: Any, measured: Measured | None) -> str:
+    found = estimator.measured_ if measured is None else measured
+    if found.rows_used is None:
+        return "a correlation matrix"
+    given = found.rows_used if found.rows_given is None else found.rows_given
+    return f"{found.rows_used:,} of {given:,} rows used"
+
+
+def _verdict(check: certificates.Check) -> str:
     return "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
 
 
@@ -181,7 +220,11 @@ def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
 
 def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     floors = result.rho_min
-    if estimator.budget is not None:
+    if getattr(estimator, "max_vif", None) is not None:
+        goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
+    elif getattr(estimator, "max_correlation", None) is not None:
+        goal = f"the highest common fidelity with no |r| above {estimator.max_correlation:g}"
+    elif estimator.budget is not None:
         goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
     elif estimator.rho_min is None:
         goal = "exact decorrelation with the highest common fidelity (no floor given)"

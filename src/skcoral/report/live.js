@@ -1,7 +1,9 @@
 // Draws the figures of the page; without it, and on paper, the pictures beside them are shown.
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const config = { responsive: true, displaylogo: false };
+  // Above a figure the toolbar would lie on the legend where there is no pointer to move away.
+  const bar = matchMedia("(hover: hover)").matches ? "hover" : false;
+  const config = { responsive: true, displaylogo: false, displayModeBar: bar };
   const places = [...document.querySelectorAll(".live")];
   const read = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colours = () => ({
@@ -17,9 +19,12 @@
   for (const place of places) {
     const figure = JSON.parse(place.querySelector("script").textContent);
     const canvas = place.appendChild(document.createElement("div"));
-    Plotly.newPlot(canvas, figure.data, figure.layout, config).then(() =>
-      Plotly.relayout(canvas, colours()),
-    );
-    dark.addEventListener("change", () => Plotly.relayout(canvas, colours()));
+    const paint = () => {
+      // Numbers in cells stand on the page where a correlation is near zero.
+      const heat = figure.data[0].type === "heatmap" ? { "textfont.color": read("--ink") } : {};
+      return Plotly.update(canvas, heat, colours());
+    };
+    Plotly.newPlot(canvas, figure.data, figure.layout, config).then(paint);
+    dark.addEventListener("change", paint);
   }
 })();

@@ -53,7 +53,7 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
     sections = [
         _section("What was asked", _pairs(facts.asked)),
         _section("Certificate", _certificate(facts)),
-        _section("Fidelity and prices", _fidelity(facts, draw)),
+        _section("Fidelity and prices", _fidelity(facts)),
     ]
     if facts.frontier is not None:
         sections.append(_section("The trade-off", _frontier(facts, draw)))
@@ -77,7 +77,8 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         f"<title>{clean(facts.title)} – decorrelation report</title>\n"
         f"<style>\n{style}</style>\n</head>\n<body>\n<header>"
         '<p class="kind">Decorrelation report: Constrained Oblique Rotation with Anchored '
-        f"Loadings</p>\n<h1>{clean(facts.title)}</h1>\n{_promise(facts)}</header>\n<main>\n"
+        f"Loadings</p>\n<h1>{clean(facts.title)}</h1>\n{_origin(facts)}{_promise(facts)}</header>\n"
+        "<main>\n"
         + "\n".join(sections)
         + f"\n</main>\n<footer>{versions}</footer>\n{scripts}</body>\n</html>\n"
     )
@@ -87,12 +88,19 @@ def _section(title: str, body: str) -> str:
     return f"<section>\n<h2>{clean(title)}</h2>\n{body}\n</section>"
 
 
+def _origin(facts: ReportFacts) -> str:
+    items = "".join(f"<li>{clean(item)}</li>" for item in facts.origin)
+    return f'<ul class="origin">{items}</ul>\n' if items else ""
+
+
 def _promise(facts: ReportFacts) -> str:
     plain = words.is_certified(facts.result) and words.is_about_rows(facts.result)
+    state = "" if plain else " open"
     notes = "".join(f"<li>{clean(note)}</li>" for note in facts.notes)
+    said = " ".join(filter(None, (words.certificate(facts.result), words.goal(facts.result))))
     return (
-        f'<p class="promise{"" if plain else " open"}">{clean(facts.measured.headline())}'
-        f"<small>{clean(words.certificate(facts.result))}</small></p>\n"
+        f'<p class="promise{state if facts.passed else " failed"}">'
+        f"{clean(facts.measured.headline())}<small>{clean(said)}</small></p>\n"
         + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
     )
 
@@ -144,7 +152,7 @@ def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
     return [(int(j), names[int(j)]) for j in weakest]
 
 
-def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
+def _fidelity(facts: ReportFacts) -> str:
     result, measured = facts.result, facts.measured
     legend = '<span><b style="color:var(--blue)">▬</b>CORAL</span><span>┃ floor</span>' + "".join(
         f"<span>{drawing.key(_SHAPES[name])}{clean(name)}</span>" for name in facts.baselines
@@ -167,11 +175,10 @@ def _fidelity(facts: ReportFacts, draw: live.Draw) -> str:
         f"{measured.fidelity.mean():.4f}, measured on the outputs. A price is what one more unit "
         "of that variable's floor would add to the residual."
     )
+    header = ["variable", "fidelity", "", "floor", "price", "largest residual"]
     return (
-        f"<p>{weakest}</p>"
-        + draw("", lambda: plotly.fidelity(result, facts.baselines, measured.fidelity))
-        + _table(["variable", "fidelity", "", "floor", "price", "largest residual"], rows)
-        + f'<p class="legend">{legend}</p>'
+        f'<p>{weakest}</p><div class="fidelity">{_table(header, rows)}</div>'
+        f'<p class="legend">{legend}</p>'
     )
 
 
@@ -187,7 +194,7 @@ def _frontier(facts: ReportFacts, draw: live.Draw) -> str:
         about = f". Computed for {clean(words.subject(facts.result))}, not for the plain rows"
     legend = f"<span>{drawing.key('chosen')}chosen</span>" + "".join(
         f"<span>{drawing.key(shape)}{name}</span>"
-        for name, shape in (*_SHAPES.items(), ("identity", "triangle"))
+        for name, shape in (*_SHAPES.items(), ("untransformed", "triangle"))
         if name in display.points
     )
     picture = f'{drawing.frontier(display, measure)}<div class="legend">{legend}</div>'
@@ -213,10 +220,11 @@ def _correlations(facts: ReportFacts, draw: live.Draw) -> str:
     def panel(M: Array, names: Sequence[str], title: str, about: str) -> str:
         picture = drawing.heat_map(M, names, names, top=1.0, title=about)
         # Wide enough for the names of the columns, and near to a square.
-        style = f"min-width:{min(160 + 10 * len(M), 800)}px;max-width:{max(800, 15 * len(M))}px"
+        room = 24 if len(M) <= plotly.FIGURES_UP_TO else 10
+        style = f"min-width:{min(160 + room * len(M), 800)}px;max-width:{max(800, 15 * len(M))}px"
         shown = draw(
             picture,
-            lambda: plotly.heat_map(M, names, top=1.0, word="correlation"),
+            lambda: plotly.heat_map(M, names, top=1.0, word="correlation", figures=True),
             style,
         )
         return f'<figure><figcaption>{title}</figcaption><div class="scroll">{shown}</div></figure>'
@@ -289,8 +297,8 @@ def _holdout(facts: ReportFacts) -> str:
         )
     return (
         f"<p>{len(held.criterion_new)} times, the transformation was fitted without one part of "
-        f"the rows and measured on it. {clean(held.sentence())} ▾ marks a fidelity below its "
-        "floor: floors are kept on the rows fitted.</p>"
+        f"the rows and measured on it. {clean(held.sentence())} Floors are kept on the rows "
+        "fitted; ▾ marks a fidelity that is lower on the others, as is to be expected.</p>"
         + _table(["variable", "where fitted", "held out"], rows)
     )
 
