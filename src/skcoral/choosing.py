@@ -113,10 +113,7 @@ class FloorComparison:
     def sentence(self) -> str:
         """The recommendation, with its reason."""
         best, limits = self.recommended, f"{LITTLE_CORRELATION:g} and no VIF exceeds {LITTLE_VIF:g}"
-        otherwise = (
-            "Take ρ★ where no correlation may remain, and a higher floor where the outputs must "
-            "stay closer to their variables."
-        )
+        otherwise = "Take ρ★ where no correlation may remain, a higher floor to stay closer."
         if has_little(self.largest_correlation_before, self.largest_vif_before):
             return (
                 "The variables hardly correlate: no two by more than "
@@ -189,8 +186,7 @@ def compare_floors(
     0.9
     >>> print(found.sentence())
     Recommended: floor 0.9, the highest of these at which no two outputs correlate by more than 0.5
-    and no VIF exceeds 2. Take ρ★ where no correlation may remain, and a higher floor where the
-    outputs must stay closer to their variables.
+    and no VIF exceeds 2. Take ρ★ where no correlation may remain, a higher floor to stay closer.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)

@@ -40,7 +40,7 @@ class CorrelationEstimate:
     names : tuple of str
         The columns.
     n_rows : int
-        Rows with a positive weight.
+        Rows with a positive weight; 0 where a matrix was given.
     shrinkage : float
         The intensity that was used; 0 means that ``R`` is the sample's own matrix.
     margins : Margins or None
@@ -90,6 +90,9 @@ class CorrelationEstimate:
     @property
     def about(self) -> str:
         """What the guarantees are about, in a few words."""
+        if not self.n_rows:
+            shrunk = f"shrunk towards the identity by {self.shrinkage:.4g}"
+            return f"the matrix {shrunk if self.shrinkage else 'given'}"
         rows = f"these {self.n_rows:,} rows"
         if self.weights != "none":
             rows = f"these {self.n_rows:,} rows with their weights"
@@ -105,6 +108,25 @@ class CorrelationEstimate:
     def guarantee(self) -> str:
         """One sentence saying which matrix the fidelities and residuals are about."""
         return f"Fidelities and residuals are about {self.about}; on new rows they differ."
+
+
+def shrunk_matrix(
+    R: Array, names: tuple[str, ...], intensity: float, *, scale: Array | None = None
+) -> CorrelationEstimate:
+    """A given correlation matrix, shrunk towards the identity; there are no rows behind it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shrunk_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), ("a", "b"), 0.25).R
+    array([[1. , 0.6],
+           [0.6, 1. ]])
+    """
+    shrunk = (1.0 - intensity) * R
+    np.fill_diagonal(shrunk, 1.0)
+    p = len(R)
+    scale = np.ones(p) if scale is None else scale
+    return CorrelationEstimate(shrunk, np.zeros(p), scale, names, 0, intensity)
 
 
 def estimate(

@@ -191,11 +191,11 @@ def live_parts(text):
 def test_the_interactive_page_holds_the_same_and_its_figures(wine_facts, wine_page, live_page):
     runs, figures = live_parts(live_page)
     assert len(runs) == 2
-    fidelity, frontier, before, after = figures
+    frontier, before, after = figures  # fidelities are drawn in the table, and only there
     result, measured = wine_facts.result, wine_facts.measured
-    np.testing.assert_allclose(fidelity["data"][0]["x"], measured.fidelity, rtol=1e-15)
-    np.testing.assert_allclose(fidelity["data"][0]["x"], result.fidelity, rtol=0, atol=1e-12)
-    assert fidelity["layout"]["yaxis"]["ticktext"][0] == "alcohol"
+    assert before["layout"]["yaxis"]["ticktext"][0] == "alcohol"
+    assert before["data"][0]["customdata"][11][0] == "od280/od315_of_diluted_wines – alcohol"
+    assert before["data"][0]["text"][0][12] == ".64"
     np.testing.assert_allclose(before["data"][0]["z"], wine_facts.R, rtol=1e-15)
     np.testing.assert_allclose(after["data"][0]["z"], measured.after, rtol=1e-15)
     np.testing.assert_allclose(after["data"][0]["z"], result.correlation, atol=1e-12)
@@ -222,8 +222,8 @@ def test_only_the_scripts_of_the_page_may_run(live_page):
 def test_names_do_not_end_the_data_of_a_figure(evil_facts):
     text = report.render(evil_facts, interactive=True)
     _, figures = live_parts(text)
-    assert len(figures) == 4
-    shown = figures[2]["layout"]["yaxis"]["ticktext"]
+    assert len(figures) == 3
+    shown = figures[1]["layout"]["yaxis"]["ticktext"]
     assert shown[0].startswith("&lt;script&gt;")
     assert shown[2] == "a &amp; b"
 
@@ -255,6 +255,48 @@ def test_a_promise_is_never_rounded_up(wine):
     measured = decorrelate(wine.correlation).measured
     low = replace(measured, fidelity=np.full(13, 0.82999))
     assert "at least 0.82 (weakest: x0 0.829)" in low.headline()
+
+
+def test_the_top_says_what_when_and_how_many(wine):
+    from datetime import date
+
+    X = wine.to_frame()
+    facts = report.gather(
+        CORAL(0.85).fit(X), title="T", file="wine.csv", dropped="Row <3> left out.", n_points=0
+    )
+    page = report.render(facts)
+    top = page[page.index("<h1>") : page.index("<main>")]
+    today = date.today()
+    for said in ("<h1>T</h1>", "wine.csv", f"{today.day} {today:%B %Y}", "178 of 178 rows used"):
+        assert said in top
+    assert "Row &lt;3&gt; left out." in top
+    assert facts.measured.headline() in html.unescape(top)
+
+
+def test_a_failure_is_marked_only_where_there_is_one(wine):
+    from dataclasses import replace
+
+    facts = report.gather(CORAL(0.85).fit(wine.to_frame()), n_points=0)
+    assert 'class="promise"' in report.render(facts)
+    doubtful = replace(facts, result=replace(facts.result, status="best_found"))
+    assert 'class="promise open"' in report.render(doubtful)
+    assert 'class="promise failed"' in report.render(replace(facts, passed=False))
+
+
+@pytest.mark.parametrize(("p", "figures"), [(15, True), (16, False)])
+def test_cells_hold_their_numbers_up_to_fifteen_variables(p, figures):
+    M = np.full((p, p), 0.34)
+    names = [f"a rather long name of variable {j}" for j in range(p)]
+    picture = drawing.heat_map(M, names, names, top=1.0, title="t")
+    assert (">.34</text>" in picture) == figures
+    assert f"<title>{names[0]} – {names[1]}: 0.340</title>" in picture
+
+
+def test_limits_are_told(wine):
+    X = wine.to_frame()
+    page = html.unescape(report.render(report.gather(CORAL(max_vif=2).fit(X), n_points=0)))
+    assert "the highest common fidelity with no VIF above 2" in page
+    assert "that no other transformation keeps more is not proved" in page
 
 
 def test_many_variables_stay_light():
@@ -371,13 +413,14 @@ class TestInChromium:
 
     def test_figures_answer_to_the_mouse(self, opened, live_page, artifacts):
         page = opened(live_page)
-        page.locator(".js-plotly-plot").nth(3).locator(".main-svg").first.wait_for()
-        bar = page.locator(".js-plotly-plot .bars .point").first
-        bar.scroll_into_view_if_needed()
-        bar.hover(force=True)  # a sheet above all bars listens for them
+        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
+        cells = page.locator(".js-plotly-plot").nth(1)
+        cells.scroll_into_view_if_needed()
+        room = cells.locator(".heatmaplayer image, .heatmaplayer").first.bounding_box()
+        page.mouse.move(room["x"] + 4, room["y"] + room["height"] - 4)
         told = page.locator(".hoverlayer .hovertext").first
         told.wait_for()
-        assert "alcohol" in told.text_content()
+        assert "proline – alcohol" in told.text_content()
         page.screenshot(path=artifacts / "report-live-1280.png", full_page=True)
         picture, figure = page.locator(".still svg").first, page.locator(".live").first
         assert (picture.is_visible(), figure.is_visible()) == (False, True)
@@ -386,7 +429,7 @@ class TestInChromium:
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 390, "height": 900})
         widest = (
-            "Math.max(...[...document.querySelectorAll('.live .main-svg')]"
+            "Math.max(...[...document.querySelectorAll('figure > .live .main-svg')]"
             ".map(e => e.getBoundingClientRect().width))"
         )
         for _ in range(100):
@@ -399,6 +442,23 @@ class TestInChromium:
         assert page.trouble == []
         assert len([url for url in page.requests if not url.startswith("data:")]) == 1
 
+    def test_no_toolbar_covers_the_legend_on_a_touch_screen(self, opened, live_page):
+        page = opened(live_page, 390, has_touch=True, is_mobile=True)
+        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
+        page.locator(".js-plotly-plot .legend").first.tap()
+        assert page.locator(".modebar-btn:visible").count() == 0
+        assert page.trouble == []
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_price_and_residual_are_in_sight_on_a_telephone(self, opened, wine_page, scheme):
+        page = opened(wine_page, 390, color_scheme=scheme)
+        for place in (4, 5, 6):  # floor, price, largest residual
+            cells = page.locator(f".fidelity tbody tr td:nth-child({place})")
+            for box in (cells.first.bounding_box(), cells.last.bounding_box()):
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= 390
+        assert page.locator(".fidelity .bar").first.is_visible()
+
     def test_browsers_without_scripts_get_pictures(self, opened, live_page):
         page = opened(live_page, java_script_enabled=False)
         assert page.locator(".still svg").first.is_visible()
@@ -406,7 +466,7 @@ class TestInChromium:
 
     def test_hostile_names_are_text_in_figures_too(self, opened, evil_facts):
         page = opened(report.render(evil_facts, interactive=True))
-        page.locator(".js-plotly-plot").nth(3).locator(".main-svg").first.wait_for()
+        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
         labels = page.locator(".js-plotly-plot .ytick text")
         labels.first.wait_for()
         assert "<script>aler…ript>" in labels.all_text_contents()

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from skcoral import measures
+from skcoral import measures, words
 from skcoral.app import state
 from skcoral.app.memory import about
 from skcoral.app.problem import Problem, mask
-from skcoral.app.settings import mask_to_text
+from skcoral.app.settings import CRITERIA, mask_to_text
+from skcoral.app.text import plain
+from skcoral.choosing import FloorComparison, has_little
+from skcoral.measured import rounded_down, vif_text
 from skcoral.support import support_from_threshold
 
 if TYPE_CHECKING:
@@ -56,11 +59,57 @@ def _floor(threshold: Threshold) -> None:
         state.change(floor=floor)
 
 
+def compare(problem: Problem, compared: FloorComparison) -> None:
+    """Show what usual floors give; a click takes one."""
+    best = compared.recommended
+    named = "ρ★" if best.rho_min is None else f"{best.rho_min:g}"
+    little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
+    title = "Which floor? " + ("Little is to be gained here." if little else f"Try {named}.")
+    with st.expander(title):
+        st.caption(plain(compared.sentence()))
+        for choice in compared.choices:
+            floor = rounded_down(choice.floor, 3)
+            word = f"ρ★ {floor:.3f}" if choice.rho_min is None else f"{floor:g}"
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.button(
+                    word,
+                    on_click=_take,
+                    args=(floor,),
+                    type="primary" if choice is best and not little else "secondary",
+                    key=f"take_{word}",
+                    width=110,
+                )
+                st.markdown(
+                    f"largest |r| **{choice.largest_correlation:.2f}**, largest VIF "
+                    f"**{vif_text(choice.largest_vif)}**, weakest fidelity "
+                    f"**{rounded_down(choice.min_fidelity, 3):.3f}**",
+                    width="content",
+                )
+
+
+def _take(floor: float) -> None:
+    state.change(floor=floor)
+    state.refresh_widgets()
+
+
+def choose_criterion() -> None:
+    """Let the visitor say how residual correlation is measured."""
+    chosen = st.selectbox(
+        "Correlation that is left, measured by",
+        list(CRITERIA),
+        format_func=CRITERIA.__getitem__,
+        key=state.widget("criterion", state.current().criterion),
+    )
+    if chosen != state.current().criterion:
+        state.change(criterion=chosen)
+
+
 def _budget(problem: Problem) -> None:
+    criterion = state.current().criterion
     everything = about(
         problem,
-        "residual before",
-        lambda: measures.squared_residual(problem.R, np.eye(len(problem.R))),
+        ("residual before", criterion),
+        lambda: measures.residual_by(criterion, problem.R, np.eye(len(problem.R))),
     )
     # Round steps, a thousand of them or more, and an end at which nothing needs to be done.
     digits = 3 - math.floor(math.log10(max(everything, 1e-6)))
@@ -68,12 +117,12 @@ def _budget(problem: Problem) -> None:
     # Uncorrelated variables have nothing left to allow; a slider needs two ends all the same.
     top = max(math.ceil(everything / step), 1) * step
     budget = st.slider(
-        "Budget: sum of squared residual correlations allowed",
+        f"Budget: {words.CRITERIA[criterion]} allowed",
         0.0,
         top,
         step=step,
         format=f"%.{max(digits, 0)}f",
-        key=state.widget(f"budget_{top:g}", min(state.current().budget, top)),
+        key=state.widget(f"budget_{criterion}_{top:g}", min(state.current().budget, top)),
         help=f"The variables themselves have {everything:.4g}.",
     )
     if budget != state.current().budget:
@@ -106,8 +155,9 @@ def choose_own_floors(problem: Problem) -> None:
                     "own floor", min_value=0.0, max_value=1.0, format="%.3f"
                 )
             },
+            placeholder="common floor",
         )
-        st.caption("Empty: the floor of the slider.")
+        st.caption("Where no number stands, the floor of the slider holds.")
     values = zip(edited["variable"], edited["floor"], strict=True)
     own = {name: float(value) for name, value in values if not pd.isna(value)}
     elsewhere = {name: value for name, value in asked.items() if name not in problem.names}

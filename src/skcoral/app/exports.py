@@ -121,6 +121,13 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
     if isinstance(source, MatrixSource):
         question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
         given = "R" if every else "R.loc[columns, columns]"
+        if settings.shrinkage != "none":
+            before = ["import numpy as np", *before]
+            lines.append(f"R = {given}")
+            lines.append(
+                f"R = (1 - {settings.shrinkage}) * R + {settings.shrinkage} * np.eye(len(R))"
+            )
+            given = "R"
         lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
         return "\n".join([f"from skcoral import {question}", *before, "", *lines])
     if settings.shrinkage != "none":
@@ -197,8 +204,8 @@ def command(
             for name, value in settings.own:
                 if name in asked:
                     words += ["--rho-min", f"{name}={value:g}"]
-    if settings.mode == "worst":
-        words += ["--criterion", "worst"]
+    if settings.mode != "support" and settings.criterion != "squared":
+        words += ["--criterion", settings.criterion]
     if settings.mode == "support":
         words += ["--support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"]
     aside = [name for name in source.names if name not in (*problem.names, *source.doubtful)]
@@ -206,6 +213,8 @@ def command(
     if isinstance(source, MatrixSource):
         for name in aside:
             words += ["--exclude", name]
+        if settings.shrinkage != "none":
+            words += ["--shrinkage", settings.shrinkage]
         return shlex.join([*words, "-o", f"T.{ending}", "--report", "report.html"])
     if settings.weights:
         words += ["--weights", settings.weights]

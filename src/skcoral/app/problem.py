@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 from skcoral import api
 from skcoral._validation import check_correlation
-from skcoral.app.settings import MODES, Settings, mask_from_text
+from skcoral.app.settings import CRITERIA, MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
-from skcoral.correlation import CorrelationEstimate, estimate_from_rows, sample_correlation
+from skcoral.correlation import (
+    CorrelationEstimate,
+    estimate_from_rows,
+    sample_correlation,
+    shrunk_matrix,
+)
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidTableError,
@@ -33,10 +38,10 @@ if TYPE_CHECKING:
 
 MOST_VARIABLES = 100
 #: Modes that would keep other visitors waiting with more variables than these.
-LIMITS = {"support": 30, "worst": 60}
-#: A worst-pair solution takes as long as dozens of the others: its curve has fewer points, and
-#: for many variables none.
-_WORST_POINTS = ((16, 11), (32, 7))
+LIMITS = {"support": 30, "worst": 60, "absolute": 60}
+#: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
+#: curve has fewer points, and for many variables none.
+_FEW_POINTS = ((16, 11), (32, 7))
 #: Rows per variable below which parts of a table say little about the rest of it.
 HOLDOUT_ROWS_PER_VARIABLE = 4
 
@@ -65,6 +70,13 @@ class Problem:
     moments: Moments | None = None
     estimate: CorrelationEstimate | None = None
     n_incomplete: int = 0
+
+    @property
+    def given(self) -> Array:
+        """The matrix of the source itself, not shrunk."""
+        assert isinstance(self.source, MatrixSource)
+        places = [self.source.names.index(name) for name in self.names]
+        return np.asarray(self.source.R[np.ix_(places, places)])
 
     @property
     def is_about_rows(self) -> bool:
@@ -147,6 +159,9 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
     if isinstance(source, MatrixSource):
         places = [source.names.index(name) for name in kept]
         R = source.R[np.ix_(places, places)]
+        if settings.shrinkage != "none":
+            found = shrunk_matrix(R, kept, float(settings.shrinkage))
+            return Problem(key, source, found, found.R, kept, estimate=found)
         named = pd.DataFrame(R, index=list(kept), columns=list(kept))
         return Problem(key, source, named, R, kept)
     return _from_rows(source, kept, settings, key)
@@ -231,12 +246,14 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
     return np.asarray(support_from_threshold(problem.R, settings.link), dtype=bool)
 
 
-def refuse_many(problem: Problem, mode: str) -> None:
+def refuse_many(problem: Problem, settings: Settings) -> None:
     """Refuse what would take too long in this mode."""
-    limit = LIMITS.get(mode, MOST_VARIABLES)
+    asked = {**MODES, **CRITERIA}
+    way = settings.mode if settings.mode == "support" else settings.criterion
+    limit = LIMITS.get(way, MOST_VARIABLES)
     if len(problem.names) > limit:
         raise InvalidArgumentError(
-            f"“{MODES[mode]}” answers here for up to {limit} variables, and there are "
+            f"“{asked[way]}” answers here for up to {limit} variables, and there are "
             f"{len(problem.names)}.\nChoose fewer in the side panel, or use the command or the "
             "library, which have no such limit."
         )
@@ -244,29 +261,27 @@ def refuse_many(problem: Problem, mode: str) -> None:
 
 def curve_points(problem: Problem, criterion: str) -> int:
     """How many points of the frontier can be computed while a visitor waits."""
-    if criterion != "worst":
+    if criterion == "squared":
         return 25
-    return next((n for limit, n in _WORST_POINTS if len(problem.names) <= limit), 0)
+    return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """The settings as the arguments of :class:`skcoral.CORAL`."""
-    if settings.mode == "budget":
-        return {"budget": settings.budget}
-    chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}
-    if settings.mode == "worst":
-        chosen["criterion"] = "worst"
     if settings.mode == "support":
-        chosen["support"] = mask(problem, settings)
+        return {"rho_min": floors(problem, settings), "support": mask(problem, settings)}
+    chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}
+    if settings.mode == "budget":
+        chosen = {"budget": settings.budget}
+    if settings.criterion != "squared":
+        chosen["criterion"] = settings.criterion
     return chosen
 
 
 def solve(problem: Problem, chosen: Mapping[str, Any]) -> Decorrelation:
     """Solve with the arguments that :func:`arguments` gives."""
-    if "budget" in chosen:
-        result = api.maximize_fidelity(problem.named, chosen["budget"])
-    else:
-        result = api.decorrelate(problem.named, **chosen)
+    way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
+    result = way(problem.named, **chosen)
     about = {"about": problem.about, "is_about_rows": problem.is_about_rows}
     return replace(result, details={**result.details, **about})
 
@@ -274,7 +289,7 @@ def solve(problem: Problem, chosen: Mapping[str, Any]) -> Decorrelation:
 def measured(problem: Problem, result: Decorrelation) -> Measured:
     """The effect on the rows that a download holds, or on the matrix given."""
     if problem.rows is None or problem.estimate is None:
-        return measure_matrix(problem.R, result.T, result.names)
+        return measure_matrix(problem.given, result.T, result.names)
     plain, maps = problem.plain, problem.estimate.margins
     return measure_matrix(
         sample_correlation(plain),

@@ -25,8 +25,18 @@ SOURCES = {
 MODES = {
     "floor": "Floor",
     "budget": "Budget",
-    "worst": "Worst pair",
     "support": "Support",
+}
+#: What each mode does, in half a sentence.
+EXPLAINED = {
+    "floor": "you say what every output keeps, and the least correlation is left",
+    "budget": "you say how much correlation may be left, and every output keeps the most",
+    "support": "as Floor, and you say which variables may enter which output",
+}
+CRITERIA = {
+    "squared": "sum of squares over all pairs",
+    "worst": "the worst pair",
+    "absolute": "sum of absolute values",
 }
 LARGEST_SIMULATION = 100
 
@@ -45,6 +55,8 @@ class Settings:
         Key of ``MODES``.
     floor, budget : float
         Common floor, and residual allowed in the budget mode.
+    criterion : str
+        Key of ``CRITERIA``: how residual correlation is measured.
     own : tuple of (str, float)
         Floors of single variables.
     link : float
@@ -70,6 +82,7 @@ class Settings:
     mode: str = "floor"
     floor: float = 0.85
     budget: float = 0.1
+    criterion: str = "squared"
     own: tuple[tuple[str, float], ...] = ()
     link: float = 0.15
     mask: str = ""
@@ -92,9 +105,12 @@ class Settings:
         notes = []
         weights, shrinkage, mask = self.weights, self.shrinkage, self.mask
         margins = self.margins
-        if not rows and (weights or shrinkage != "none" or margins != "none"):
-            notes.append("Weights, margins and shrinkage need rows, and here is only a matrix.")
-            weights, shrinkage, margins = "", "none", "none"
+        if not rows and (weights or shrinkage == "auto" or margins != "none"):
+            notes.append(
+                "Weights, margins and the advised shrinkage need rows, and here is only a matrix."
+            )
+            weights, margins = "", "none"
+            shrinkage = "none" if shrinkage == "auto" else shrinkage
         mentioned = (*self.without, *self.include, *(name for name, _ in self.own), weights)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
@@ -138,7 +154,7 @@ def to_query(settings: Settings) -> dict[str, list[str]]:
     for name in ("without", "include"):
         if getattr(settings, name):
             query[name] = list(getattr(settings, name))
-    for name in ("weights", "weight_kind", "shrinkage", "margins"):
+    for name in ("criterion", "weights", "weight_kind", "shrinkage", "margins"):
         value = getattr(settings, name)
         if value != getattr(first, name):
             query[name] = [value]
@@ -164,8 +180,11 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     def refuse(name: str, value: str, wanted: str) -> None:
         notes.append(f"The link asks for {name} = {value}, which is not {wanted}.")
 
+    if one("mode") == "worst":  # links of earlier versions
+        query = {"criterion": ["worst"], **query, "mode": ["floor"]}
     choices: Collection[str]
     for name, choices in (
+        ("criterion", CRITERIA),
         ("source", SOURCES),
         ("mode", MODES),
         ("margins", MARGINS),

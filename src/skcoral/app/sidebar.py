@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -167,7 +167,7 @@ def _paste() -> MatrixSource | None:
         max_chars=200_000,
         placeholder="a\tb\tc\n1\t0.6\t0.3\n0.6\t1\t0.4\n0.3\t0.4\t1",
         help="One row per line; names in the first row or column if you like; a lower triangle "
-        "is enough.",
+        "is enough. Decimal commas are understood.",
     )
     file: Any = st.file_uploader(
         "Or a file that holds it",
@@ -212,6 +212,7 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
         if name not in include and name != settings.weights:
             st.caption(f"{plain(clipped(name, 60))}: not ticked, {plain(why)}.")
     if not isinstance(source, TableSource):
+        _shrinkage(("none", "number"))
         return
     if source.left_out:
         some = "1 column" if len(source.left_out) == 1 else f"{len(source.left_out)} columns"
@@ -249,12 +250,12 @@ def _choice(name: str, label: str, choices: Mapping[str, str]) -> None:
         state.change(**{name: chosen})
 
 
-def _shrinkage() -> None:
+def _shrinkage(kinds: Sequence[str] = tuple(_SHRINKAGE)) -> None:
     settings = state.current()
     kind = settings.shrinkage if settings.shrinkage in _SHRINKAGE else "number"
     chosen = st.selectbox(
         "Shrink correlations towards zero",
-        list(_SHRINKAGE),
+        list(kinds),
         format_func=_SHRINKAGE.__getitem__,
         key=state.widget("shrinkage", kind),
         help="For tables with few rows or dependent columns. The guarantee is then about the "

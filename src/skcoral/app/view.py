@@ -21,9 +21,10 @@ from skcoral.app.problem import (
     refuse_many,
     solve,
 )
-from skcoral.app.settings import MODES, Settings
+from skcoral.app.settings import EXPLAINED, MODES, Settings
 from skcoral.app.text import clipped, plain
-from skcoral.measured import Measured, rounded_down
+from skcoral.choosing import FloorComparison, compare_floors
+from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import interactive
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
@@ -54,19 +55,25 @@ def _explore(problem: Problem) -> None:
         "What to hold fixed",
         list(MODES),
         format_func=MODES.__getitem__,
+        captions=list(EXPLAINED.values()),
         horizontal=True,
         label_visibility="collapsed",
         key=state.widget("mode", state.current().mode),
     )
     if mode != state.current().mode:
         state.change(mode=mode)
-    refuse_many(problem, mode)
+    refuse_many(problem, state.current())
     if mode == "support":
         controls.choose_support(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
+        if mode == "floor":
+            controls.compare(problem, _comparison(problem, threshold))
         controls.choose_level(problem, threshold)
+        figures = st.container(horizontal=True)
         plot = st.container()
+        if mode != "support":
+            controls.choose_criterion()
         if mode != "budget":
             controls.choose_own_floors(problem)
     settings = state.current()
@@ -75,8 +82,10 @@ def _explore(problem: Problem) -> None:
     with plot:
         result = _solution(problem, asked, chosen)
         _frontier(problem, chosen, result, threshold)
+    found = measured(problem, result)
+    with figures:
+        _figures(result, found)
     with right:
-        found = measured(problem, result)
         _say(problem, result, found, chosen)
         others = {}
         if problem.dependence is None:  # the classical methods need all directions
@@ -113,10 +122,11 @@ def _frontier(
 
 def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
     """What was asked, as a key."""
+    criterion = chosen.get("criterion", "squared")
     if settings.mode == "budget":
-        return (settings.mode, settings.budget)
+        return (settings.mode, criterion, settings.budget)
     support = chosen["support"].tobytes() if "support" in chosen else b""
-    return (settings.mode, str(chosen["rho_min"]), support)
+    return (settings.mode, criterion, str(chosen["rho_min"]), support)
 
 
 def _solution(problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]) -> Decorrelation:
@@ -139,15 +149,24 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
 def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
     """The measured figures, what was left out, and what the certificate is about."""
     plain_case = words.is_certified(result) and words.is_about_rows(result)
-    told = [*notes(problem), words.unfloored(result, chosen.get("rho_min"))]
+    told = [words.goal(result), *notes(problem), words.unfloored(result, chosen.get("rho_min"))]
     body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
     body += "".join(f"\n- {plain(clipped(line, 1200))}" for line in told if line)
     (st.success if plain_case else st.warning)(body)
+
+
+def _figures(result: Decorrelation, found: Measured) -> None:
+    """The answer in figures, next to the slider on every screen."""
     residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
-    with st.container(horizontal=True):
-        for label, value in (
-            ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),
-            ("Mean fidelity", f"{found.fidelity.mean():.4f}"),
-            ("Residual", "0" if residual < 1e-12 else f"{residual:#.4g}"),
-        ):
-            st.metric(label, value, width="content")
+    for label, value in (
+        ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),
+        ("Mean fidelity", f"{found.fidelity.mean():.4f}"),
+        ("Largest |r|", f"{found.largest_correlation:.2f}"),
+        ("Largest VIF", vif_text(found.largest_vif)),
+        ("Residual", "0" if residual < 1e-12 else f"{residual:#.4g}"),
+    ):
+        st.metric(label, value, width="content")
+
+
+def _comparison(problem: Problem, threshold: Threshold) -> FloorComparison:
+    return about(problem, "floors", lambda: compare_floors(problem.named, threshold=threshold))

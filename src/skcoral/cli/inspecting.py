@@ -29,7 +29,7 @@ from skcoral.measured import rounded_down, shortened, vif_text
 from skcoral.results import Array, Threshold
 
 _CERTIFIED_GAP = 1e-7
-_SHOWN = 8
+_SHOWN = 4
 _QUICK = 1e9  # r²p of a system whose floors are compared while somebody waits
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
@@ -260,18 +260,19 @@ def _show(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
 
 
 def _show_floors(answer: dict[str, Any]) -> None:
-    """The table of floors, and the recommendation as the last words."""
+    """The table of floors, and the recommendation with its command as the last words."""
     console.say("")
     if answer["floors"]:
+        console.say("What usual floors give: largest |r|, largest VIF, weakest fidelity.")
         console.table(
-            ("floor", "largest |r|", "largest VIF", "weakest fidelity", "command"),
+            ("floor", "|r|", "VIF", "weakest", "option"),
             [
                 (
                     "ρ★" if c["rho_min"] is None else f"{c['floor']:g}",
                     console.number(c["largest_correlation"], 2),
                     vif_text(c["largest_vif"]),
                     console.number(rounded_down(c["min_fidelity"], 3), 3),
-                    c["command"],
+                    "none" if c["rho_min"] is None else f"--rho-min {c['rho_min']:g}",
                 )
                 for c in answer["floors"]
             ],
@@ -279,6 +280,8 @@ def _show_floors(answer: dict[str, Any]) -> None:
         )
     if answer["recommendation"]:
         console.say(console.bold(answer["recommendation"]))
+    if answer["floors"]:
+        console.copyable(f"  {answer['recommended']['command']}")
 
 
 def _remarks(answer: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list[str]:

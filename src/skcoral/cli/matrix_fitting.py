@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from skcoral import api
 from skcoral.choosing import solve_for
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
 from skcoral.cli.loading import Loaded, naming
 from skcoral.cli.running import UsageError
-from skcoral.correlation import CorrelationEstimate, check_shrinkage
+from skcoral.correlation import CorrelationEstimate, check_shrinkage, shrunk_matrix
 from skcoral.io.recognised import NamedMatrix
 from skcoral.io.staging import Outputs
 from skcoral.io.writing import table_writer
@@ -70,12 +68,7 @@ def fit_matrix(loaded: Loaded, options: FitOptions) -> MatrixModel:
         asked: dict[str, Any] = {"rho_min": rho_min, "support": support}
         result = solve_for(table, replace(options, **asked))
         threshold = api.threshold(table)
-    about = {"about": "the matrix given", "is_about_rows": True}
-    if table.shrinkage:
-        about = {
-            "about": f"the matrix shrunk towards the identity by {table.shrinkage:.4g}",
-            "is_about_rows": False,
-        }
+    about = {"about": table.about, "is_about_rows": table.is_about_rows}
     result = replace(result, details={**result.details, **about})
     measured = measure_matrix(given.R, result.T, result.names)
     return MatrixModel(
@@ -120,11 +113,7 @@ def _shrunk(given: NamedMatrix, shrinkage: str | None) -> CorrelationEstimate:
                 "Give a number in (0, 1], such as --shrinkage 0.1."
             )
         intensity = check_shrinkage(_number(shrinkage))
-        R = (1.0 - intensity) * R
-        np.fill_diagonal(R, 1.0)
-    p = len(R)
-    scale = np.ones(p) if given.scale is None else given.scale
-    return CorrelationEstimate(R, np.zeros(p), scale, given.names, 0, intensity)
+    return shrunk_matrix(R, given.names, intensity, scale=given.scale)
 
 
 def _number(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,15 @@ from skcoral.io.cells import to_numbers
 from skcoral.limits import current
 
 Array = NDArray[np.float64]
+_COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+")
 
 
 def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
     r"""Read a square matrix, with or without names in its first row and column.
 
-    Cells stand between tabs, semicolons, commas or blanks, one row per line. Of a symmetric
-    matrix the lower triangle with its diagonal will do. Values are not judged here.
+    Cells stand between tabs, semicolons, commas or blanks, one row per line; decimal commas are
+    understood between the others. Of a symmetric matrix the lower triangle with its diagonal will
+    do. Values are not judged here.
 
     Parameters
     ----------
@@ -43,12 +46,13 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
            [0.6, 1. ]]), ('a', 'b'))
     >>> parse_matrix("1\n0.5 1\n0.2 0.1 1")[0][0]
     array([1. , 0.5, 0.2])
+    >>> parse_matrix("a.1 b.2\n1 0,6\n0,6 1")[0][0]
+    array([1. , 0.6])
     """
     lines = [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
         raise InvalidCorrelationError("There is no matrix yet: paste one, a row per line.")
-    separator = _separator(text)
-    decimal = "," if separator in ("\t", ";") and "," in text and "." not in text else "."
+    separator, decimal = _dialect([line for _, line in lines])
     rows = [(i, _cells(line, separator)) for i, line in lines]
     names: tuple[str, ...] | None = None
     if not any(_is_number(cell, decimal) for cell in rows[0][1]):
@@ -96,8 +100,21 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
     return matrix, names or tuple(f"x{j}" for j in range(1, p + 1))
 
 
-def _separator(text: str) -> str | None:
-    return next((mark for mark in ("\t", ";", ",") if mark in text), None)
+def _dialect(lines: Sequence[str]) -> tuple[str | None, str]:
+    """What stands between the cells (None: blanks), and the decimal mark."""
+    text = "\n".join(lines)
+    separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
+    if separator == ",":
+        # 1,0 0,6: commas inside the cells of lines that blanks divide
+        cells = [cell for line in lines for cell in line.split()]
+        commas = sum(_COMMA_NUMBER.fullmatch(cell) is not None for cell in cells)
+        if commas and commas == sum("," in cell for cell in cells) and len(cells) > len(lines):
+            return None, ","
+        return ",", "."
+    cells = [cell for line in lines for cell in _cells(line, separator)]
+    comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
+    point = any(_is_number(cell, ".") and "." in cell for cell in cells)
+    return separator, "," if comma and not point else "."
 
 
 def _cells(line: str, separator: str | None) -> list[str]:

@@ -1,0 +1,195 @@
+"""From inspect to a decision: what the screen recommends is what the written file holds."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral.datasets import load_wine
+
+
+@pytest.fixture(scope="module")
+def wine_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("wine") / "wine.csv"
+    load_wine().to_frame().to_csv(path, index=False)
+    return path
+
+
+def figures(path):
+    """Largest |r| and largest VIF of the numbers in a file."""
+    G = np.corrcoef(pd.read_csv(path).to_numpy().T)
+    off = np.abs(G - np.eye(len(G)))
+    return off.max(), np.diag(np.linalg.inv(G)).max()
+
+
+def test_every_command_of_inspect_gives_what_its_row_says(answer, main, wine_file, monkeypatch):
+    monkeypatch.chdir(wine_file.parent)
+    status, told = answer("inspect", "wine.csv")
+    assert status == 0
+    assert [row["rho_min"] for row in told["floors"]] == [None, 0.85, 0.9, 0.95, 0.99]
+    assert told["recommended"] in told["floors"]
+    for row in told["floors"]:
+        words = shlex.split(row["command"])
+        assert words[:2] == ["coral", "fit"]
+        assert main(*words[1:], "--force")[0] == 0
+        correlation, inflation = figures("decorrelated.csv")
+        assert correlation == pytest.approx(row["largest_correlation"], abs=1e-6)
+        assert inflation == pytest.approx(row["largest_vif"], abs=1e-6)
+
+
+def test_inspect_ends_with_the_recommendation(main, answer, wine_file):
+    _, out, _ = main("inspect", wine_file)
+    _, told = answer("inspect", wine_file)
+    said = " ".join(out.split())
+    assert said.endswith(f"{told['recommendation']} {told['recommended']['command']}")
+    assert "0.95 0.54 1.7 0.950 --rho-min 0.95" in said
+
+
+def test_limits_hold_in_the_written_file(main, answer, wine_file, tmp_path):
+    out = tmp_path / "out.csv"
+    status, told = answer("fit", wine_file, "--max-vif", 2, "-o", out)
+    assert status == 0
+    assert figures(out)[1] == pytest.approx(2, abs=1e-6)
+    assert "not proved" in told["certificate"]["goal"]
+    status, told = answer("fit", wine_file, "--max-correlation", 0.3, "-o", out, "--force")
+    assert status == 0
+    assert figures(out)[0] == pytest.approx(0.3, abs=1e-6)
+    assert "(proved)" in told["certificate"]["goal"]
+    status, _, err = main("fit", wine_file, "--max-vif", 2, "--rho-min", 0.9)
+    assert status == 2
+    assert "--rho-min and --max-vif exclude each other" in err
+
+
+def test_limits_for_a_matrix_in_a_file(answer, wine_file, tmp_path):
+    R = pd.read_csv(wine_file).corr()
+    path, out = tmp_path / "R.csv", tmp_path / "T.csv"
+    R.to_csv(path)
+    status, told = answer("fit", path, "--max-vif", 2, "-o", out)
+    assert status == 0
+    T = pd.read_csv(out, index_col=0).to_numpy()
+    assert np.diag(np.linalg.inv(T.T @ R.to_numpy() @ T)).max() == pytest.approx(2, abs=1e-6)
+    assert told["measured"]["largest_vif"] == pytest.approx(2, abs=1e-6)
+
+
+def test_floors_of_a_frontier_may_be_named(answer, wine_file):
+    status, told = answer("frontier", wine_file, "--rho-min", 0.95, "--rho-min", 0.9)
+    assert status == 0
+    assert [point["rho_min"] for point in told["points"]] == [0.9, 0.95]
+
+
+@pytest.mark.parametrize("suffix", [(), ("--suffix", "_new")])
+def test_outputs_beside_their_sources(main, iris_csv, tmp_path, suffix):
+    out, plain = tmp_path / "out.csv", tmp_path / "plain.csv"
+    status, said, _ = main("fit", iris_csv, "-o", out, "--keep-sources", *suffix)
+    assert status == 0
+    ending = suffix[1] if suffix else "_d"
+    assert f"as NAME{ending}." in " ".join(said.split())
+    assert "The outputs are standardised" in said
+    assert main("fit", iris_csv, "-o", plain)[0] == 0
+    given, table, usual = (pd.read_csv(path) for path in (iris_csv, out, plain))
+    pd.testing.assert_frame_equal(table[list(given)], given)
+    for name in given.select_dtypes("number"):
+        assert list(table).index(f"{name}{ending}") == list(table).index(name) + 1
+        np.testing.assert_array_equal(table[f"{name}{ending}"], usual[name])
+
+
+def test_a_suffix_alone_renames_and_never_overwrites(main, iris_csv, tmp_path):
+    out, model = tmp_path / "out.csv", tmp_path / "m.json"
+    assert main("fit", iris_csv, "-o", out, "--suffix", "_d", "--model", model)[0] == 0
+    with out.open() as stream:
+        header = next(csv.reader(stream))
+    assert header == [
+        "sepal_length_d",
+        "sepal_width_d",
+        "species",
+        "petal_length_d",
+        "petal_width_d",
+    ]
+    again = tmp_path / "again.csv"
+    assert main("transform", iris_csv, "--model", model, "-o", again, "--suffix", "_d")[0] == 0
+    assert again.read_text() == out.read_text()
+    taken = tmp_path / "taken.csv"
+    taken.write_text("a,b,a_d\n1,2,x\n2,1,y\n3,5,z\n4,4,w\n")
+    status, _, err = main("fit", taken, "-o", tmp_path / "no.csv", "--suffix", "_d")
+    assert status == 2
+    assert "'a_d'" in err
+    assert not (tmp_path / "no.csv").exists()
+
+
+def test_the_screen_says_which_units(main, iris_csv, tmp_path):
+    out = tmp_path / "out.csv"
+    said = main("fit", iris_csv, "-o", out, "--output-scale", "original")[1]
+    assert "standardised (" not in said
+    assert "the mean and standard deviation of their sources" in " ".join(said.split())
+    np.testing.assert_allclose(
+        pd.read_csv(out)["petal_width"].mean(), pd.read_csv(iris_csv)["petal_width"].mean()
+    )
+
+
+def test_a_workbook_explains_itself(main, wine_file, tmp_path):
+    out, plain = tmp_path / "out.xlsx", tmp_path / "out.csv"
+    assert main("fit", wine_file, "--rho-min", 0.9, "-o", out)[0] == 0
+    assert main("fit", wine_file, "--rho-min", 0.9, "-o", plain)[0] == 0
+    book = pd.read_excel(out, sheet_name=None)
+    first, *others = book
+    assert others == ["fidelity", "correlations before", "correlations after", "made of"]
+    X, Y = pd.read_csv(wine_file), pd.read_csv(plain)
+    np.testing.assert_allclose(book[first], Y)
+    before = book["correlations before"].set_index("variable")
+    after = book["correlations after"].set_index("variable")
+    np.testing.assert_allclose(before, X.corr(), atol=1e-12)
+    np.testing.assert_allclose(after, Y.corr(), atol=1e-12)
+    fidelity = book["fidelity"].set_index("variable")
+    np.testing.assert_allclose(fidelity["fidelity"], X.corrwith(Y), atol=1e-12)
+    np.testing.assert_allclose(fidelity["VIF before"], np.diag(np.linalg.inv(X.corr())))
+    made_of = book["made of"].set_index("standardised source")
+    Z = (X - X.mean()) / X.std()
+    np.testing.assert_allclose(Z @ made_of, Y, atol=1e-9)
+
+
+def test_support_by_a_number_is_about_the_ranks_that_are_decorrelated(answer, tmp_path):
+    rng = np.random.default_rng(4)
+    n = 200
+    a = rng.normal(size=n)
+    # one wild row hides the correlation of a and b, which their ranks show
+    b = a + 0.8 * rng.normal(size=n)
+    a[0], b[0] = 60.0, -60.0
+    c = rng.normal(size=n)
+    frame = pd.DataFrame({"a": a, "b": b, "c": c})
+    path, out = tmp_path / "t.csv", tmp_path / "T.json"
+    frame.to_csv(path, index=False)
+    plain, ranks = frame.corr().loc["a", "b"], frame.rank().corr().loc["a", "b"]
+    assert abs(ranks) > 0.6
+    assert plain < 0
+    arguments = ("fit", path, "--rho-min", 0.8, "--support", 0.5, "--margins", "ranks")
+    status, told = answer(*arguments, "--model", out)
+    from skcoral.io import load_model
+
+    T = load_model(out).T_
+    np.testing.assert_array_equal(T != 0, np.abs(frame.rank().corr().to_numpy()) > 0.5)
+    assert status in (0, 4)
+    assert told["measured"]["largest_correlation"] < abs(ranks)
+
+
+def test_flags_behind_numbers_are_read_and_told(main, answer, tmp_path):
+    path, out = tmp_path / "euro.csv", tmp_path / "out.csv"
+    path.write_text(
+        "geo;gdp;rate\nDE;12,3 b;5,1\nFR;11,9;5,7 e\nIT;13,1 e;6,1\nES;14,5;: c\n"
+        "PL;9,5 bp;7,1\nCZ;8,5;7,3\n"
+    )
+    status, told = answer("fit", path, "-o", out)
+    assert status == 0
+    assert told["measured"]["rows_used"] == 5
+    said = " ".join(told["notes"])
+    assert "Flags behind numbers were left out: 'e' (2 cells), 'b' (1 cell), 'bp' (1 cell)" in said
+    assert "in gdp, rate." in said
+    gdp, rate = np.array([12.3, 11.9, 13.1, 9.5, 8.5]), np.array([5.1, 5.7, 6.1, 7.1, 7.3])
+    before = told["measured"]["largest_correlation_before"]
+    assert before == pytest.approx(abs(np.corrcoef(gdp, rate)[0, 1]))
+    # units are no flags: they are refused as before, with the cell
+    path.write_text("a,b\n1 km,2\n2 km,3\n3 km,1\n4 m,8\n")
+    assert main("inspect", path)[0] == 3
