@@ -21,6 +21,7 @@ from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
+    agree,
     dual_parts,
     multipliers_and_matrix,
     number,
@@ -216,13 +217,9 @@ def tradeoff_bound(
     return bound
 
 
-def expect_equal_prices(
-    ledger: Ledger, result: Decorrelation, prices: Array, tolerance: float = REPORTED_TOL
-) -> None:
+def expect_equal_prices(ledger: Ledger, result: Decorrelation, prices: Array) -> None:
     """The prices are those that the multipliers of the floors imply; infinite ones included."""
-    with np.errstate(invalid="ignore"):
-        off = np.abs(result.prices - prices) <= tolerance * np.maximum(1.0, np.abs(prices))
-    same = off | (result.prices == prices)
+    same = agree(result.prices, prices, REPORTED_TOL)
     wrong = [name for name, fine in zip(result.names, same, strict=True) if not fine]
     ledger.expect(
         "prices",

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+UNIT = 2.0**-53  # the largest relative error of one rounding
+WIDER = 1 + 1e-9  # covers the rounding of a radius itself
+
 
 def down(a: Any) -> Any:
     """The next float below, entry by entry."""

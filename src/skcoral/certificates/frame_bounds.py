@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import WIDER, Array, Enclosure, exactly
 from skcoral.certificates.inequalities import definite
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
 from skcoral.results import FACTOR_TOL, Certificate
 
-_WIDER = 1 + 1e-9
 _SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
 _BLOCK = 512
 
@@ -120,7 +119,7 @@ def _spent(
     z = arithmetic.enclosure(image, pull - push).size() + 4 * np.spacing(
         np.abs(pull) + np.abs(push)
     )
-    rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * _WIDER
+    rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * WIDER
     fidelity = _column_dots(A, V, rho_min, arithmetic)
     lengths = _column_dots(V, V, np.ones(p), arithmetic)
     energy = arithmetic.enclosure(arithmetic.product(V, np.ascontiguousarray(V.T)))
@@ -156,24 +155,24 @@ def outputs_of(T: Any, A: Array, arithmetic: Arithmetic) -> tuple[Array, Array]:
 
 def output_blocks(U: Array, radius: Array, arithmetic: Arithmetic) -> Any:
     """Correlations of the outputs with some of them at a time, enclosed."""
-    off = np.sqrt(np.sum(radius * radius, axis=0)) * _WIDER
-    length = np.sqrt(np.sum(U * U, axis=0)) * _WIDER
+    off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
+    length = np.sqrt(np.sum(U * U, axis=0)) * WIDER
     Ut = np.ascontiguousarray(U.T)
     for start in range(0, U.shape[1], _BLOCK):
         columns = slice(start, min(start + _BLOCK, U.shape[1]))
         block = arithmetic.enclosure(arithmetic.product(Ut, np.ascontiguousarray(U[:, columns])))
         spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
-        yield columns, block + Enclosure(-spread * _WIDER, spread * _WIDER)
+        yield columns, block + Enclosure(-spread * WIDER, spread * WIDER)
 
 
 def output_squares(U: Array, radius: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
     """D2 and the lengths of the outputs, by their frame operator ``UUᵀ`` (r × r)."""
-    off = np.sqrt(np.sum(radius * radius, axis=0)) * _WIDER
+    off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
     lengths = _column_dots(U, U, np.ones(U.shape[1]), arithmetic)
-    spread = (2 * np.sqrt(np.sum(U * U, axis=0)) + off) * off * _WIDER
+    spread = (2 * np.sqrt(np.sum(U * U, axis=0)) + off) * off * WIDER
     lengths = lengths + Enclosure(-spread, spread)
     frame = arithmetic.enclosure(arithmetic.product(U, np.ascontiguousarray(U.T)))
-    wide = float(np.sum(spread)) * _WIDER
+    wide = float(np.sum(spread)) * WIDER
     frame = frame + Enclosure(np.full(frame.lower.shape, -wide), np.full(frame.lower.shape, wide))
     squares = frame.square().total() - (lengths + 1.0).square().total()
     return squares * 0.5, lengths

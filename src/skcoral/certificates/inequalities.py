@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.certificates.enclosures import Array, Enclosure, down, exactly, up
+from skcoral.certificates.enclosures import WIDER, Array, Enclosure, down, exactly, up
 from skcoral.certificates.products import Arithmetic
 from skcoral.exceptions import CertificateError
 
-_WIDER = 1 + 1e-9
 # Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.
 _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
 
@@ -40,8 +39,8 @@ class Definite:
 
     def inverse_form(self, z: Array) -> float:
         """Upper bound of ``tr(ZᵀA⁻¹Z)`` from the sizes of the entries of ``Z``."""
-        y = (np.abs(self.inverse) @ z) * _WIDER
-        form = float(np.sum(y * y)) * _WIDER / (1 - self.doubt) * _WIDER
+        y = (np.abs(self.inverse) @ z) * WIDER
+        form = float(np.sum(y * y)) * WIDER / (1 - self.doubt) * WIDER
         return form if np.isfinite(form) else np.inf
 
 
@@ -65,8 +64,8 @@ def definite(
     error = arithmetic.enclosure(arithmetic.apply(K, image), np.eye(len(A))).size()
     if radius is not None:
         size = np.abs(K)
-        error = error + size @ (radius * np.outer(d, d)) @ size.T * _WIDER
-    doubt = float(np.sqrt(np.sum(error * error)) * _WIDER)
+        error = error + size @ (radius * np.outer(d, d)) @ size.T * WIDER
+    doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
     if not doubt < 1:
         return None
     return Definite(factor / d[:, None], K * d[None, :], doubt)
@@ -157,8 +156,8 @@ def complete_square(
         raise CertificateError(f"{what} is too nearly singular to prove anything.")
     Z = arithmetic.enclosure(arithmetic.product(X, shifted), target).size()
     Z = Z + np.where((B == 0) | (B == 1), 0.0, np.spacing(np.abs(target)))  # B D_κ was rounded
-    largest = float(np.abs(R).sum(axis=1).max()) * _WIDER  # no eigenvalue of R exceeds it
-    rest = largest * proof.inverse_form(Z.T) * _WIDER
+    largest = float(np.abs(R).sum(axis=1).max()) * WIDER  # no eigenvalue of R exceeds it
+    rest = largest * proof.inverse_form(Z.T) * WIDER
     image = arithmetic.product(R, X)
     defect = arithmetic.enclosure(
         arithmetic.apply(np.ascontiguousarray(X.T), image), np.eye(len(H))
@@ -228,7 +227,7 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     L = 0.5 * (L + L.T)
     step = arithmetic.enclosure(arithmetic.product(X, L))
     left = (error + step + Enclosure(step.lower.T, step.upper.T)).size()
-    size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L)) * _WIDER
+    size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L)) * WIDER
     off = float(up(size / (0.99 * least - float(np.sqrt(np.sum(L * L))))))
     spread = np.full(p, off)
     return exactly(np.diag(X)) + Enclosure(down(np.diag(L) - spread), up(np.diag(L) + spread))

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.certificates.attained import Outputs
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import WIDER, Array, Enclosure, exactly
 from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import multipliers_and_matrix
 from skcoral.exceptions import CertificateError
-
-_WIDER = 1 + 1e-9
 
 
 def floor_room(
@@ -69,7 +67,7 @@ def rest_room(
     off = (arithmetic.enclosure(arithmetic.product(fixed, Y), own) + B).size()
     largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
     doubt = np.sqrt(largest * np.sum(off * off, axis=0)) @ outputs.scaled(weights)[rest]
-    return room + Enclosure(0.0, float(doubt) * _WIDER)
+    return room + Enclosure(0.0, float(doubt) * WIDER)
 
 
 def _sum_room(

@@ -13,11 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skcoral.certificates.enclosures import Array, Enclosure, down, up
+from skcoral.certificates.enclosures import UNIT, WIDER, Array, Enclosure, down, up
 
-_UNIT = 2.0**-53
 _TINY = 1e-290  # more than all that underflow can take
-_WIDER = 1 + 1e-9  # covers the rounding of the radii themselves
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
 
 
@@ -74,11 +72,11 @@ class Floats:
                 if i < last and j < last:
                     high, term = _two_sum(high, term)
                 else:
-                    radius += (n * _UNIT) * _outer_bound(a, b)
+                    radius += (n * UNIT) * _outer_bound(a, b)
                 low += term
                 terms += np.abs(term)
-        radius += (self.parts**2 + 1) * _UNIT * terms
-        return _Sum(high, low, radius * _WIDER)
+        radius += (self.parts**2 + 1) * UNIT * terms
+        return _Sum(high, low, radius * WIDER)
 
     def apply(self, A: Array, B: _Sum) -> _Sum:
         """``A (high + low)``."""
@@ -86,9 +84,9 @@ class Floats:
         second = A @ B.low
         low = first.low + second
         n = A.shape[1]
-        radius = first.radius + n * (_UNIT * _WIDER) * _outer_bound(A, B.low)
-        radius += _outer_bound(A, B.radius) + 2 * _UNIT * (np.abs(first.low) + np.abs(second))
-        return _Sum(first.high, low, radius * _WIDER)
+        radius = first.radius + n * (UNIT * WIDER) * _outer_bound(A, B.low)
+        radius += _outer_bound(A, B.radius) + 2 * UNIT * (np.abs(first.low) + np.abs(second))
+        return _Sum(first.high, low, radius * WIDER)
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards once the leading parts have cancelled."""
@@ -160,6 +158,6 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _outer_bound(A: Array, B: Array) -> Array:
     """An upper bound of ``|A| |B|`` that costs no product."""
-    rows = np.abs(A).sum(axis=1) * _WIDER
+    rows = np.abs(A).sum(axis=1) * WIDER
     columns = np.abs(B).max(axis=0, initial=0.0)
     return np.outer(rows, columns)

@@ -130,6 +130,14 @@ def number(value: Any, what: str) -> float:
     return float(value)
 
 
+def agree(reported: Array, wanted: Array, tolerance: float, rounding: Any = 0.0) -> Any:
+    """Where prices are the wanted ones, relative to one or to them; infinite ones only exactly."""
+    with np.errstate(invalid="ignore"):
+        off = np.abs(reported - wanted)
+        near = off <= tolerance * np.maximum(1.0, np.abs(wanted)) + rounding
+    return np.where(np.isfinite(wanted), near, reported == wanted)
+
+
 def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     """Kind of a certificate with all of its parts: nothing missing, nothing beside."""
     if not isinstance(certificate, Certificate):

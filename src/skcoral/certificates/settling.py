@@ -108,6 +108,7 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
     bound = _bound(result, attained, R)
     if bound is None:
         result = _without_proof(result)
+        bound = _bound(result, attained, R)
     support = kind.startswith("support")
     if support:
         result = _with_known_prices(result, R)

@@ -20,18 +20,16 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.certificates.enclosures import Array, Enclosure, down, exactly, up
+from skcoral.certificates.enclosures import UNIT, WIDER, Array, Enclosure, down, exactly, up
 from skcoral.certificates.inequalities import Definite, conjugate, definite
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.reading import numbers
+from skcoral.certificates.reading import agree, numbers
 from skcoral.exceptions import CertificateError
 from skcoral.results import PRICE_TOL, Certificate, Decorrelation
 
 Mask = NDArray[np.bool_]
 
-_UNIT = 2.0**-53
-_WIDER = 1 + 1e-9
 _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 _MOST_COEFFICIENTS = 400
@@ -107,8 +105,8 @@ def _frame_bound(
     # for squares of E.
     MM = M @ M
     second = unknown + 4 * doubt**2
-    trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * _WIDER
-    square_size = float(np.sum(M * M)) * _WIDER
+    trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * WIDER
+    square_size = float(np.sum(M * M)) * WIDER
     traces = exactly(np.diag(M)).total() - _within(float(np.sum(E * M)), second * trace_size)
     squares = exactly(M).square().total()
     squares = squares - _within(2 * float(np.sum(E * MM)), 4 * second * square_size)
@@ -128,7 +126,7 @@ def _frame_bound(
 
 def _within(value: float, radius: float) -> Enclosure:
     """A number known within ``radius``, its own rounding included."""
-    radius = (radius + 1e-12 * abs(value)) * _WIDER
+    radius = (radius + 1e-12 * abs(value)) * WIDER
     return Enclosure(down(value - radius), up(value + radius))
 
 
@@ -140,11 +138,11 @@ def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, fl
     E = K @ middle @ K.T
     sizes = np.abs(K) @ lack.size() @ np.abs(K).T
     apart = arithmetic.enclosure(arithmetic.product(K, L), np.eye(len(R))).size()
-    off = float(np.sqrt(np.sum(apart * apart))) * _WIDER  # how far K is from L⁻¹
-    norm = float(np.sqrt(np.sum(sizes * sizes))) * _WIDER
+    off = float(np.sqrt(np.sum(apart * apart))) * WIDER  # how far K is from L⁻¹
+    norm = float(np.sqrt(np.sum(sizes * sizes))) * WIDER
     if not (off < 0.1 and norm < 0.1):
         raise CertificateError("R is too nearly singular to prove a bound for this support.")
-    return 0.5 * (E + E.T), norm / (1 - off) ** 2 * _WIDER, norm * (3 * off + 1e-12)
+    return 0.5 * (E + E.T), norm / (1 - off) ** 2 * WIDER, norm * (3 * off + 1e-12)
 
 
 def _column_bound(
@@ -190,7 +188,7 @@ def _column_bound(
         theta = guess - margin * (size + abs(guess))
         A = whole - theta * np.eye(len(omega))
         doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
-        radius = (spread + doubt + 6 * _UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * _WIDER
+        radius = (spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * WIDER
         if definite(arithmetic, A, radius) is not None:
             below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
             return exactly(theta) - below * eta
@@ -202,10 +200,10 @@ def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
     size = float(np.abs(np.linalg.eigvalsh(M)).max())
     for margin in _MARGINS:
         bound = size * (1 + margin) + margin
-        radius = 2 * _UNIT * (np.abs(M) + bound * np.eye(len(M)))
+        radius = 2 * UNIT * (np.abs(M) + bound * np.eye(len(M)))
         sides = (bound * np.eye(len(M)) + sign * M for sign in (1.0, -1.0))
         if all(definite(arithmetic, A, radius) is not None for A in sides):
-            return exactly(max(1.0, bound / (1 - doubt) * _WIDER))
+            return exactly(max(1.0, bound / (1 - doubt) * WIDER))
     raise CertificateError("the size of `P` cannot be proved.")
 
 
@@ -265,7 +263,7 @@ class _LeastEigenvalue:
 
     def inverse_form(self, z: Array) -> float:
         """Upper bound of ``zᵀA⁻¹z`` from the sizes of the entries of ``z``."""
-        return float(np.sum(z * z)) / self.value * _WIDER
+        return float(np.sum(z * z)) / self.value * WIDER
 
 
 def _definite_form(Q: Array, arithmetic: Arithmetic) -> Definite | _LeastEigenvalue | None:
@@ -274,13 +272,13 @@ def _definite_form(Q: Array, arithmetic: Arithmetic) -> Definite | _LeastEigenva
     If floating-point Cholesky ends for ``Q - c I``, no eigenvalue of ``Q`` lies below ``c`` less
     ``(n + 2) u tr Q`` (Rump, 2006).
     """
-    radius = 2 * _UNIT * np.abs(Q)
+    radius = 2 * UNIT * np.abs(Q)
     n, trace = len(Q), float(np.trace(Q))
     if n <= _MOST_COEFFICIENTS:
         return definite(arithmetic, Q, radius)
     if not np.all(np.diag(Q) > 0) or not np.isfinite(trace):
         return None
-    doubt = 2 * (n + 4) * _UNIT * trace + float(radius.sum(axis=1).max())
+    doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
     guess = float(sla.eigvalsh(Q, subset_by_index=[0, 0], check_finite=False)[0])
     for c in (0.9 * guess, 0.5 * guess):
         if c > 2 * doubt and sla.lapack.dpotrf(Q - c * np.eye(n), lower=1)[1] == 0:
@@ -310,18 +308,15 @@ def _expect_prices(
     whole = (result.rho_min >= 1) & wide & (off > _CROWDED)
     prices = np.where(whole, np.inf, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
-    digits = 64 * p * _UNIT * (np.abs(image).max(axis=1) + 1.0) * np.abs(slope).sum(axis=1) / room
-    digits += 64 * _UNIT * multipliers / room
+    digits = 64 * p * UNIT * (np.abs(image).max(axis=1) + 1.0) * np.abs(slope).sum(axis=1) / room
+    digits += 64 * UNIT * multipliers / room
     for name, reported, wanted in (
         ("prices", result.prices, prices),
         ("weights", result.weights, multipliers),
     ):
-        with np.errstate(invalid="ignore"):
-            off = np.abs(reported - wanted)
-            near = off <= PRICE_TOL * np.maximum(1.0, np.abs(wanted)) + digits
         ledger.expect(
             name,
-            np.all(near | (reported == wanted)),
+            np.all(agree(reported, wanted, PRICE_TOL, digits)),
             f"the {name} are not the multipliers of the floors at T",
         )
 

@@ -24,7 +24,7 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.reading import dual_parts, number, numbers, require_words
+from skcoral.certificates.reading import agree, dual_parts, number, numbers, require_words
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     FACTOR_TOL,
@@ -91,13 +91,11 @@ def expect_frame_prices(
         ("prices", result.prices, prices),
         ("weights", result.weights, 0.5 * slopes),
     ):
-        with np.errstate(invalid="ignore"):
-            near = np.abs(reported - wanted) <= PRICE_TOL * np.maximum(1.0, np.abs(wanted))
         # A floor of one costs nothing where its output is correlated with none.
         free = (result.rho_min >= 1) & (reported == 0) if name == "prices" else False
         ledger.expect(
             name,
-            np.all(near | (reported == wanted) | free),
+            np.all(agree(reported, wanted, PRICE_TOL) | free),
             f"the {name} do not follow from the multipliers",
         )
 

@@ -1,0 +1,414 @@
+"""Single fields and single parts of a certificate: what is refused, and in which words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.enclosures import exactly
+from skcoral.certificates.frame_bounds import criterion_bound
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+from skcoral.support import support_from_threshold
+
+from .conftest import MASK, R, honest, verdict
+from .test_files import signed
+from .test_singular import HONEST as SINGULAR
+from .test_singular import R as SINGULAR_R
+from .test_singular import with_arrays
+from .test_small_lies import broken, rotation, with_T
+
+FIVE = np.full(5, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("squared", {"fidelity": FIVE}, "`fidelity` must be 6 numbers, got 5 numbers"),
+        ("squared", {"rho_min": FIVE}, "`rho_min` must be 6 numbers"),
+        ("squared", {"prices": FIVE}, "`prices` must be 6 numbers"),
+        ("squared", {"weights": FIVE}, "`weights` must be 6 numbers"),
+        ("squared", {"correlation": np.eye(5)}, "`correlation` must be 6 by 6 numbers, got 5 by 5"),
+        ("squared", {"R": np.eye(5)}, "`R` must be 6 by 6"),
+        ("squared", {"rho_min": np.full(6, np.nan)}, "not finite"),
+        ("squared", {"fidelity": np.full(6, np.nan)}, "not finite"),
+        ("squared", {"prices": np.full(6, 5e100)}, "beyond 1e+100"),
+        ("squared", {"fidelity": np.full(6, -5e100)}, "beyond 1e+100"),
+        ("squared", {"objective": 5e100}, "must be finite"),
+        ("squared", {"objective": "1"}, "must be a number, got '1'"),
+        ("squared", {"objective": True}, "must be a number, got True"),
+        ("squared", {"lower_bound": None}, "`lower_bound` must be a number"),
+        ("squared", {"rho_min": np.full(6, -1e-300)}, "outside [0, 1]"),
+        ("squared", {"rho_min": np.full(6, 1 + 3e-16)}, "outside [0, 1]"),
+        ("squared", {"criterion": "best"}, "criterion must be one of squared, worst, absolute"),
+        ("squared", {"status": "fine"}, "status must be one of exact, optimal"),
+        ("squared", {"n_iter": -1}, "number of steps, got -1"),
+        ("squared", {"n_iter": 1.5}, "number of steps"),
+        ("squared", {"n_iter": True}, "number of steps"),
+        ("squared", {"names": ("a",) * 6}, "must be distinct"),
+        ("squared", {"names": ("a", "b")}, "names 2 outputs (2 different ones); it needs 6"),
+        ("squared", {"names": ["a"] * 6}, "tuple of text"),
+        ("squared", {"names": (1, 2, 3, 4, 5, 6)}, "tuple of text"),
+        ("squared", {"T": np.eye(6)[:, :5]}, "6 by 5 transformation, the matrix asks for 6 by 6"),
+        ("squared", {"rank": 5}, "rank"),
+        ("squared", {"rank": 5.0}, "whole number"),
+        ("weighted", {"pair_weights": np.ones((6, 6))}, "symmetric with a zero diagonal"),
+        ("weighted", {"pair_weights": np.eye(5)}, "6 by 6"),
+        ("weighted", {"pair_weights": -np.ones((6, 6))}, "negative"),
+        ("anchors", {"anchors": np.ones(6)}, "anchors are a matrix"),
+        ("anchors", {"anchors": np.ones((6, 4))}, "composite"),
+        ("support", {"anchors": np.eye(6)}, "not combined"),
+        ("support", {"pair_weights": 1 - np.eye(6)}, "not combined"),
+        ("threshold", {"bounds": {"zca": 0.9}}, "'zca' and 'trace', got ['zca']"),
+        ("threshold", {"bounds": {"zca": 0.9, "trace": "x"}}, "`bounds['trace']` must be a number"),
+        ("threshold", {"fidelity": FIVE}, "6 numbers"),
+        ("threshold", {"weights": FIVE}, "6 numbers"),
+        ("threshold", {"tol": None}, "`tol` must be a number"),
+        ("threshold", {"lower": None}, "`lower` must be a number"),
+        ("threshold", {"upper": "1"}, "`upper` must be a number"),
+        ("threshold", {"least_residual": None}, "must be a number"),
+        ("threshold", {"least_residual": 1e-9}, "least residual is 0"),
+        ("threshold", {"n_iter": "3"}, "number of steps"),
+    ],
+)
+def test_fields_that_are_none(kind: str, changes: dict[str, Any], words: str) -> None:
+    lie = replace(honest(kind), **changes)
+    for judge in (check, prove):
+        assert words in verdict(judge, lie, R)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrays", "words"),
+    [
+        ("squared", {"H": np.eye(5)}, "`H` must be 6 by 6"),
+        ("squared", {"H": np.full((6, 6), np.nan)}, "not finite"),
+        ("squared", {"H": 5e100 * np.eye(6)}, "beyond"),
+        ("squared", {"multipliers": FIVE}, "6 numbers"),
+        ("squared", {"multipliers": np.full(6, -1e-300)}, "negative"),
+        ("squared", {"more": np.eye(2)}, "consists of H, criterion, multipliers; check more"),
+        ("exact", {"S": np.eye(5)}, "`S` must be 6 by 6"),
+        ("exact", {"weights": np.zeros(6)}, "all weights are zero"),
+        ("exact", {"weights": -np.ones(6)}, "negative"),
+        ("support", {"support": np.eye(5)}, "`support` must be 6 by 6"),
+        ("support", {"support": np.full((6, 6), 0.5)}, "zeros and ones"),
+        ("support", {"support": 1.0 - np.eye(6)}, "ones on the diagonal"),
+        ("support", {"slope": np.eye(5)}, "`slope` must be 6 by 6"),
+    ],
+)
+def test_parts_that_are_none(kind: str, arrays: dict[str, Any], words: str) -> None:
+    result = honest(kind)
+    c = result.certificate
+    lie = replace(result, certificate=Certificate(c.kind, {**c.arrays, **arrays}, c.info))
+    for judge in (check, prove):
+        assert words in verdict(judge, lie, R)
+
+
+@pytest.mark.parametrize("kind", ["squared", "exact", "support", "support, open"])
+def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
+    """Certificates average their matrices; one that was put in by force is refused."""
+    result = honest(kind)
+    name = next(n for n in ("H", "S", "P") if n in result.certificate.arrays)
+    skew = result.certificate.arrays[name].copy()
+    skew[0, 1] += 1e-3
+    point = Certificate(result.certificate.kind, {}, result.certificate.info)
+    object.__setattr__(point, "arrays", {**result.certificate.arrays, name: skew})
+    for judge in (check, prove):
+        assert "not symmetric" in verdict(judge, replace(result, certificate=point), R)
+    content = json.loads(certificate_text(result, R))
+    content["proof"]["arrays"][name][0][1] += 1e-3
+    with pytest.raises(CertificateError, match=f"`{name}` is not symmetric"):
+        parse_certificate(signed(content))
+
+
+def test_multipliers_of_a_support_are_not_negative() -> None:
+    for kind in ("support", "support, open", "support, absolute", "support, worst"):
+        result = honest(kind)
+        c = result.certificate
+        name = "multipliers" if "multipliers" in c.arrays else "eta"
+        for size in (1e-300, 1.0):
+            values = c.arrays[name].copy()
+            values[3] = -size
+            point = Certificate("support", {**c.arrays, name: values}, c.info)
+            for judge in (check, prove):
+                assert "negative" in verdict(judge, replace(result, certificate=point), R)
+
+
+# The words for an open gap, on both sides of where they begin.
+
+
+def test_words_for_the_exact_regime() -> None:
+    result = honest("exact")
+
+    def loss(angle: float) -> float:
+        return float(result.fidelity.mean() - np.diag(R @ result.T @ rotation(angle)).mean())
+
+    unit = np.sqrt(1e-8 / (loss(1e-3) / 1e-6))
+    for size, wrong in ((2.0, []), (0.2, ["status"])):
+        T = result.T @ rotation(np.sqrt(size) * unit)
+        broken(with_T(result, T, status="best_found"), *wrong)
+    for size, wrong in ((2e-8, []), (0.2e-8, ["status"])):
+        mix = np.eye(6)
+        mix[2, 3] = mix[3, 2] = 0.5 * size
+        broken(with_T(result, result.T @ mix, status="not_converged"), *wrong)
+        broken(with_T(result, result.T @ mix, status="optimal"), "status")
+
+
+@pytest.mark.parametrize("word", ["best_found", "not_converged"])
+def test_words_for_an_open_gap(word: Any) -> None:
+    result = honest("squared")
+    slope = float(result.prices.sum())
+    for gap, wrong in ((2e-7, []), (0.2e-7, ["status"])):
+        other = decorrelate(R, result.rho_min + gap / slope, tol=1e-12)
+        broken(with_T(result, other.T, status=word), *wrong)
+
+
+def test_words_on_a_support() -> None:
+    """A residual of next to nothing is none."""
+    result = honest("support, exact")
+    for size, wrong in ((2e-8, []), (0.2e-8, ["status"])):
+        mix = np.eye(6)
+        mix[2, 3] = size
+        T = result.T @ np.linalg.inv(mix) if not np.any(np.triu(result.T, 1)) else result.T @ mix.T
+        T = np.where(np.tril(np.ones((6, 6))) > 0, result.T @ mix.T, 0.0)
+        T = T / np.sqrt(np.diag(T.T @ R @ T))
+        broken(with_T(result, T, status="optimal"), *wrong)
+
+
+def test_a_file_says_open_for_both_words() -> None:
+    """Which of them it was follows from the numbers where it matters."""
+    result = honest("exact")
+    mix = np.eye(6)
+    mix[2, 3] = mix[3, 2] = 1e-6
+    for made, word in (
+        (with_T(result, result.T @ mix, status="not_converged"), "not_converged"),
+        (with_T(result, result.T @ rotation(1e-3), status="best_found"), "best_found"),
+        (honest("open"), "best_found"),
+        (honest("support, open"), "best_found"),
+    ):
+        file = parse_certificate(certificate_text(made, R))
+        assert file.result.status == word
+        assert file.verify(R).passed
+    least = parse_certificate(certificate_text(honest("threshold"), R)).result.least_residual
+    assert least == 0
+
+
+# Dual points at the ends of what they may be.
+
+
+def test_a_point_that_proves_that_nothing_is_negative() -> None:
+    for kind in ("squared", "worst", "weighted"):
+        result = honest(kind)
+        nothing = {"multipliers": np.zeros(6), "H": np.zeros((6, 6))}
+        made = replace(
+            result,
+            certificate=Certificate("tradeoff", nothing, result.certificate.info),
+            weights=np.zeros(6),
+            prices=np.zeros(6),
+            lower_bound=0.0,
+            status="best_found",
+        )
+        broken(made)
+        broken(replace(made, lower_bound=5e-9), "lower bound")
+        broken(replace(made, status="optimal"), "status")
+
+
+def test_a_bound_below_zero_says_nothing() -> None:
+    """Every residual is at least zero, whatever a poor point proves; the bound reported is that."""
+    for kind in ("squared", "support"):
+        result = honest(kind)
+        c = result.certificate
+        name = next(n for n in ("multipliers", "eta") if n in c.arrays)
+        poor = Certificate(c.kind, {**c.arrays, name: 0 * c.arrays[name]}, c.info)
+        made = replace(result, certificate=poor, lower_bound=0.0, status="best_found")
+        if kind == "squared":
+            made = replace(made, weights=np.zeros(6), prices=np.zeros(6))
+        assert check(made, R).lower == 0
+        assert "lower bound" not in {c.name for c in check(made, R).claims if not c.holds}
+    assert float(criterion_bound("worst", exactly(-1.0), 8).upper) < 1e-150
+    assert float(criterion_bound("worst", exactly(-1.0), 8).lower) == 0
+    assert float(criterion_bound("worst", exactly(28.0), 8).upper) == pytest.approx(1.0)
+    assert float(criterion_bound("squared", exactly(-1.0), 8).upper) == -1
+
+
+def test_prices_of_floors_of_one() -> None:
+    """Infinite where the output is correlated with another; nothing where it is not."""
+    result = honest("a floor of one")
+    assert result.prices[0] == np.inf
+    for value in (0.0, 1.0, 1e99, np.nan, -np.inf):
+        prices = result.prices.copy()
+        prices[0] = value
+        broken(replace(result, prices=prices), "prices")
+    block = np.eye(6)
+    block[1:, 1:] = R[1:, 1:]
+    alone = decorrelate(block, [1.0, *[0.99] * 5])
+    assert alone.prices[0] == 0
+    assert check(alone, block).passed
+    for value in (np.inf, 1.0):
+        prices = alone.prices.copy()
+        prices[0] = value
+        assert "prices" in verdict(check, replace(alone, prices=prices), block)
+
+
+def test_prices_on_a_support() -> None:
+    """Known ones follow from the slope; all or none may be unknown; idle floors cost nothing."""
+    floors = np.array([0.99, 0.99, 0.3, 0.99, 0.2, 1.0])
+    result = decorrelate(R, floors, support=MASK, n_starts=5)
+    assert check(result, R).passed
+    idle = result.fidelity > floors + 1e-3
+    assert idle.any()
+    assert not result.prices[idle].any()
+    assert (result.prices[~idle] > 0).sum() >= 2
+    for j in np.flatnonzero(idle):
+        for value in (1e-3, -1e-3, 1.0):
+            prices, weights = result.prices.copy(), result.weights.copy()
+            prices[j], weights[j] = value, 0.5 * value
+            assert "prices" in verdict(check, replace(result, prices=prices), R)
+            assert "weights" in verdict(check, replace(result, weights=weights), R)
+    unknown = np.full(6, np.nan)
+    assert check(replace(result, prices=unknown, weights=unknown), R).passed
+    for lie in (replace(result, prices=unknown), replace(result, weights=unknown)):
+        assert verdict(check, lie, R)
+    part = result.prices.copy()
+    part[0] = np.nan
+    assert verdict(check, replace(result, prices=part), R)
+
+
+def test_an_idle_floor_that_is_nearly_met_binds() -> None:
+    """A floor counts as met with equality up to 1e-7: there it has a price, beyond it none."""
+    result = honest("support, open")
+    slack = result.fidelity - result.rho_min
+    binding = int(np.argmax(np.where(slack < 1e-9, result.prices, -1.0)))
+    assert result.prices[binding] > 1e-3
+    for below, priced in ((0.5e-7, True), (5e-7, False)):
+        floors = result.rho_min.copy()
+        floors[binding] = result.fidelity[binding] - below
+        moved = replace(result, rho_min=floors, status="best_found")
+        free = result.prices.copy(), result.weights.copy()
+        free[0][binding] = free[1][binding] = 0.0
+        told = {c.name for c in check(moved, R).claims if not c.holds}
+        assert ("prices" not in told) == priced
+        bare = replace(moved, prices=free[0], weights=free[1])
+        told = {c.name for c in check(bare, R).claims if not c.holds}
+        assert ("prices" in told) == priced
+
+
+def test_crowded_floors_of_one_on_a_support() -> None:
+    """A floor of one has no finite price if its output is correlated with another (1e-10)."""
+    floors = np.array([1.0, 0.9, 0.9, 0.9, 0.9, 0.9])
+    for size, infinite in ((5e-10, True), (0.2e-10, False)):
+        system = R.copy()
+        system[0, 1:] = system[1:, 0] = 0.0
+        system[0, 1] = system[1, 0] = size
+        mask = support_from_threshold(R, 0.2)
+        mask[0, 1:] = False  # so that no other output can take its variable out
+        mask[1:, 0] = True
+        result = decorrelate(system, floors, support=mask, n_starts=3)
+        assert check(result, system).passed
+        prices = result.prices.copy()
+        prices[0] = np.inf if infinite else 0.0
+        assert check(replace(result, prices=prices), system).passed
+        prices[0] = 0.0 if infinite else np.inf
+        assert "prices" in verdict(check, replace(result, prices=prices), system)
+
+
+# Matrices of rank below p.
+
+
+def test_a_factor_of_unit_columns() -> None:
+    """A longer factor is one of another matrix, even if the reader's rows are as long."""
+    result = SINGULAR["welch"]
+    A = result.certificate.arrays["factor"]
+    for step, wrong in ((1e-9, True), (1e-12, False)):
+        longer = replace(with_arrays(result, factor=(1 + step) * A), R=None)
+        try:
+            found = check(longer, factor=(1 + step) * A)
+            words = "; ".join(found.problems)
+        except CertificateError as error:
+            words = str(error)
+        assert ("unit length" in words) == wrong
+
+
+def test_floors_of_one_cost_nothing_where_it_is_said_so() -> None:
+    result = SINGULAR["frame, mixed"]
+    ones = np.flatnonzero(result.rho_min == 1)
+    assert np.isinf(result.prices[ones]).any()
+    for value, wrong in ((0.0, False), (np.inf, False), (1.0, True), (1e99, True), (np.nan, True)):
+        prices = result.prices.copy()
+        prices[ones[0]] = value
+        found = {
+            c.name for c in check(replace(result, prices=prices), SINGULAR_R).claims if not c.holds
+        }
+        assert ("prices" in found) == wrong, value
+
+
+@pytest.mark.parametrize("name", ["welch, worst", "frame"])
+def test_prices_of_a_singular_matrix(name: str) -> None:
+    result = SINGULAR[name]
+    for field in ("prices", "weights"):
+        value = getattr(result, field)
+        for step, wrong in ((3e-6, True), (-3e-6, True), (0.3e-6, False)):
+            one = np.zeros(8)
+            one[2] = step * max(1.0, value[2])
+            found = check(replace(result, **{field: value + one}), SINGULAR_R)
+            assert (field in {c.name for c in found.claims if not c.holds}) == wrong
+
+
+def test_the_worst_pair_of_a_frame() -> None:
+    """A bound on the sum of squares bounds the largest; the slope follows by the chain rule."""
+    result = SINGULAR["frame"]
+    c = result.certificate
+    worst = float(np.abs(np.triu(result.correlation, 1)).max())
+    bound = np.sqrt(check(result, SINGULAR_R).lower / 28)
+    made = replace(
+        result,
+        criterion="worst",
+        certificate=Certificate("frame", c.arrays, {**c.info, "criterion": "worst"}),
+        objective=worst,
+        lower_bound=float(bound),
+        status="best_found",
+    )
+    slopes = 2 * c.arrays["multipliers"] * 0.5 * bound / check(result, SINGULAR_R).lower
+    # numerically: the bound at raised floors
+    prices = np.where(result.rho_min >= 1, np.inf, slopes)
+    made = replace(made, prices=prices, weights=0.5 * slopes)
+    assert check(made, SINGULAR_R).passed, check(made, SINGULAR_R).problems
+    step = 1e-6
+    j = int(np.argmax(slopes))
+    floors = result.rho_min.copy()
+    floors[j] += step
+    raised = check(replace(made, rho_min=floors), SINGULAR_R).lower
+    assert (raised - bound) / step == pytest.approx(slopes[j], rel=1e-4)
+    assert "prices" in verdict(check, replace(made, prices=2 * prices), SINGULAR_R)
+
+
+def test_pair_weights_of_a_singular_matrix_prove_nothing_by_the_rank() -> None:
+    result = SINGULAR["welch"]
+    weights = 1 - np.eye(8)
+    made = replace(result, pair_weights=weights, lower_bound=0.0, status="best_found")
+    assert check(made, SINGULAR_R).passed, check(made, SINGULAR_R).problems
+    assert verdict(check, replace(made, lower_bound=1e-6), SINGULAR_R)
+    frame = replace(SINGULAR["frame"], pair_weights=weights)
+    assert "not combined with pair weights" in verdict(check, frame, SINGULAR_R)
+    anchored = replace(SINGULAR["frame"], anchors=np.eye(8))
+    assert "anchors" in verdict(check, anchored, SINGULAR_R)
+
+
+def test_results_and_matrices_that_do_not_belong_together() -> None:
+    with pytest.raises(CertificateError, match="comes with a Threshold or a Decorrelation"):
+        check("result", R)  # type: ignore[arg-type]
+    with pytest.raises(CertificateError, match="R, or a factor"):
+        check(honest("squared"))
+    with pytest.raises(CertificateError, match="rank below p; give R"):
+        check(honest("squared"), factor=np.eye(6))
+    with pytest.raises(CertificateError, match="R is singular"):
+        check(replace(honest("squared"), R=None), np.ones((6, 6)))
+    arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
+    other = Certificate("tradeoff", arrays, {"criterion": None})
+    with pytest.raises(CertificateError, match="no certificate of the kind 'tradeoff'"):
+        check(replace(threshold(R), certificate=other), R)

@@ -1,0 +1,344 @@
+"""Every bound of a certificate against its formula, written down once more: inverses and all.
+
+Dual points are random, not optimal: each term counts. The interval has to contain the value of the
+formula in multiple precision, and to be no wider than the digits of the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+import scipy.linalg as sla
+
+from skcoral import decorrelate
+from skcoral.certificates.attained import Attained, Outputs
+from skcoral.certificates.claims import tradeoff_bound
+from skcoral.certificates.enclosures import Enclosure
+from skcoral.certificates.frame_bounds import squares_bound, threshold_bound
+from skcoral.certificates.inequalities import complete_square, definite, floors_of
+from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
+from skcoral.certificates.products import PRECISION, Balls, Floats
+from skcoral.certificates.supports import support_bound
+from skcoral.datasets import make_system
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+from .conftest import ANCHORS, PAIRS, R, honest
+
+P = 6
+MASK = np.eye(P) + np.eye(P, k=1) + np.eye(P, k=-2) > 0
+ARITHMETICS: dict[str, Callable[[], Any]] = {
+    "two": lambda: Floats(2),
+    "three": lambda: Floats(3),
+    "balls": lambda: Balls(flint),
+}
+arithmetics = pytest.mark.parametrize("kind_of_arithmetic", list(ARITHMETICS))
+WIDTH = 1e-14  # relative to the terms of a sum: some roundings
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Any:
+    before, flint.ctx.prec = flint.ctx.prec, PRECISION
+    yield
+    flint.ctx.prec = before
+
+
+def exact(A: Any) -> Any:
+    """A matrix in multiple precision; vectors are columns."""
+    A = np.atleast_2d(np.asarray(A, dtype=float).T).T
+    return flint.arb_mat(*A.shape, [flint.arb(a) for a in A.ravel().tolist()])
+
+
+def diagonal(d: Any) -> Any:
+    return exact(np.diag(d))
+
+
+def contains(found: Enclosure, value: Any, width: float, scale: float = 1.0) -> None:
+    value = value.entries()[0] if isinstance(value, flint.arb_mat) else value
+    assert flint.arb(float(found.lower)) <= value <= flint.arb(float(found.upper))
+    assert float(found.upper - found.lower) <= width * scale, float(found.upper - found.lower)
+
+
+def spd(p: int, condition: float = 30.0, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    A = (Q * np.geomspace(1.0, 1 / condition, p)) @ Q.T
+    return 0.5 * (A + A.T)
+
+
+def conjugate_of(criterion: str, H: np.ndarray, w: np.ndarray) -> tuple[Any, Any]:
+    """The penalty, and the factor that (λ, H) has to be divided by."""
+    penalty, total, most = flint.arb(0), flint.arb(0), flint.arb(0)
+    for i in range(len(H)):
+        for j in range(i):
+            h = abs(flint.arb(H[i, j]))
+            if w[i, j] > 0:
+                penalty += h * h / flint.arb(w[i, j])
+                total += 2 * h / flint.arb(w[i, j])
+                most = max(most, 2 * h / flint.arb(w[i, j]), key=float)
+    if criterion == "squared":
+        return penalty, flint.arb(1)
+    outside = total if criterion == "worst" else most
+    return flint.arb(0), outside if float(outside) > 1 else flint.arb(1)
+
+
+@arithmetics
+@pytest.mark.parametrize("scale", [0.02, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("anchored", [False, True])
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_the_trade_off(
+    criterion: str, anchored: bool, weighted: bool, scale: float, kind_of_arithmetic: str
+) -> None:
+    """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹)."""
+    rng = np.random.default_rng(11)
+    k = 4 if anchored else P
+    B = ANCHORS if anchored else np.eye(P)
+    H = scale * spd(k, seed=3)
+    lam = scale * rng.uniform(0.1, 1.0, k)
+    rho = rng.uniform(0.5, 1.0, k)
+    w = PAIRS[:k, :k] if weighted else 1 - np.eye(k)
+    result = honest("anchors" if anchored else "squared")
+    result = replace(
+        result,
+        rho_min=rho,
+        criterion=criterion,
+        pair_weights=PAIRS[:k, :k] if weighted else None,
+        certificate=Certificate("tradeoff", {"multipliers": lam, "H": H}, {"criterion": criterion}),
+    )
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    found = tradeoff_bound(
+        result, result.certificate.arrays, Attained(result, R, arithmetic), R, arithmetic
+    )
+    penalty, outside = conjugate_of(criterion, H, w)
+    C = exact(B).transpose() * exact(R) * exact(B)
+    length = [C[j, j].sqrt() for j in range(k)]
+    kappa = flint.arb_mat(
+        k, k, [flint.arb(lam[i]) / length[i] if i == j else 0 for i in range(k) for j in range(k)]
+    )
+    value = -(kappa * C * kappa * exact(H).inv()).trace() - exact(H).trace() - penalty
+    value += 2 * sum((flint.arb(a) * flint.arb(b) for a, b in zip(lam, rho, strict=True)), start=0)
+    contains(found, value / outside, WIDTH, 1.0 + 2 * abs(float(value)))
+
+
+@arithmetics
+@pytest.mark.parametrize("least", [1e-6, 1e-10])
+def test_the_trade_off_next_to_singular(least: float, kind_of_arithmetic: str) -> None:
+    """H and R nearly singular, multipliers large: what is lost is known, and in the interval."""
+    rng = np.random.default_rng(11)
+    H = spd(P, 1 / least, seed=4)
+    near = make_system(P, seed=3)
+    near = near * (1 - 1e-6) + 1e-6
+    lam = rng.uniform(1, 1e3, P)
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    square = complete_square(arithmetic, near, np.eye(P), lam, H, "H")
+    found = square.value(floors_of(np.full(P, 0.9)))
+    value = -(diagonal(lam) * exact(near) * diagonal(lam) * exact(H).inv()).trace()
+    value += flint.arb(0.9) * 2 * sum(map(flint.arb, lam), start=flint.arb(0)) - exact(H).trace()
+    contains(found, value, 1e-14 / least if least < 1e-8 else 1e-9, abs(float(value)))
+
+
+@pytest.mark.parametrize("what", ["mean", "floor"])
+@arithmetics
+@pytest.mark.parametrize("anchored", [False, True])
+def test_exact_decorrelators(anchored: bool, what: str, kind_of_arithmetic: str) -> None:
+    """Σ d_j f_j ≤ [tr(S⁻¹DRD) + tr S] / 2, with weights of zero where only floors are judged."""
+    rng = np.random.default_rng(11)
+    k = 4 if anchored else P
+    B = ANCHORS if anchored else np.eye(P)
+    T = honest("exact, anchors" if anchored else "exact").T
+    d = rng.uniform(1.0, 3.0, k)
+    if what == "floor":
+        d[1] = 0.0
+    on = np.flatnonzero(d)
+    S, rho = spd(len(on), seed=5), rng.uniform(0.2, 0.9, k)
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    outputs = Outputs(T, B, rho, R, arithmetic)
+    room = mean_room if what == "mean" else floor_room
+    found = room({"weights": d, "S": S}, outputs, R, arithmetic)
+    C = exact(B).transpose() * exact(R) * exact(B)
+    size = [C[j, j].sqrt() for j in range(k)]
+    kappa = [flint.arb(d[j]) / size[j] for j in on]
+    m = len(on)
+    inside = flint.arb_mat(m, m, [C[int(i), int(j)] for i in on for j in on])
+    D = flint.arb_mat(m, m, [kappa[i] if i == j else 0 for i in range(m) for j in range(m)])
+    value = ((exact(S).inv() * D * inside * D).trace() + exact(S).trace()) / 2
+    value -= sum((flint.arb(d[j]) * flint.arb(rho[j]) for j in on), start=flint.arb(0))
+    if what == "floor":
+        value /= sum((flint.arb(d[j]) for j in on), start=flint.arb(0))
+    else:
+        image = exact(B).transpose() * exact(R) * exact(T)
+        for j in range(k):
+            value += flint.arb(rho[j]) - image[j, j] / size[j]
+        value /= k
+    contains(found, value, WIDTH, 3.0 + 3 * abs(float(value)))
+
+
+@arithmetics
+def test_beside_the_outputs_that_bind(kind_of_arithmetic: str) -> None:
+    """The same with b_j - T_B T_Bᵀ R b_j instead of b_j; orthogonal outputs are not assumed."""
+    rng = np.random.default_rng(11)
+    T = rng.normal(size=(P, P))
+    T /= np.sqrt(np.diag(T.T @ R @ T))
+    lam = np.array([0.4, 0.6, 0, 0, 0, 0])
+    d = np.array([0, 0, *rng.uniform(1, 3, 4)])
+    S, rho = spd(4, seed=6), rng.uniform(0.2, 0.9, P)
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    arrays = {"weights": lam, "S": np.eye(2), "rest_weights": d, "rest_S": S}
+    found = rest_room(arrays, Outputs(T, np.eye(P), rho, R, arithmetic), R, arithmetic)
+    E, fixed = exact(np.eye(P)[:, 2:]), exact(T[:, :2])
+    B = E - fixed * exact(T[:, :2].T @ (R @ np.eye(P)[:, 2:]))
+    D = diagonal(d[2:])
+    value = ((exact(S).inv() * D * B.transpose() * exact(R) * B * D).trace() + exact(S).trace()) / 2
+    f = np.einsum("ij,ij->j", R, T)
+    for j in range(2, P):
+        value += flint.arb(rho[j]) * (1 - flint.arb(d[j])) - flint.arb(f[j])
+    value /= P
+    middle = float(value)
+    assert found.lower - 1e-15 <= middle <= found.upper + 1e-15
+    assert found.upper - found.lower <= 1e-13
+
+
+@arithmetics
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("bound", ["lifted", "frame", "nuclear"])
+@pytest.mark.parametrize("scale", [0.05, 1.0])
+def test_supports(bound: str, criterion: str, scale: float, kind_of_arithmetic: str) -> None:
+    rng = np.random.default_rng(11)
+    if bound == "nuclear" and criterion != "absolute":
+        pytest.skip("says nothing about this criterion")
+    rho = np.array([0.9, 1.0, 0.95, 0.7, 0.8, 0.9])
+    mask = np.where(rho >= 1, np.eye(P), MASK) > 0
+    floors = np.where(mask.sum(axis=0) == 1, 1.0, rho)
+    arrays: dict[str, np.ndarray] = {"support": MASK.astype(float), "slope": np.zeros((P, P))}
+    if bound == "lifted":
+        H, lam = scale * spd(P, 3.0, seed=7), scale * rng.uniform(0.6, 1.0, P)
+        arrays |= {"H": H, "multipliers": lam}
+        rows, columns = np.nonzero(mask)
+        Q = R[np.ix_(rows, rows)] * H[np.ix_(columns, columns)]
+        pull = (R * lam)[rows, columns]
+        value = 2 * float(floors @ lam) - float(np.trace(H)) - pull @ np.linalg.solve(Q, pull)
+        penalty, outside = conjugate_of(criterion, H, 1 - np.eye(P))
+        wanted = max((value - float(penalty)) / float(outside), 0.0)
+    else:
+        L = np.linalg.cholesky(R)
+        G = rng.normal(size=(P, P)) * scale
+        PP, eta = L @ (G + G.T) @ L.T, scale * rng.uniform(0, 1, P)
+        PP = 0.5 * (PP + PP.T)
+        arrays |= {"P": PP, "eta": eta}
+        linear = -float(np.trace(np.linalg.solve(R, PP)))
+        for k in range(P):
+            o = np.flatnonzero(mask[:, k])
+            form = PP[np.ix_(o, o)] - eta[k] * np.outer(R[o, k], R[o, k])
+            theta = sla.eigh(form, R[np.ix_(o, o)], eigvals_only=True)[0]
+            linear += theta + eta[k] * floors[k] ** 2
+        inner = np.linalg.solve(R, PP)
+        if bound == "nuclear":
+            size = np.abs(sla.eigh(PP, R, eigvals_only=True)).max()
+            wanted = 0.5 * linear / max(1.0, size)
+        else:
+            value = linear - 0.5 * float(np.trace(inner @ inner))
+            wanted = value if criterion == "squared" else np.sqrt(max(value, 0.0))
+            wanted /= np.sqrt(P * (P - 1) / 2) if criterion == "worst" else 1.0
+    info = {"bound": "lifted" if bound == "lifted" else "frame", "criterion": criterion}
+    if bound != "lifted":
+        info["norm"] = "nuclear" if bound == "nuclear" else "frobenius"
+    certificate = Certificate("support", arrays, info)
+    found = support_bound(certificate, rho, R, ARITHMETICS[kind_of_arithmetic]())
+    size = 1.0 + abs(wanted)
+    if wanted > 0:
+        assert found.lower <= wanted + 1e-13 * size
+    assert found.upper >= wanted - 1e-10 * size
+    assert found.upper - found.lower <= 1e-12 * size
+    assert abs(float(found.lower) - wanted) <= (1e-10 if wanted > 0 else 1e-8) * size
+
+
+def test_a_support_of_many_coefficients() -> None:
+    """Beyond a few hundred coefficients definiteness is proved another way."""
+    p = 22
+    system = make_system(p)
+    dual = decorrelate(system, 0.99).certificate.arrays
+    H, lam = dual["H"], dual["multipliers"]
+    arrays = {"support": np.ones((p, p)), "slope": np.zeros((p, p)), "H": H, "multipliers": lam}
+    certificate = Certificate("support", arrays, {"bound": "lifted", "criterion": "squared"})
+    assert p * p > 400
+    found = support_bound(certificate, np.full(p, 0.99), system, Floats(3))
+    value = 2 * 0.99 * lam.sum() - np.trace(H) - float(np.sum(np.triu(H, 1) ** 2))
+    value -= float(np.trace(np.diag(lam) @ system @ np.diag(lam) @ np.linalg.inv(H)))
+    assert value > 0.1
+    assert found.lower <= value + 1e-12
+    assert found.upper - found.lower <= 1e-11
+    indefinite = H - 1.5 * np.linalg.eigvalsh(H)[0] * np.eye(p)
+    for wrong in (indefinite, H - np.eye(p)):
+        lie = Certificate("support", {**arrays, "H": wrong}, certificate.info)
+        with pytest.raises(CertificateError, match="positive definite"):
+            support_bound(lie, np.full(p, 0.95), system, Floats(3))
+
+
+@arithmetics
+@pytest.mark.parametrize("least", [0.0, 0.3])
+def test_frames(least: float, kind_of_arithmetic: str) -> None:
+    """Both inequalities of rank r, with N singular and with N definite."""
+    rng = np.random.default_rng(11)
+    r, p = 4, 9
+    A = rng.normal(size=(r, p))
+    A /= np.linalg.norm(A, axis=0)
+    N = spd(r, 5.0, seed=8)
+    N = N - (np.linalg.eigvalsh(N)[0] - least) * np.eye(r)
+    N = 0.5 * (N + N.T) + (2e-16 * np.eye(r) if least == 0 else 0)
+    lam, kappa, rho = rng.uniform(0, 1, p), rng.uniform(0.2, 1, p), rng.uniform(0.5, 1, p)
+    inverses = [np.linalg.inv(N + k * np.eye(r)) for k in kappa]
+    form = sum(lam[j] ** 2 * A[:, j] @ inverses[j] @ A[:, j] for j in range(p))
+    nu = (p - np.trace(N)) / r
+    wanted = nu * p - p / 2 - 0.5 * np.sum((N + nu * np.eye(r)) ** 2)
+    wanted += 2 * rho @ lam - kappa.sum() - form
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    arrays = {"factor": A, "N": N, "multipliers": lam, "kappa": kappa}
+    found = squares_bound(Certificate("frame", arrays, {"rank": r}), rho, A, arithmetic)
+    assert found.lower - 1e-13 <= wanted <= found.upper + 1e-13
+    assert found.upper - found.lower <= 2e-13
+    arrays = {"factor": A, "N": N, "weights": lam, "kappa": kappa}
+    found = threshold_bound(Certificate("frame_threshold", arrays, {"rank": r}), A, arithmetic)
+    wanted = 0.5 * (p / r * np.trace(N) + kappa.sum() + form) / lam.sum()
+    assert found.lower - 1e-13 <= wanted <= found.upper + 1e-13
+    assert found.upper - found.lower <= 2e-13
+    welch = squares_bound(Certificate("welch", {"factor": A}, {"rank": r}), rho, A, arithmetic)
+    contains(welch, flint.arb(p * p) / r / 2 - flint.arb(p) / 2, 1e-14)
+    for wrong in (N - (least + 1e-3) * np.eye(r), -N):
+        lie = Certificate("frame", {**arrays, "multipliers": lam, "N": wrong}, {"rank": r})
+        with pytest.raises(CertificateError, match="semidefinite"):
+            squares_bound(lie, rho, A, arithmetic)
+
+
+def test_definite_with_a_radius() -> None:
+    """What is not known is counted against it: the worst matrix in the radius is definite too."""
+    rng = np.random.default_rng(5)
+    A = spd(5, 20.0, seed=9)
+    z = rng.normal(size=5)
+    least = np.linalg.eigvalsh(A)[0]
+    for share, proved in ((0.02, True), (0.08, True), (2.0, False)):
+        radius = np.full((5, 5), share * least)
+        found = definite(Floats(2), A, radius)
+        assert (found is not None) == proved
+        if found is None:
+            continue
+        worst = 0.0
+        for _ in range(300):
+            noise = rng.choice([-1.0, 1.0], size=(5, 5))
+            noise = np.triu(noise) + np.triu(noise, 1).T
+            other = A + radius * noise
+            assert np.linalg.eigvalsh(other)[0] > 0
+            worst = max(worst, float(z @ np.linalg.solve(other, z)))
+        assert worst <= found.inverse_form(np.abs(z))
+    alone = definite(Floats(3), A)
+    assert alone is not None
+    for Z in (np.eye(5), np.diag(rng.uniform(1, 2, 5))):
+        value = float(np.trace(Z.T @ np.linalg.solve(A, Z)))
+        size = np.abs(alone.inverse)
+        crude = float(np.sum((size @ np.abs(Z)) ** 2))
+        assert value * (1 - 1e-12) <= alone.inverse_form(np.abs(Z)) <= crude * (1 + 1e-8)

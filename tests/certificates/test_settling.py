@@ -1,0 +1,232 @@
+"""Results say no more and no less than their certificates prove."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates import check, settling
+from skcoral.certificates.enclosures import Enclosure
+from skcoral.certificates.settling import many_digits, rounding_matters, settle
+from skcoral.exceptions import CertificateError, NotCertifiedWarning
+from skcoral.results import Certificate, Decorrelation
+
+from .conftest import MAKERS, R, honest
+from .test_singular import HONEST as SINGULAR
+from .test_singular import R as SINGULAR_R
+from .test_small_lies import rotation, with_T
+
+KINDS = [kind for kind in MAKERS if isinstance(honest(kind), Decorrelation)]
+same = pytest.mark.parametrize("kind", KINDS)
+
+
+def quietly(result: Any, matrix: Any = R) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        return settle(result, matrix)
+
+
+@same
+def test_what_is_honest_stays(kind: str) -> None:
+    result = honest(kind)
+    settled = settle(result, R)
+    assert settled.status == result.status
+    np.testing.assert_array_equal(settled.T, result.T)
+    for name in ("correlation", "fidelity", "objective"):
+        assert np.array_equal(getattr(settled, name), getattr(result, name))
+    assert settled.lower_bound == pytest.approx(result.lower_bound, abs=1e-10)
+    assert check(settled, R).passed
+
+
+@same
+@pytest.mark.parametrize("field", ["correlation", "fidelity", "objective"])
+def test_numbers_are_those_of_the_transformation(kind: str, field: str) -> None:
+    """What is off by half of what may be reported is put right, what is off by less stays."""
+    result = honest(kind)
+    value = getattr(result, field)
+    scale = max(1.0, result.objective) if field == "objective" else 1.0
+    for step, kept in ((0.5e-9, False), (-0.5e-9, False), (0.02e-9, True)):
+        wrong = value + step * scale
+        settled = settle(replace(result, **{field: wrong}), R)
+        near = wrong if kept else value
+        np.testing.assert_allclose(getattr(settled, field), near, atol=1e-14 * scale)
+        assert check(settled, R).passed
+
+
+@pytest.mark.parametrize("kind", ["exact", "support, exact"])
+def test_a_residual_that_is_not_exact(kind: str) -> None:
+    result = honest(kind)
+    for size, status in ((0.95e-8, False), (0.5e-8, True)):
+        mix = np.eye(6)
+        mix[2, 3] = mix[3, 2] = 0.5 * size
+        if kind != "exact":  # zeros of a lower triangle stay
+            mix[2, 3], mix[3, 2] = 0.0, size
+        T = result.T @ mix
+        settled = quietly(with_T(result, T))
+        assert (settled.status == "exact") == status
+        assert check(settled, R).passed == (status or settled.status == "optimal") or not status
+    with pytest.warns(NotCertifiedWarning, match="exact, but"):
+        settle(with_T(honest("exact"), honest("exact").T @ (np.eye(6) + 1e-7)), R)
+
+
+def test_a_mean_that_is_not_the_largest() -> None:
+    result = honest("exact")
+
+    def loss(angle: float) -> float:
+        return float(result.fidelity.mean() - np.diag(R @ result.T @ rotation(angle)).mean())
+
+    unit = np.sqrt(1e-8 / (loss(1e-3) / 1e-6))
+    for size, status in ((0.95, "best_found"), (0.85, "exact")):
+        settled = quietly(with_T(result, result.T @ rotation(np.sqrt(size) * unit)))
+        assert settled.status == status
+    assert check(settled, R).passed
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_a_gap_that_is_open(criterion: Any) -> None:
+    result = honest(criterion)
+    slope, scale = float(result.prices.sum()), max(1.0, result.objective)
+    for gap, status in ((0.96e-7, "best_found"), (0.8e-7, "optimal"), (1e-3, "best_found")):
+        floors = result.rho_min + gap * scale / slope
+        other = with_T(result, decorrelate(R, floors, criterion=criterion, tol=1e-12).T)
+        settled = quietly(other)
+        assert settled.status == status
+        assert settled.objective - settled.lower_bound == pytest.approx(gap * scale, rel=0.03)
+        for word in ("best_found", "not_converged"):
+            again = quietly(replace(other, status=word))
+            assert again.status == (word if status == "best_found" else "optimal")
+        if gap > 1e-5:
+            assert check(settled, R).passed
+            with pytest.warns(NotCertifiedWarning, match="optimal, but"):
+                settle(other, R)
+
+
+def test_a_floor_within_a_budget_that_is_not_proved() -> None:
+    result = honest("budget")
+    for above, status in ((5e-7, "best_found"), (0.2e-7, "optimal")):
+        details = {**result.details, "rho_upper": float(result.rho_min[0]) + above}
+        assert quietly(replace(result, details=details)).status == status
+
+
+def test_a_bound_above_what_is_attained() -> None:
+    """Rounding may put the bound above the objective: it is not reported so."""
+    result = honest("squared")
+    low = settle(replace(result, lower_bound=result.objective + 1e-9), R)
+    assert low.lower_bound <= low.objective
+    assert low.lower_bound >= low.objective - 1e-9
+
+
+@pytest.mark.parametrize("kind", ["squared", "worst", "anchors", "budget"])
+def test_a_point_that_proves_nothing(kind: str) -> None:
+    """It is replaced by one that proves that the residual is not negative."""
+    result = honest(kind)
+    arrays = {**result.certificate.arrays, "H": -result.certificate.arrays["H"]}
+    lie = replace(result, certificate=Certificate("tradeoff", arrays, result.certificate.info))
+    settled = quietly(lie)
+    assert settled.lower_bound == 0
+    assert settled.status == "best_found"
+    assert not settled.prices.any()
+    assert not settled.weights.any()
+    assert settled.certificate.kind == "tradeoff"
+    if kind != "budget":
+        assert check(settled, R).passed
+
+
+@pytest.mark.parametrize("kind", ["support", "support, open", "support, worst"])
+def test_a_point_that_proves_nothing_on_a_support(kind: str) -> None:
+    result = honest(kind)
+    c = result.certificate
+    name = "H" if c.info["bound"] == "lifted" else "P"
+    arrays = {**c.arrays, name: 1e90 * (c.arrays[name] - 1e3 * np.eye(6))}
+    settled = quietly(replace(result, certificate=Certificate("support", arrays, c.info)))
+    assert settled.lower_bound == 0
+    assert settled.status == "best_found"
+    assert check(settled, R).passed
+    np.testing.assert_array_equal(settled.certificate.arrays["support"], c.arrays["support"])
+
+
+@pytest.mark.parametrize("name", ["frame", "frame, mixed", "welch"])
+def test_a_point_that_proves_nothing_of_a_singular_matrix(name: str) -> None:
+    """What remains is what the rank alone proves."""
+    result = SINGULAR[name]
+    c = result.certificate
+    if "N" in c.arrays:
+        arrays = {**c.arrays, "N": -c.arrays["N"] - np.eye(5)}
+        result = replace(result, certificate=Certificate(c.kind, arrays, c.info))
+    settled = quietly(result, SINGULAR_R)
+    assert settled.certificate.kind == "welch"
+    assert settled.lower_bound == pytest.approx((8 * 8 / 5 - 8) / 2, rel=1e-12)
+    assert check(settled, SINGULAR_R).passed
+
+
+@pytest.mark.parametrize("name", ["frame", "lifted", "welch, worst"])
+def test_singular_matrices_stay(name: str) -> None:
+    settled = settle(SINGULAR[name], SINGULAR_R)
+    assert settled.status == SINGULAR[name].status
+    assert settled.certificate is SINGULAR[name].certificate
+
+
+@pytest.mark.parametrize(("at", "size"), [(0.5, 1.0), (1e3, 1e3)])
+def test_a_bound_with_too_few_digits(monkeypatch: Any, at: float, size: float) -> None:
+    """An interval wider than a part of the promised gap proves nothing that could be re-checked."""
+    result = honest("squared")
+    seen: list[int] = []
+
+    def wide(width: float, of: int) -> Any:
+        def bound(result: Any, arrays: Any, attained: Any, R: Any, arithmetic: Any) -> Enclosure:
+            seen.append(arithmetic.parts)
+            if not arrays["multipliers"].any():
+                return Enclosure(0.0, 0.0)
+            if arithmetic.parts < of:
+                raise CertificateError("not yet")
+            return Enclosure(at, at + width * size)
+
+        return bound
+
+    large = replace(result, objective=2 * at)
+    for width, of, used in (
+        (0.5e-10, 2, [2]),  # to a thousandth of the gap: at once
+        (5e-10, 2, [2, 3]),
+        (0.5e-8, 2, [2, 3]),  # to a tenth: with more digits
+        (0.5e-8, 3, [2, 3]),
+        (5e-8, 2, [2, 3, 2]),  # otherwise another point is taken
+    ):
+        seen.clear()
+        monkeypatch.setattr(settling, "tradeoff_bound", wide(width, of))
+        settled = quietly(large)
+        assert seen == used
+        proved = min(at, settled.objective)
+        assert settled.lower_bound == (proved if len(used) < 3 else 0)
+        assert settled.certificate.arrays["multipliers"].any() == (len(used) < 3)
+
+
+def test_prices_on_a_support_are_withdrawn() -> None:
+    result = honest("support")
+    settled = settle(replace(result, prices=result.prices + 1), R)
+    assert np.isnan(settled.prices).all()
+    assert np.isnan(settled.weights).all()
+    assert check(settled, R).passed
+    kept = settle(result, R)
+    np.testing.assert_array_equal(kept.prices, result.prices)
+
+
+def test_when_rounding_matters() -> None:
+    small = honest("squared")
+    assert not rounding_matters(small)
+    assert not rounding_matters(honest("exact"))
+    steep = {**small.certificate.arrays, "multipliers": np.full(6, 1e6)}
+    point = Certificate("tradeoff", steep, small.certificate.info)
+    assert rounding_matters(replace(small, certificate=point))
+    assert not rounding_matters(replace(honest("exact"), weights=np.full(6, 1e9)))
+    T, one = np.eye(9), np.ones(9)
+    # a dual point of size s, a transformation of size t, and p variables: s t² √p against 1e5
+    for dual, t, many in ((2e4, 1.0, False), (5e4, 1.0, True), (1.0, 150.0, False)):
+        assert many_digits(dual * one, t * T) == many
+    assert many_digits(0 * one, 200 * T)
+    assert not many_digits(-2e4 * one, T)
+    assert many_digits(-5e4 * one, T)
