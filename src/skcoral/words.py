@@ -50,8 +50,9 @@ def certificate(result: Decorrelation) -> str:
         start = "Certified for" if is_certified(result) else "Not certified for"
         return f"{start} {subject(result)}: {claim}."
     weakest = rounded_down(result.min_fidelity, 4)
+    plain = "the matrix given" if subject(result).startswith("the matrix") else "the plain rows"
     return (
-        f"The certificate is about {subject(result)}, not about the plain rows: there, every "
+        f"The certificate is about {subject(result)}, not about {plain}: there, every "
         f"fidelity is at least {weakest:.4f}, and {claim}."
     )
 

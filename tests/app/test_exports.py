@@ -46,7 +46,7 @@ MODES = [
     Settings(source="upload", floor=0.9, without=("w",)),
     Settings(source="upload", floor=0.9, weights="w", own=(("a", 0.99),)),
     Settings(source="upload", mode="budget", budget=0.2, shrinkage="auto", without=("w", "d")),
-    Settings(source="upload", mode="worst", floor=0.95, shrinkage="0.1", without=("w",)),
+    Settings(source="upload", criterion="worst", floor=0.95, shrinkage="0.1", without=("w",)),
     Settings(source="upload", mode="support", floor=0.9, link=0.4, without=("w",)),
     Settings(
         source="upload",
@@ -161,7 +161,7 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
         chosen = arguments(problem, settings)
         (folder / exports.SUPPORT_FILE).write_bytes(exports.mask_file(problem, chosen["support"]))
     words = shlex.split(command)[1:]
-    if settings.mode == "worst":
+    if settings.criterion == "worst":
         words = words[: words.index("--report")]  # its curve takes longer than all the rest
     status = cli.main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
@@ -171,7 +171,7 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     _, outputs = by_hand(mine, source, settings)
     found = pd.read_csv("decorrelated.csv")[list(problem.names)].to_numpy()
     assert np.allclose(found[: len(outputs)], outputs, atol=1e-6)
-    assert os.path.exists("report.html") or settings.mode == "worst"
+    assert os.path.exists("report.html") or settings.criterion == "worst"
 
 
 def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys):

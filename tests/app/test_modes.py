@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL, api, measures, words
+from skcoral.choosing import compare_floors
 from skcoral.datasets import make_system, wdi_correlation
 from skcoral.stability import holdout
 from skcoral.support import support_from_threshold
@@ -115,7 +116,13 @@ def test_modes_keep_their_settings(open_app, metric):
     "query",
     [
         {"source": "wine", "mode": "floor", "floor": "0.91", "without": ["ash", "hue"]},
-        {"source": "simulated", "size": "9", "mode": "worst", "floor": "0.98"},
+        {
+            "source": "simulated",
+            "size": "9",
+            "mode": "floor",
+            "floor": "0.98",
+            "criterion": "worst",
+        },
         {"source": "wine", "mode": "budget", "budget": "1.5", "shrinkage": "auto"},
         {"source": "wine", "mode": "floor", "floor": "0.9", "weights": "proline"},
     ],
@@ -143,7 +150,7 @@ def test_link_that_makes_no_sense_is_told(open_app, metric):
         ({"without": ["ash", "nothing"]}, "'nothing'"),
         ({"own": ["nothing:0.9", "ash:0.99"]}, "'nothing'"),
         ({"mode": "support", "source": "wdi", "mask": "AAAA"}, "not one of 8 variables"),
-        ({"source": "wdi", "shrinkage": "0.5"}, "here is only a matrix"),
+        ({"source": "wdi", "shrinkage": "auto"}, "here is only a matrix"),
     ],
 )
 def test_links_about_what_is_not_there_are_told(open_app, query, told):
@@ -179,7 +186,7 @@ def test_simulated_system_of_any_size(open_app, metric):
 
 def test_another_source_forgets_the_columns_of_the_last(open_app):
     at = open_app(without=["ash"], own=["hue:0.9"])
-    at.selectbox[0].set_value("wdi").run()
+    at.sidebar.selectbox[0].set_value("wdi").run()
     assert at.query_params == {"source": "wdi", "mode": "floor", "floor": "0.85"}
     assert not at.exception
 
@@ -207,11 +214,14 @@ def test_new_rows_tab(open_app, wine):
     assert any("needs the rows" in i.value for i in told.info)
 
 
-@pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 60)])
+@pytest.mark.parametrize(("mode", "limit"), [("support", 30), ("worst", 60), ("absolute", 60)])
 def test_modes_that_take_long_say_how_many_variables_they_bear(open_app, mode, limit):
     at = open_app(source="simulated", size=str(limit + 1), floor="0.97")
     assert at.metric
-    at.radio[0].set_value(mode).run()
+    if mode == "support":
+        at.radio[0].set_value(mode).run()
+    else:
+        at.main.selectbox[0].set_value(mode).run()
     told = at.error[0].value.replace("\\", "")
     assert f"up to {limit} variables, and there are {limit + 1}" in told
     assert not at.metric
@@ -231,3 +241,53 @@ def test_only_the_open_tab_is_drawn(open_app):
     assert not any("made of" in d.value for d in closed.dataframe)
     assert not closed.code
     assert open_app(tab="Take away").code
+
+
+def test_a_click_takes_one_of_the_floors_compared(open_app, metric, wine):
+    at = open_app(floor="0.5")
+    compared = compare_floors(wine.to_frame().corr())
+    shown = [m.value.replace("*", "") for m in at.main.markdown if m.value.startswith("|r|")]
+    assert len(shown) == len(compared.choices) == 5
+    for said, choice in zip(shown, compared.choices, strict=True):
+        assert f"|r| {choice.largest_correlation:.2f}, VIF {choice.largest_vif:.1f}" in said
+    best = f"{compared.recommended.rho_min:g}"
+    assert at.expander[0].label == f"Which floor? Try {best}."
+    at.button(key=f"take_{best}").click().run()
+    assert metric(at, "Weakest fidelity") == pytest.approx(float(best), abs=1e-4)
+    assert at.query_params["floor"] == best
+    assert not at.exception
+
+
+@pytest.mark.parametrize(("criterion", "budget"), [("worst", "0.3"), ("absolute", "4")])
+def test_budgets_of_every_criterion(open_app, metric, wine, criterion, budget):
+    at = open_app(mode="budget", criterion=criterion, budget=budget)
+    expected = api.maximize_fidelity(wine.correlation, float(budget), criterion=criterion)
+    assert metric(at, "Weakest fidelity") == pytest.approx(expected.min_fidelity, abs=1e-4)
+    assert metric(at, "Residual") == pytest.approx(float(budget), rel=1e-3)
+    assert "(proved)" in at.success[0].value.replace("\\", "")
+
+
+def test_absolute_criterion_with_a_floor(open_app, metric, wine):
+    at = open_app(floor="0.9", criterion="absolute")
+    expected = api.decorrelate(wine.correlation, 0.9, criterion="absolute")
+    assert metric(at, "Residual") == pytest.approx(expected.objective, rel=1e-3)
+
+
+def test_a_matrix_may_be_shrunk(open_app, metric):
+    R = wdi_correlation().correlation
+    at = open_app(source="wdi", shrinkage="0.2", floor="0.9")
+    shrunk = 0.8 * R + 0.2 * np.eye(len(R))
+    T = api.decorrelate(shrunk, 0.9).T
+    spread = np.sqrt(np.diag(T.T @ R @ T))
+    kept = np.diag(R @ T) / spread
+    # the figures are those of the matrix given, not of the shrunk one
+    assert metric(at, "Weakest fidelity") == pytest.approx(kept.min(), abs=2e-4)
+    assert "shrunk towards the identity by 0.2" in at.warning[0].value.replace("\\", "")
+    assert at.query_params["shrinkage"] == "0.2"
+
+
+def test_modes_are_explained(open_app):
+    at = open_app()
+    captions = at.radio[0].proto.captions
+    assert len(captions) == len(at.radio[0].options) == 3
+    assert all(0 < len(caption.split()) <= 6 for caption in captions)

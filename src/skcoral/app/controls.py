@@ -67,6 +67,7 @@ def compare(problem: Problem, compared: FloorComparison) -> None:
     title = "Which floor? " + ("Little is to be gained here." if little else f"Try {named}.")
     with st.expander(title):
         st.caption(plain(compared.sentence()))
+        st.caption("A click takes a floor. Largest |r|, largest VIF, weakest fidelity:")
         for choice in compared.choices:
             floor = rounded_down(choice.floor, 3)
             word = f"ρ★ {floor:.3f}" if choice.rho_min is None else f"{floor:g}"
@@ -80,9 +81,9 @@ def compare(problem: Problem, compared: FloorComparison) -> None:
                     width=110,
                 )
                 st.markdown(
-                    f"largest |r| **{choice.largest_correlation:.2f}**, largest VIF "
-                    f"**{vif_text(choice.largest_vif)}**, weakest fidelity "
-                    f"**{rounded_down(choice.min_fidelity, 3):.3f}**",
+                    f"|r| **{choice.largest_correlation:.2f}**, "
+                    f"VIF **{vif_text(choice.largest_vif)}**, "
+                    f"keeps **{rounded_down(choice.min_fidelity, 3):.3f}**",
                     width="content",
                 )
 

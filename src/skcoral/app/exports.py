@@ -25,6 +25,7 @@ from skcoral.app.problem import (
 from skcoral.app.settings import Settings
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.io.models import model_json
+from skcoral.io.sheets import explaining_sheets
 from skcoral.io.transforming import write_transformed
 from skcoral.io.writing import table_writer
 from skcoral.results import Decorrelation
@@ -48,6 +49,9 @@ def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, sc
         problem.source.table,
         problem.names,
         model,
+        sheets=lambda: explaining_sheets(
+            model.result_, measured(problem, model.result_), problem.names
+        ),
         escape_formulas=True,
     )
     return stream.getvalue()

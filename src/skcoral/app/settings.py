@@ -29,9 +29,9 @@ MODES = {
 }
 #: What each mode does, in half a sentence.
 EXPLAINED = {
-    "floor": "you say what every output keeps, and the least correlation is left",
-    "budget": "you say how much correlation may be left, and every output keeps the most",
-    "support": "as Floor, and you say which variables may enter which output",
+    "floor": "say what every output keeps",
+    "budget": "say how much may be left",
+    "support": "say which source enters where",
 }
 CRITERIA = {
     "squared": "sum of squares over all pairs",
