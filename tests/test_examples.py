@@ -53,6 +53,52 @@ def test_demo_leaves_an_earlier_table_alone_when_it_cannot_finish(tmp_path):
     assert (tmp_path / "demo").read_text() == "in the way"
 
 
+def test_the_readme_compares_the_methods_with_the_figures_of_today(tmp_path):
+    done = run_example("wine_methods.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert " ".join(done.stdout.split()) in page
+    rows = {
+        line.split(" | ")[0]: line.strip(" |").split(" | ") for line in done.stdout.splitlines()
+    }
+    zca, coral = rows["| ZCA-cor"], rows["| CORAL at ρ★"]
+    said = (
+        f"ZCA-cor has the higher mean ({zca[4]} against {coral[4]}) and CORAL the higher minimum "
+        f"({coral[3]} against {zca[3]})"
+    )
+    assert said in page
+    assert zca[4] > coral[4]
+    assert coral[3] > zca[3]
+    few = rows["| dropping columns, none above 0.31"][1]
+    assert f"leaves {few}" in page
+
+
+def test_dropping_columns_leaves_none_above_the_limit():
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        from wine_methods import drop_columns
+    finally:
+        sys.path.pop(0)
+    R = load_wine().correlation
+    for limit in (0.2, 0.31, 0.6, 0.9):
+        kept = drop_columns(R, limit)
+        part = np.abs(R[np.ix_(kept, kept)]) - np.eye(len(kept))
+        assert part.max() <= limit
+
+
+def test_the_picture_of_the_idea_is_drawn_anew(tmp_path):
+    path = tmp_path / "idea.png"
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "idea_figure.py", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    committed = (ROOT / "docs" / "images" / "idea.png").read_bytes()
+    assert path.read_bytes()[:8] == committed[:8] == b"\x89PNG\r\n\x1a\n"
+
+
 PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
 
 

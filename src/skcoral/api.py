@@ -29,10 +29,9 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.curve import Frontier
 from skcoral.exact import solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.results import Criterion, Decorrelation, Threshold
+from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
@@ -237,7 +236,8 @@ def decorrelate(
     if support is not None or bounds is not None:
         if weights is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
-        from skcoral.support import read_support, solve_support
+        from skcoral.support import solve_support
+        from skcoral.support.pattern import read_support
 
         matrix = problem.regular("A support")
         found = solve_support(

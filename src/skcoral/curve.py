@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .results import Array, Criterion, freeze, read_only
+from ._records import Array, Criterion, freeze, read_only
 from .showing import Rows, Shown
 
 if TYPE_CHECKING:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform, largest_residuals
+from skcoral._lowrank import LowRankTransform, largest_residuals
 
+from ._records import Array as Array
+from ._records import Criterion as Criterion
+from ._records import Status as Status
+from ._records import freeze
+from ._records import read_only as read_only
+from .curve import Frontier as Frontier
 from .showing import Rows, Shown
 
 if TYPE_CHECKING:
@@ -19,9 +24,6 @@ if TYPE_CHECKING:
 
     from .measured import Measured
 
-Array = NDArray[np.float64]
-Status = Literal["exact", "optimal", "best_found", "not_converged"]
-Criterion = Literal["squared", "worst", "absolute"]
 
 # What is promised, and how far a number may be off: the one table of tolerances. Solvers aim at
 # less, so that what they say stands up to a re-check; certificates and surfaces use it as it is.
@@ -35,13 +37,6 @@ REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max
 PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
 FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
 BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
-
-
-def read_only(a: Any) -> Array:
-    """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
-    out = np.asarray(a, dtype=np.float64).view()
-    out.flags.writeable = False
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,14 +342,6 @@ def _symmetric(name: str, a: Any) -> Any:
     if name not in ("S", "H", "P", "N", "slope", "rest_S") or a.ndim != 2 or len(set(a.shape)) > 1:
         return a
     return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * (a + a.T)
-
-
-def freeze(obj: Any, *fields: str) -> None:
-    """Make array fields of a frozen record read-only."""
-    for name in fields:
-        if isinstance(getattr(obj, name), LowRankTransform | FactoredCorrelation):
-            continue  # read-only by themselves
-        object.__setattr__(obj, name, read_only(getattr(obj, name)))
 
 
 def _short_list(names: tuple[str, ...], limit: int = 6) -> str:

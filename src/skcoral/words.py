@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .curve import Frontier
 from .measured import rounded_down, shortened
-from .results import OPTIMAL_GAP, Array, Decorrelation, Threshold
+from .results import OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
 
 #: What each criterion adds up.
 CRITERIA = {

@@ -31,7 +31,7 @@ from skcoral.plotting.frontier import landmark_points
 from skcoral.results import Decorrelation, Threshold
 
 if TYPE_CHECKING:
-    from skcoral.curve import Frontier
+    from skcoral.results import Frontier
 
 _MOST_BARS = 22
 
@@ -62,8 +62,8 @@ def _explore(problem: Problem) -> None:
     )
     if mode != state.current().mode:
         state.change(mode=mode)
-    refuse_many(problem, state.current())
     if mode == "support":
+        refuse_many(problem, state.current())
         controls.choose_support(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
@@ -77,6 +77,7 @@ def _explore(problem: Problem) -> None:
         if mode != "budget":
             controls.choose_own_floors(problem)
     settings = state.current()
+    refuse_many(problem, settings)
     chosen = arguments(problem, settings)
     asked = _asked(settings, chosen)
     with plot:

@@ -11,9 +11,9 @@ from skcoral.cli import console
 from skcoral.cli.loading import correlations, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
-from skcoral.curve import Frontier
 from skcoral.io.staging import Outputs
 from skcoral.io.writing import output_format, table_writer
+from skcoral.results import Frontier
 from skcoral.words import CRITERIA
 
 _PICTURES = (".png", ".svg", ".pdf")

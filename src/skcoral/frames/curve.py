@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import beside, to_host
 from skcoral._singular import Deficiency
-from skcoral.curve import Frontier
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.outcome import as_result
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.problem import Answer, FrameProblem
 from skcoral.frames.solver import OPTIMAL_GAP
 from skcoral.frames.threshold import frame_threshold
-from skcoral.results import Criterion, Decorrelation
+from skcoral.results import Criterion, Decorrelation, Frontier
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]

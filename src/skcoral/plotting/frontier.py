@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api, measures
-from skcoral.curve import Frontier
 from skcoral.plotting import _ink
 from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.results import Array, Decorrelation, read_only
+from skcoral.results import Array, Decorrelation, Frontier, read_only
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:

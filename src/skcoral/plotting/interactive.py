@@ -18,7 +18,7 @@ from skcoral.results import Array, Decorrelation
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
-    from skcoral.curve import Frontier
+    from skcoral.results import Frontier
 
 Figure = dict[str, Any]
 

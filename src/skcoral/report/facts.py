@@ -20,7 +20,7 @@ from skcoral.plotting.matrices import source_names
 from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
-    from skcoral.curve import Frontier
+    from skcoral.results import Frontier
     from skcoral.stability import Holdout
 
 #: Points on the curve and parts held out, for up to so many variables; none beyond.

@@ -6,7 +6,6 @@ from skcoral.support.pattern import (
     DegreesOfFreedom,
     degrees_of_freedom,
     pattern,
-    read_support,
     support_from_threshold,
 )
 from skcoral.support.solver import solve_support, support_frontier
@@ -18,7 +17,6 @@ __all__ = [
     "degrees_of_freedom",
     "exactness",
     "pattern",
-    "read_support",
     "solve_support",
     "support_from_threshold",
     "support_frontier",

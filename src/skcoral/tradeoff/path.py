@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky_or_none, to_host
-from skcoral.curve import Frontier
 from skcoral.exact import best_exact, exact_threshold
-from skcoral.results import Criterion
+from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.caps import correlation_of
 from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap

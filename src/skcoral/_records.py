@@ -1,0 +1,29 @@
+"""What frozen results are made of: types of their fields, and arrays that cannot be written to."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+
+Array = NDArray[np.float64]
+Status = Literal["exact", "optimal", "best_found", "not_converged"]
+Criterion = Literal["squared", "worst", "absolute"]
+
+
+def read_only(a: Any) -> Array:
+    """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
+    out = np.asarray(a, dtype=np.float64).view()
+    out.flags.writeable = False
+    return out
+
+
+def freeze(obj: Any, *fields: str) -> None:
+    """Make array fields of a frozen record read-only."""
+    for name in fields:
+        if isinstance(getattr(obj, name), LowRankTransform | FactoredCorrelation):
+            continue  # read-only by themselves
+        object.__setattr__(obj, name, read_only(getattr(obj, name)))
