@@ -45,7 +45,8 @@ class Certificate:
 
     Attributes
     ----------
-    kind : {"threshold", "exact", "tradeoff", "support", "frame", "welch", "frame_threshold"}
+    kind : {"threshold", "exact", "tradeoff", "support", "frame", "branched", "welch", \
+"frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
         The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with

@@ -37,8 +37,9 @@ def made(name: str) -> Any:
         return {
             "welch": lambda: decorrelate(R, 0.3),
             "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
-            "frame": lambda: decorrelate(R, 0.99),
-            "frame, mixed": lambda: decorrelate(R, floors),
+            "frame": lambda: decorrelate(R, 0.999),
+            "branched": lambda: decorrelate(R, 0.99),
+            "branched, mixed": lambda: decorrelate(R, floors),
             "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
             "threshold": lambda: threshold(R),
         }[name]()
@@ -46,7 +47,15 @@ def made(name: str) -> Any:
 
 HONEST = {
     name: made(name)
-    for name in ("welch", "welch, worst", "frame", "frame, mixed", "lifted", "threshold")
+    for name in (
+        "welch",
+        "welch, worst",
+        "frame",
+        "branched",
+        "branched, mixed",
+        "lifted",
+        "threshold",
+    )
 }
 
 
@@ -103,7 +112,7 @@ def test_a_factor_of_fewer_directions() -> None:
     "change", ["objective", "lower_bound", "prices", "weights", "T", "fidelity"]
 )
 def test_gross_changes(change: str) -> None:
-    for name in ("welch", "frame", "frame, mixed"):
+    for name in ("welch", "frame", "branched, mixed"):
         result = HONEST[name]
         value = getattr(result, change)
         wrong = np.nan_to_num(value, posinf=3.0) + 0.01 if change != "T" else 1.01 * value

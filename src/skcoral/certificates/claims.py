@@ -21,6 +21,7 @@ from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
+    FRAME_KINDS,
     agree,
     dual_parts,
     multipliers_and_matrix,
@@ -47,7 +48,7 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
     attained = Attained(result, R, arithmetic)
     kind, arrays = dual_parts(result)
     ledger = Ledger()
-    if kind not in ("frame", "welch", "tradeoff"):
+    if kind not in (*FRAME_KINDS, "tradeoff"):
         ledger.expect(
             "rank", result.rank is None, f"a certificate of full rank, and a rank of {result.rank}"
         )
@@ -59,7 +60,7 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
     if kind in ("exact", "threshold"):
         bound = exactly(0.0)
         _judge_exact(ledger, result, kind, arrays, attained, R, arithmetic)
-    elif kind in ("frame", "welch"):
+    elif kind in FRAME_KINDS:
         A = expect_factor(ledger, result.certificate, len(R), R, None, arithmetic)
         bound = frame_bound(result, A, arithmetic)
         expect_bound(ledger, result, bound, attained.residual)

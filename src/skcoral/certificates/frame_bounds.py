@@ -77,24 +77,28 @@ def squares_bound(
     welch = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
     if certificate.kind == "welch":
         return welch
-    spent, N = _spent(certificate.arrays, "multipliers", rho_min, A, arithmetic)
-    nu = (p - float(np.trace(N))) / r
-    shifted = exactly(N) + nu * np.eye(r)
-    value: Enclosure = exactly(nu) * float(p) - 0.5 * p - shifted.square().total() * 0.5 + spent
+    return from_dual(*spent(certificate.arrays, "multipliers", rho_min, A, arithmetic), p)
+
+
+def from_dual(total: Enclosure, N: Array, p: int) -> Enclosure:
+    """``νp - p/2 - ½‖N + νI‖²`` plus the terms of all variables."""
+    nu = (p - float(np.trace(N))) / len(N)
+    shifted = exactly(N) + nu * np.eye(len(N))
+    value: Enclosure = exactly(nu) * float(p) - 0.5 * p - shifted.square().total() * 0.5 + total
     return value
 
 
 def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) -> Enclosure:
     """Upper bound of the largest common floor at which D2 has its least value."""
     r, p = A.shape
-    spent, N = _spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
+    own, N = spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
     total = exactly(certificate.arrays["weights"]).total()
     traces = exactly(np.diag(N)).total() * float(p) / float(r)
-    value: Enclosure = (traces - spent) * 0.5 / total
+    value: Enclosure = (traces - own) * 0.5 / total
     return value
 
 
-def _spent(
+def spent(
     arrays: Mapping[str, Array], name: str, rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> tuple[Enclosure, Array]:
     """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""

@@ -30,12 +30,19 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "exact": ({"weights", "S"}, set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
+    "branched": (
+        {"factor", "N", "multipliers", "kappa", "mu", "variable", "direction", "at", "children"},
+        {"criterion", "rank"},
+    ),
     "welch": ({"factor"}, {"criterion", "rank"}),
     "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
     "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
     "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
 }
+
+#: Those that are about the factor of a matrix of rank r < p.
+FRAME_KINDS = ("frame", "branched", "welch")
 
 
 def claimed_matrix(result: Any, R: Any) -> Array:

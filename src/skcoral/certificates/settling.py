@@ -20,7 +20,7 @@ from skcoral.certificates.enclosures import Array, Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
-from skcoral.certificates.reading import certificate_kind, dual_parts
+from skcoral.certificates.reading import FRAME_KINDS, certificate_kind, dual_parts
 from skcoral.certificates.supports import expect_support, support_bound
 from skcoral.certificates.wide_claims import frame_bound
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
@@ -67,7 +67,7 @@ def settle(result: Decorrelation, R: Array) -> Decorrelation:
 
 def rounding_matters(result: Decorrelation) -> bool:
     """Whether the numbers are so large that their rounding shows in what is promised."""
-    if result.certificate.kind not in ("tradeoff", "frame"):
+    if result.certificate.kind not in ("tradeoff", "frame", "branched"):
         return False
     return any(many_digits(a, result.T) for a in result.certificate.arrays.values())
 
@@ -146,7 +146,7 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
             kind, arrays = result.certificate.kind, result.certificate.arrays
             if kind == "tradeoff":
                 bound = tradeoff_bound(result, arrays, attained, R, arithmetic)
-            elif kind in ("frame", "welch"):
+            elif kind in FRAME_KINDS:
                 bound = frame_bound(
                     result, certified_factor(result.certificate, len(R)), arithmetic
                 )
@@ -174,7 +174,7 @@ def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:
 def _without_proof(result: Decorrelation) -> Decorrelation:
     """Put the point that proves no more than zero in place of one that proves nothing."""
     certificate, k = result.certificate, len(result.names)
-    if certificate.kind in ("frame", "welch"):
+    if certificate.kind in FRAME_KINDS:
         nothing = Certificate("welch", {"factor": certificate.arrays["factor"]}, certificate.info)
         return replace(
             result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.certificates.branches import branched_bound, branched_slopes
 from skcoral.certificates.enclosures import Array, Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
     certified_factor,
@@ -24,7 +25,14 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.reading import agree, dual_parts, number, numbers, require_words
+from skcoral.certificates.reading import (
+    FRAME_KINDS,
+    agree,
+    dual_parts,
+    number,
+    numbers,
+    require_words,
+)
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     FACTOR_TOL,
@@ -71,6 +79,10 @@ def frame_bound(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Encl
         if result.certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")
         return exactly(0.0)
+    if result.certificate.kind == "branched":
+        if result.criterion != "squared":
+            raise CertificateError("parts of the caps are for the squared criterion.")
+        return branched_bound(result.certificate, result.rho_min, A, arithmetic)
     squares = squares_bound(result.certificate, result.rho_min, A, arithmetic)
     return criterion_bound(result.criterion, squares, A.shape[1])
 
@@ -86,6 +98,8 @@ def expect_frame_prices(
         if result.criterion == "worst":
             squares = squares_bound(result.certificate, result.rho_min, A, arithmetic)
             slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
+    if result.certificate.kind == "branched":
+        slopes = branched_slopes(result.certificate, result.weights)
     prices = np.where(result.rho_min >= 1, np.inf if slopes.any() else 0.0, slopes)
     for name, reported, wanted in (
         ("prices", result.prices, prices),
@@ -115,7 +129,7 @@ def judge_wide(result: Decorrelation, factor: Array, arithmetic: Arithmetic, exp
     if tuple(result.T.shape) != (p, p) or result.anchors is not None:
         raise CertificateError(f"a transformation of {p} by {p} is wanted, got {result.T.shape}.")
     kind, _ = dual_parts(result)
-    if kind not in ("frame", "welch"):
+    if kind not in FRAME_KINDS:
         raise CertificateError(f"a certificate of the kind {kind!r} needs R itself.")
     ledger = Ledger()
     A = expect_factor(ledger, result.certificate, p, None, factor, arithmetic)

@@ -23,6 +23,8 @@ from skcoral.results import Criterion, Decorrelation, Frontier
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
+_PARTS = 40  # of the caps at each floor of a frontier
+
 
 def singular_budget(
     found: Deficiency,
@@ -156,7 +158,7 @@ def singular_frontier(
     """
     A = found.factor if there is None else beside(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=_PARTS)
     reached = frame_threshold(A, tol=tol)
     edge = reached.lower
     if floors is None:

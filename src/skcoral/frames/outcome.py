@@ -17,6 +17,7 @@ from skcoral.frames.lifted import LiftedProof
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
 from skcoral.frames.problem import Answer, FrameProblem
+from skcoral.frames.proof import FrameProof
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status, Threshold
 
@@ -60,7 +61,7 @@ def solve_singular(
         The gap is open; the answer is feasible all the same.
     """
     A = found.factor if there is None else beside(found.factor, there)
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=2 * max_iter)
     start = None
     if floors is None:
         reached = frame_threshold(A, tol=tol)
@@ -124,7 +125,7 @@ def as_result(
 
 
 def certificate_of(answer: Answer, A: Array, criterion: Criterion) -> Certificate:
-    """The dual point behind the lower bound: (★), (★★) or the rank alone."""
+    """The dual point behind the lower bound: (★), (★★), (★★) on parts, or the rank alone."""
     info = {"criterion": criterion, "rank": A.shape[0]}
     proof = answer.proof
     if proof is None:
@@ -132,7 +133,12 @@ def certificate_of(answer: Answer, A: Array, criterion: Criterion) -> Certificat
     if isinstance(proof, LiftedProof):
         return Certificate("tradeoff", {"multipliers": proof.lam, "H": proof.H}, info)
     arrays = {"factor": A, "N": to_host(proof.N), "multipliers": proof.lam, "kappa": proof.kappa}
-    return Certificate("frame", arrays, info)
+    if isinstance(proof, FrameProof):
+        return Certificate("frame", arrays, info)
+    tree = {
+        name: getattr(proof, name) for name in ("variable", "direction", "at", "children", "mu")
+    }
+    return Certificate("branched", {**arrays, **tree}, info)
 
 
 def _prices(answer: Answer, floors: Array, U: Array) -> Array:

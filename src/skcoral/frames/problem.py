@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import beside, column_dots, to_host
+from skcoral.frames.branching import BranchProof, branch
 from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import squares
 from skcoral.frames.lifted import LiftedProof, lifted_bound, lifted_proof
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
@@ -23,6 +25,7 @@ Callback = Callable[[int, float, float], object]
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
+_BRANCHING = 6e6  # r⁴ of the parts that caps are cut into, all together
 _ROOM = 1e-15
 
 
@@ -36,8 +39,8 @@ class Answer:
         The outputs in the basis of the factor.
     objective, lower_bound : float
         By the criterion.
-    proof : FrameProof, LiftedProof or None
-        The dual point of (★★), of (★), or none: the bound of the rank.
+    proof : FrameProof, LiftedProof, BranchProof or None
+        The dual point of (★★), of (★), of (★★) on parts, or none: the bound of the rank.
     slopes : ndarray of shape (p,)
         Derivatives of the bound by the floors.
     n_iter : int
@@ -47,7 +50,7 @@ class Answer:
     U: Any
     objective: float
     lower_bound: float
-    proof: FrameProof | LiftedProof | None
+    proof: FrameProof | LiftedProof | BranchProof | None
     slopes: Array
     n_iter: int
 
@@ -59,13 +62,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class FrameProblem:
-    """A factor ``A`` (r × p, unit columns) with a criterion."""
+    """A factor ``A`` (r × p, unit columns) with a criterion.
+
+    ``parts`` is the largest number of parts that caps are cut into where the gap is open.
+    """
 
     A: Any
     criterion: Criterion = "squared"
     pair_weights: Array | None = None
     tol: float = 1e-9
     max_iter: int = 200
+    parts: int = 0
 
     @property
     def least(self) -> float:
@@ -96,6 +103,8 @@ class FrameProblem:
             answer = self._lifted(answer, floors)
         if not plain and p <= _PAIRS_LIMIT and not answer.certified:
             answer = self._descended(answer, floors)
+        if plain and not answer.certified:
+            answer = self._branched(answer, floors)
         if callback is not None:
             callback(answer.n_iter, answer.objective, answer.lower_bound)
         return answer
@@ -149,19 +158,39 @@ class FrameProblem:
             if value < objective:
                 U, objective = candidate, value
         bound = lifted_bound(proof, A, U, floors, self.criterion, self.pair_weights)
-        n_iter = answer.n_iter + proof.n_iter
-        if bound <= answer.lower_bound:
-            return Answer(
-                beside(U, self.A),
-                objective,
-                answer.lower_bound,
-                answer.proof,
-                answer.slopes,
-                n_iter,
-            )
-        return Answer(
-            beside(U, self.A), objective, min(bound, objective), proof, 2.0 * proof.lam, n_iter
+        found = replace(
+            answer, U=beside(U, self.A), objective=objective, n_iter=answer.n_iter + proof.n_iter
         )
+        if bound <= answer.lower_bound:
+            return found
+        return replace(
+            found, lower_bound=min(bound, objective), proof=proof, slopes=2.0 * proof.lam
+        )
+
+    def _branched(self, answer: Answer, floors: Array) -> Answer:
+        """Cut the caps into parts, as far as that is affordable."""
+        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
+        parts = min(self.parts, int(_BRANCHING / len(A) ** 4))
+        if parts < 3:
+            return answer
+        found = branch(
+            A,
+            floors,
+            U,
+            answer.objective,
+            bound=answer.lower_bound,
+            goal=0.5 * OPTIMAL_GAP,
+            max_parts=parts,
+        )
+        U = on_caps(A, found.U, floors, room=_ROOM)
+        new = replace(
+            answer, U=beside(U, self.A), objective=squares(U), n_iter=answer.n_iter + found.n_parts
+        )
+        if found.proof is None or found.lower_bound <= answer.lower_bound:
+            return new
+        slopes = 2.0 * found.proof.lam[found.proof.least]
+        bound = min(found.lower_bound, new.objective)
+        return replace(new, lower_bound=bound, proof=found.proof, slopes=slopes)
 
     def _descended(self, answer: Answer, floors: Array) -> Answer:
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
@@ -178,18 +207,11 @@ class FrameProblem:
         )
         U = on_caps(A, U, floors, room=_ROOM)
         value = self.value(U)
-        n_iter = answer.n_iter + steps
-        if value >= answer.objective:
-            return Answer(
-                answer.U,
-                answer.objective,
-                answer.lower_bound,
-                answer.proof,
-                answer.slopes,
-                n_iter,
-            )
-        return Answer(
-            beside(U, self.A), value, answer.lower_bound, answer.proof, answer.slopes, n_iter
+        answer = replace(answer, n_iter=answer.n_iter + steps)
+        return (
+            answer
+            if value >= answer.objective
+            else replace(answer, U=beside(U, self.A), objective=value)
         )
 
     def fidelity(self, U: Any) -> Array:

@@ -60,15 +60,18 @@ def proof_of(dual: FrameDual) -> FrameProof:
     pinned = ~np.isfinite(point.lam)
     lam = np.where(pinned, 0.0, point.lam)
     if pinned.any():
-        scaled = beside(n[:, None], point.B) * point.B
-        energy = column_dots(point.B, scaled)
-        # the bound misses aᵀNa by the variance of N in the direction a over κ
-        spread = np.sqrt(np.maximum(column_dots(scaled, scaled) - energy**2, 0.0))
-        lifted = _LIFT * np.maximum(spread, 1e-3 * max(float(n.max()), 1e-3))
-        kappa = np.where(pinned, lifted, kappa)
-        lam = np.where(pinned, kappa + energy, lam)
+        lam[pinned], kappa[pinned] = at_source(np.diag(n), np.asarray(to_host(point.B))[:, pinned])
     N = (dual.Q * beside(n[None, :], dual.Q)) @ dual.Q.T
     return FrameProof(N=0.5 * (N + N.T), lam=lam, kappa=kappa)
+
+
+def at_source(N: Array, A: Array) -> tuple[Array, Array]:
+    """Finite λ and κ of floors of one: the bound misses aᵀNa by the variance of N at a over κ."""
+    image = N @ A
+    energy = np.einsum("ij,ij->j", A, image)
+    spread = np.sqrt(np.maximum(np.einsum("ij,ij->j", image, image) - energy**2, 0.0))
+    kappa = _LIFT * np.maximum(spread, 1e-3 * max(float(np.diag(N).max()), 1e-3))
+    return kappa + energy, kappa
 
 
 def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:

@@ -1,0 +1,170 @@
+"""The bound of a frame on parts of the caps: a tree of cuts, with a dual point for each leaf.
+
+Every cut divides the places of one output u by ``vᵀu ≤ t`` and ``vᵀu ≥ t``, with v a unit vector
+orthogonal to the source of that output, so that ``|vᵀu| ≤ √(1 - ρ²)`` to begin with. A leaf lies in
+slabs ``lo ≤ vᵀu_j ≤ hi``, and with ``M_j = N + κ_j I + Σ μ vvᵀ`` and ``z_j = λ_j a_j + Σ μ m v``,
+``m = ½(lo + hi)``, its bound has
+
+    2λ_jρ_j - κ_j + Σ μ lo·hi - z_jᵀM_j⁻¹z_j
+
+for variable j, by ``μ (vᵀu_j - lo)(vᵀu_j - hi) ≤ 0``. The least bound of all leaves holds for all
+U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.frame_bounds import from_dual, spent
+from skcoral.certificates.inequalities import definite
+from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import numbers
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+_WIDER = 1 + 1e-9
+_ROUNDING = 1e-13  # of unit lengths and right angles
+_SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
+
+
+def branched_bound(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """Lower bound of D2 that a certificate of kind "branched" proves."""
+    tree = _Tree(certificate.arrays, rho_min, A)
+    bounds = [tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()]
+    least = [min(float(getattr(bound, end)) for bound in bounds) for end in ("lower", "upper")]
+    if not np.isfinite(least).all():
+        raise CertificateError("a leaf proves nothing.")
+    return Enclosure(*least)
+
+
+def branched_slopes(certificate: Certificate, weights: Array) -> Array:
+    """``2λ`` of the leaf whose multipliers are the weights reported: two may be equally low."""
+    lam = np.asarray(certificate.arrays["multipliers"])
+    apart = np.abs(lam - weights).max(axis=1)
+    return np.asarray(2.0 * lam[int(np.argmin(apart))])
+
+
+class _Tree:
+    """The arrays of a certificate, judged."""
+
+    def __init__(self, arrays: Mapping[str, Array], rho_min: Array, A: Array) -> None:
+        r, p = A.shape
+        self.A, self.rho_min = A, rho_min
+        cuts, parts, most = len(arrays["at"]), len(arrays["mu"]), np.shape(arrays["mu"])[-1]
+        self.N = numbers(arrays["N"], (parts * r, r), "`N`").reshape(parts, r, r)
+        self.lam = numbers(arrays["multipliers"], (parts, p), "`multipliers`")
+        self.kappa = numbers(arrays["kappa"], (parts, p), "`kappa`")
+        self.mu = numbers(arrays["mu"], (parts, most), "`mu`")
+        self.at = numbers(arrays["at"], (cuts,), "`at`")
+        self.direction = numbers(arrays["direction"], (cuts, r), "`direction`")
+        variable = numbers(arrays["variable"], (cuts,), "`variable`")
+        children = numbers(arrays["children"], (cuts, 2), "`children`")
+        if (
+            not np.isin(variable, np.arange(p)).all()
+            or not np.isin(children, np.arange(-parts, cuts)).all()
+        ):
+            raise CertificateError("a cut is of no variable, or leads nowhere.")
+        self.variable, self.children = variable.astype(int), children.astype(int)
+        if not cuts or np.any(self.mu < 0) or np.any(self.lam < 0):
+            raise CertificateError("a multiplier is negative, or there is no cut.")
+        sources = A.T[self.variable]
+        lengths = np.einsum("ij,ij->i", self.direction, self.direction)
+        across = np.einsum("ij,ij->i", self.direction, sources)
+        if max(np.abs(lengths - 1).max(), np.abs(across).max()) > _ROUNDING:
+            raise CertificateError("a direction of a cut is no unit vector across its source.")
+        # The column may miss unit length, the direction unit length and the right angle.
+        off = np.abs(np.einsum("ij,ij->j", A, A) - 1.0) + _ROUNDING
+        self.reach = np.sqrt((1.0 - rho_min) * (1.0 + rho_min) + 4.0 * off) * _WIDER + 4 * _ROUNDING
+
+    def leaves(self) -> list[tuple[int, list[tuple[int, float, float]]]]:
+        """Each leaf with its slabs (a cut, lo, hi); every part of the tree is visited once."""
+        found, stack, seen = [], [(0, [])], set()  # type: ignore[var-annotated]
+        while stack:
+            node, slabs = stack.pop()
+            if node in seen:
+                raise CertificateError("the cuts do not form a tree.")
+            seen.add(node)
+            if node < 0:
+                found.append((-1 - node, slabs))
+                continue
+            j = self.variable[node]
+            place = next(
+                (
+                    k
+                    for k, (cut, _, _) in enumerate(slabs)
+                    if self.variable[cut] == j
+                    and np.array_equal(self.direction[cut], self.direction[node])
+                ),
+                len(slabs),
+            )
+            reach = float(self.reach[j])
+            cut, lo, hi = slabs[place] if place < len(slabs) else (node, -reach, reach)
+            at = float(self.at[node])
+            for child, ends in zip(self.children[node], ((lo, at), (at, hi)), strict=True):
+                stack.append((int(child), [*slabs[:place], (cut, *ends), *slabs[place + 1 :]]))
+        return found
+
+    def bound(
+        self, leaf: int, slabs: list[tuple[int, float, float]], arithmetic: Arithmetic
+    ) -> Enclosure:
+        """The bound of one leaf."""
+        p = len(self.rho_min)
+        N = self.N[leaf]
+        if len(slabs) > self.mu.shape[1] or not np.array_equal(N, N.T):
+            raise CertificateError("a leaf has more slabs than multipliers, or N is not symmetric.")
+        cut = sorted({int(self.variable[k]) for k, _, _ in slabs})
+        whole = np.setdiff1d(np.arange(p), cut)
+        total = exactly(0.0)
+        if len(whole):
+            arrays = {
+                "N": N,
+                "multipliers": self.lam[leaf, whole],
+                "kappa": self.kappa[leaf, whole],
+            }
+            A = np.ascontiguousarray(self.A[:, whole])
+            total = spent(arrays, "multipliers", self.rho_min[whole], A, arithmetic)[0]
+        for j in cut:
+            own = [k for k, (number, _, _) in enumerate(slabs) if self.variable[number] == j]
+            total = total + self._column(leaf, j, [slabs[k] for k in own], own, arithmetic)
+        return from_dual(total, N, p)
+
+    def _column(
+        self, leaf: int, j: int, slabs: list[Any], own: list[int], arithmetic: Arithmetic
+    ) -> Enclosure:
+        """The term of a variable in slabs: a square completed at a float vector w."""
+        r = len(self.A)
+        V, mu = self.direction[[cut for cut, _, _ in slabs]], self.mu[leaf, own]
+        lo, hi = np.array([s[1] for s in slabs]), np.array([s[2] for s in slabs])
+        middle = 0.5 * (lo + hi)
+        N, lam, a = self.N[leaf], float(self.lam[leaf, j]), self.A[:, j]
+        size = float(np.abs(N).max() + mu.sum() + abs(self.kappa[leaf, j]))
+        for shift in _SHIFTS:
+            kappa = float(self.kappa[leaf, j]) + shift * size
+            M = N + kappa * np.eye(r) + (V.T * mu) @ V
+            proof = definite(arithmetic, M, np.full((r, r), 1e-15 * (r + len(mu)) * size))
+            if proof is not None:
+                break
+        else:
+            raise CertificateError("a leaf has a matrix that is not positive definite.")
+        w = np.linalg.solve(M, lam * a + (mu * middle) @ V)[:, None]
+        dots = arithmetic.enclosure(arithmetic.product(np.vstack([V, a, w.T]), w))[:, 0]
+        t, fidelity, length = dots[: len(mu)], dots[len(mu)], dots[len(mu) + 1]
+        energy = arithmetic.enclosure(
+            arithmetic.apply(np.ascontiguousarray(w.T), arithmetic.product(N, w))
+        )[0, 0]
+        # z - Mw, which a crude bound will do for
+        rest = lam * a + V.T @ (mu * (middle - 0.5 * (t.lower + t.upper))) - (N @ w)[:, 0]
+        crude = np.abs(rest - kappa * w[:, 0]) + 1e-14 * (r + len(mu)) * (lam + size) * max(
+            1.0, float(np.abs(w).max())
+        )
+        square = (length - 1.0) * kappa + energy
+        pull = (fidelity - float(self.rho_min[j])) * (2.0 * lam)
+        # μ (vᵀw - lo)(vᵀw - hi), with 2m = lo + hi as it is
+        slack = ((t - lo) * (t - hi) * mu).total()
+        return square - pull + slack - Enclosure(0.0, proof.inverse_form(crude[:, None]))

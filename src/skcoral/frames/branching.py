@@ -1,0 +1,203 @@
+"""Branch and bound: the least sum of squares where one relaxation leaves a gap.
+
+Where the bound (★★) is not attained, it takes some outputs for a mixture of two places on their
+caps. Cutting such a cap between the two, and bounding each part for itself, removes the mixture;
+the least bound of all parts is one for the whole. The part with the least bound is cut next.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import descend
+from skcoral.frames.node import Node, NodePoint, Slab
+from skcoral.frames.proof import at_source
+
+Array = NDArray[np.float64]
+
+_ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
+_INNER = 0.2  # share of a slab that a cut leaves on either side at least
+_COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
+_CHECKED = 50  # parts between two looks at the progress: what the gap has to shrink to,
+_PAYS, _HALVED = 0.95, 0.5  # where it is large and where it is small
+_LOOKS = 20  # parts that outputs are looked for in, all first ones and then every so many
+_SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
+
+
+@dataclass(frozen=True)
+class BranchProof:
+    """A tree of cuts, and a dual point for each of its leaves.
+
+    Attributes
+    ----------
+    variable, at : ndarray of shape (m,)
+        Each cut: which output, and the value of ``vᵀu`` that separates the two sides.
+    direction : ndarray of shape (m, r)
+        ``v``, a unit vector orthogonal to the output's source.
+    children : ndarray of shape (m, 2)
+        Below and above: a later cut by its number, or a leaf as ``-1 - number``.
+    N, kappa, lam : ndarray of shape (L·r, r), (L, p) and (L, p)
+        Of each leaf; the matrices N below each other.
+    mu : ndarray of shape (L, k)
+        Of each leaf, for the slabs that it lies in, in the order of their first cuts.
+    least : int
+        The leaf with the least bound.
+    """
+
+    variable: Array
+    direction: Array
+    at: Array
+    children: Array
+    N: Array
+    kappa: Array
+    lam: Array
+    mu: Array
+    least: int
+
+
+@dataclass(frozen=True)
+class Branched:
+    """The best outputs found, what is proved, and the proof (None: nothing was cut)."""
+
+    U: Array
+    objective: float
+    lower_bound: float
+    proof: BranchProof | None
+    n_parts: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    point: NodePoint  # what it is cut by
+    proved: NodePoint  # what bounds it, of itself or of the part it was cut from
+    slabs: tuple[Slab, ...]
+    place: tuple[int, int] | None  # the cut and the side
+
+
+def branch(
+    A: Array, floors: Array, U: Array, value: float, *, bound: float, goal: float, max_parts: int
+) -> Branched:
+    """Cut caps until the gap is closed, or ``max_parts`` parts have been bounded.
+
+    Parameters
+    ----------
+    A : ndarray of shape (r, p)
+        Factor with unit columns.
+    floors : ndarray of shape (p,)
+        The least fidelities.
+    U, value : ndarray of shape (r, p) and float
+        Feasible outputs and their sum of squares.
+    bound : float
+        What is proved already.
+    goal : float
+        Gap at which to stop, relative to ``max(1, objective)``. The search also ends where the gap
+        shrinks too slowly.
+    max_parts : int
+        Largest number of parts.
+    """
+    cuts: list[tuple[int, Array, float]] = []
+    children: list[list[int]] = []
+    aim = goal * max(1.0, value)
+    first = Node(A, floors).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
+    heap = [(first.bound, 0, _Part(first, first, (), None))]
+    count, before, check = 1, value - bound, _CHECKED
+    while count < max_parts:
+        gap = value - heap[0][0]
+        if gap <= aim:
+            break
+        if count > check:
+            if gap > before * (_HALVED if gap <= _COARSE * value else _PAYS):
+                break
+            before, check = gap, check + _CHECKED
+        _, _, part = heapq.heappop(heap)
+        if count < _LOOKS or count % _LOOKS == 1:
+            start = on_caps(A, part.point.U, floors)
+            found, reached, _ = descend(
+                A, start, floors, bound=part.proved.bound, goal=0.1 * goal, max_iter=100
+            )
+            if reached < value:
+                U, value = found, reached
+        place, slab = _chosen(A, floors, part)
+        width = slab.hi - slab.lo
+        middle = slab.direction @ part.point.U[:, slab.variable]
+        at = float(np.clip(middle, slab.lo + _INNER * width, slab.hi - _INNER * width))
+        if part.place is not None:
+            children[part.place[0]][part.place[1]] = len(cuts)
+        for side, ends in enumerate(((slab.lo, at), (at, slab.hi))):
+            slabs = (
+                *part.slabs[:place],
+                Slab(slab.variable, slab.direction, *ends),
+                *part.slabs[place + 1 :],
+            )
+            point = Node(A, floors, slabs).maximise(
+                enough=value - 0.5 * aim, share=_SHARE, goal=0.1 * aim, before=part.point
+            )
+            proved = max(point, part.proved, key=lambda candidate: candidate.bound)
+            count += 1
+            new = _Part(point, proved, slabs, (len(cuts), side))
+            heapq.heappush(heap, (proved.bound, count, new))
+        cuts.append((slab.variable, slab.direction, at))
+        children.append([0, 0])
+    if not cuts:
+        return Branched(U, value, heap[0][0], None, count)
+    parts = [part for _, _, part in sorted(heap, key=lambda entry: entry[1])]
+    for number, part in enumerate(parts):
+        if part.place is not None:
+            children[part.place[0]][part.place[1]] = -1 - number
+    return Branched(U, value, heap[0][0], _proof(A, floors, cuts, children, parts), count)
+
+
+def _chosen(A: Array, floors: Array, part: _Part) -> tuple[int, Slab]:
+    """The slab to cut, and its place: where an output of the relaxation is spread most."""
+    live = np.flatnonzero(floors < 1.0)
+    across = np.eye(len(A)) - A.T[live, :, None] * A.T[live, None, :]
+    values, vectors = np.linalg.eigh(across @ part.point.spread[live] @ across)
+    k = int(np.argmax(values[:, -1]))
+    j, v = int(live[k]), vectors[k, :, -1]
+    for place, slab in enumerate(part.slabs):
+        if slab.variable == j and abs(float(slab.direction @ v)) > _ALIGNED:
+            return place, slab
+    for _ in range(2):
+        v = v - (A[:, j] @ v) * A[:, j]
+    reach = float(np.sqrt((1.0 - floors[j]) * (1.0 + floors[j])))
+    return len(part.slabs), Slab(j, v / np.linalg.norm(v), -reach, reach)
+
+
+def _proof(
+    A: Array,
+    floors: Array,
+    cuts: list[tuple[int, Array, float]],
+    children: list[list[int]],
+    parts: list[_Part],
+) -> BranchProof:
+    """All leaves in arrays, with N shifted to its smallest and finite multipliers."""
+    p, most = A.shape[1], max(len(part.slabs) for part in parts)
+    pinned = floors >= 1.0
+    N, lam, kappa, mu = [], np.empty((len(parts), p)), np.empty((len(parts), p)), []
+    for number, part in enumerate(parts):
+        point = part.proved
+        shift = float(np.linalg.eigvalsh(point.N)[0])
+        shifted = point.N - shift * np.eye(len(A))
+        N.append(0.5 * (shifted + shifted.T))
+        lam[number], kappa[number] = point.lam, point.kappa + shift
+        whole = np.setdiff1d(np.arange(p), [slab.variable for slab in part.slabs])
+        kappa[number, whole] = np.maximum(kappa[number, whole], 0.0)
+        if pinned.any():
+            lam[number, pinned], kappa[number, pinned] = at_source(N[-1], A[:, pinned])
+        mu.append(np.r_[point.mu, np.zeros(most - len(point.mu))])
+    return BranchProof(
+        variable=np.array([cut[0] for cut in cuts], dtype=np.float64),
+        direction=np.array([cut[1] for cut in cuts]),
+        at=np.array([cut[2] for cut in cuts]),
+        children=np.array(children, dtype=np.float64),
+        N=np.vstack(N),
+        kappa=kappa,
+        lam=lam,
+        mu=np.array(mu),
+        least=int(np.argmin([part.proved.bound for part in parts])),
+    )

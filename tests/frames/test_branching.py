@@ -1,0 +1,162 @@
+"""Branch and bound on the caps: bounds of parts, global optima of small tables, and its proof."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates import check, prove
+from skcoral.exceptions import CertificateError
+from skcoral.frames.branching import branch
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import squares
+from skcoral.frames.node import Node, Slab
+from skcoral.results import Certificate
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def totals(p, seed):
+    """A factor of p - 1 columns and their sum."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4 * p, p - 1)) @ rng.normal(size=(p - 1, p - 1))
+    X = np.column_stack([X, X.sum(axis=1)])
+    R = np.corrcoef(X.T)
+    values, vectors = np.linalg.eigh(R)
+    A = np.sqrt(values[1:])[:, None] * vectors[:, 1:].T
+    return A / np.linalg.norm(A, axis=0), R
+
+
+def slab(A, j, lo, hi, seed):
+    v = np.random.default_rng(seed).normal(size=len(A))
+    v -= (A[:, j] @ v) * A[:, j]
+    return Slab(j, v / np.linalg.norm(v), lo, hi)
+
+
+def relaxation(A, floors, slabs):
+    """½‖ΣY_j‖² - p/2 over moments Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
+    r, p = A.shape
+    X = [cp.Variable((r + 1, r + 1), PSD=True) for _ in range(p)]
+    constraints = [x[0, 0] == 1 for x in X] + [cp.trace(x[1:, 1:]) == 1 for x in X]
+    constraints += [A[:, j] @ x[0, 1:] >= floors[j] for j, x in enumerate(X)]
+    for s in slabs:
+        u, Y, v = X[s.variable][0, 1:], X[s.variable][1:, 1:], s.direction
+        constraints.append(v @ Y @ v - (s.lo + s.hi) * (v @ u) + s.lo * s.hi <= 0)
+    F = sum(x[1:, 1:] for x in X)
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F) - p / 2), constraints)
+    return problem.solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
+def test_bound_of_a_part_is_its_relaxation(floors):
+    A, _ = totals(4, 0)
+    floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
+    parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
+    for slabs in ((), parts[:1], parts):
+        found = Node(A, floors, slabs).maximise(enough=np.inf, share=0.0, goal=1e-9)
+        assert found.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+
+
+def test_derivatives_of_the_merit():
+    A, _ = totals(4, 1)
+    node = Node(A, np.full(4, 0.9), (slab(A, 1, -0.1, 0.3, 0), slab(A, 1, 0.0, 0.4, 5)))
+    x, tau = node.start(None)
+    x = x + 0.05 * np.random.default_rng(0).uniform(size=len(x))
+    gradient, upper = node._derivatives(x, node._at(x, tau), tau)
+    hessian = np.triu(upper) + np.triu(upper, 1).T
+    for k, e in enumerate(1e-5 * np.eye(len(x))):
+        ends = [node._at(x + s * e, tau) for s in (1, -1)]
+        slopes = [
+            node._derivatives(x + s * e, at, tau)[0] for s, at in zip((1, -1), ends, strict=True)
+        ]
+        assert gradient[k] == pytest.approx((ends[0].merit - ends[1].merit) / 2e-5, abs=1e-6)
+        np.testing.assert_allclose(-hessian[k], (slopes[0] - slopes[1]) / 2e-5, atol=1e-5)
+
+
+def best_of_many(A, floors, starts):
+    """Plain projected gradients from random places, all at once."""
+    r, p = A.shape
+    rng = np.random.default_rng(9)
+    best = np.inf
+    for _ in range(starts):
+        U = on_caps(A, rng.normal(size=(r, p)) + rng.uniform(0, 3) * A, floors)
+        for _ in range(300):
+            U = on_caps(A, U - 0.3 * r / p * (U @ U.T @ U), floors)
+        best = min(best, squares(U))
+    return best
+
+
+@pytest.mark.parametrize(("p", "seed", "floor"), [(4, 0, 0.85), (4, 1, 0.9), (4, 2, 0.95)])
+def test_small_totals_are_solved(p, seed, floor):
+    A, R = totals(p, seed)
+    result = decorrelate(R, floor)
+    assert result.status == "optimal"
+    verdict = check(result, R)
+    assert verdict.passed, verdict.problems
+    best = best_of_many(A, np.full(p, floor), 15)
+    assert result.objective == pytest.approx(best, rel=1e-5)
+    assert best >= result.lower_bound
+
+
+@pytest.mark.parametrize("p", [12, pytest.param(30, marks=pytest.mark.slow)])
+def test_totals_are_within_half_a_per_cent(p):
+    for floor in (0.9, 0.95) if p > 12 else (0.9,):
+        result = decorrelate(totals(p, 0)[1], floor)
+        assert result.gap <= 5e-3 * result.lower_bound
+
+
+def test_branching_never_passes_a_feasible_value():
+    """The parts cover the caps: whatever is feasible lies above the least of their bounds."""
+    A, _ = totals(5, 3)
+    rng = np.random.default_rng(0)
+    floors = np.array([0.5, 0.9, 0.95, 0.99, 1.0])
+    start = on_caps(A, A, floors)
+    found = branch(A, floors, start, squares(start), bound=0.0, goal=1e-3, max_parts=40)
+    for _ in range(200):
+        U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
+        assert squares(U) >= found.lower_bound - 1e-9
+
+
+def branched():
+    _, R = totals(4, 1)
+    result = decorrelate(R, 0.9)
+    assert result.certificate.kind == "branched"
+    return result, R
+
+
+def test_the_tree_is_proved_in_ball_arithmetic():
+    pytest.importorskip("flint")
+    result, R = branched()
+    proof = prove(result, R)
+    assert proof.rigorous
+    assert proof.passed, proof.problems
+    assert proof.gap <= 1e-7
+
+
+def test_altered_trees_are_refused():
+    result, R = branched()
+    arrays = dict(result.certificate.arrays)
+    leaf = int(np.argmax(arrays["children"] < 0))
+    elsewhere = arrays["children"].copy()
+    elsewhere.flat[leaf] = elsewhere.flat[np.flatnonzero(elsewhere.ravel() < 0)[1]]
+    wrong = {
+        "at": arrays["at"] + 0.05,
+        "direction": np.roll(arrays["direction"], 1, axis=1),
+        "children": arrays["children"][:, ::-1],
+        "mu": -arrays["mu"],
+        "N": 1.01 * arrays["N"],
+        "kappa": 0.99 * arrays["kappa"],
+        "variable": (arrays["variable"] + 1) % 4,
+        "multipliers": 1.01 * arrays["multipliers"],
+    }
+    for name, value in [*wrong.items(), ("children", elsewhere)]:
+        forged = Certificate("branched", {**arrays, name: value}, result.certificate.info)
+        try:
+            passed = check(replace(result, certificate=forged), R).passed
+        except CertificateError:
+            passed = False
+        assert not passed, name
