@@ -107,3 +107,7 @@ class LeastNormWarning(UserWarning):
 
 class OverfitWarning(UserWarning):
     """On rows left out the outputs keep far less of their sources than on the rows fitted."""
+
+
+class SkippedWindowsWarning(UserWarning):
+    """Some windows or groups have no model; the message says how many, and why."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._linalg import CompensatedSum
-from ._requirements import checked_weights, float_array, listing
+from ._requirements import checked_weights, float_array, listing, real_number
 from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
 from .limits import current
@@ -115,35 +115,70 @@ class Moments:
         sample_weight : array-like of shape (n,), optional
             How often or how much each row counts; see ``weight_kind``.
         """
-        rows = self._checked_rows(X)
-        weights = checked_weights(sample_weight, len(rows))
-        if weights is not None:
-            seen = weights > 0
-            if not seen.all():
-                rows, weights = rows[seen], weights[seen]
-        if len(rows) == 0:
+        batch = self._of_batch(X, sample_weight)
+        if batch is not None:
+            self._absorb(batch)
+        return self
+
+    def remove(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
+        """Take out rows that were added before, with the weights they have now; return this object.
+
+        What is left carries the rounding of all that was ever added, so that rows much larger than
+        those that remain leave traces: rebuild moments from time to time where rows come and go.
+        A removal that leaves no row, or a negative sum of squares, is refused.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcoral.moments import Moments
+        >>> X = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [5.0, 40.0]])
+        >>> part = Moments.from_rows(X).remove(X[:1])
+        >>> bool(np.allclose(part.covariance, np.cov(X[1:].T)))
+        True
+        """
+        batch = self._of_batch(X, sample_weight)
+        if batch is None:
             return self
-        batch = Moments(self.names, weight_kind=self.weight_kind)
-        batch.n_rows = len(rows)
-        batch.weight = batch.squared_weight = float(len(rows))
-        if weights is not None:
-            batch.weight, batch.squared_weight = float(weights.sum()), float(weights @ weights)
-            # beyond 2^53 every float is whole, and nothing was counted
-            whole = (weights == np.floor(weights)) & (weights <= 2.0**53)
-            batch.whole_weights = bool(whole.all())
-        # a row, unlike a computed mean, equals its constant columns exactly
-        origin = self._mean.total if self.n_rows else rows[0]
-        with np.errstate(over="ignore", invalid="ignore"):
-            centred = rows - origin
-            offset = _weighted_sum(centred, weights) / batch.weight
-            centred -= offset
-            # the rounding of the offset leaves a remainder that is known: take it out as well
-            remainder = _weighted_sum(centred, weights) / batch.weight
-            scaled = centred if weights is None else centred * weights[:, None]
-            comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
-            batch._mean = CompensatedSum(origin.copy()).plus(offset).plus(remainder)
-        batch._comoment = CompensatedSum(comoment)
-        self._absorb(batch)
+        left = self.weight - batch.weight
+        if batch.n_rows >= self.n_rows or not left > 0.0:
+            raise InvalidTableError(
+                f"{batch.n_rows} rows of weight {batch.weight:g} cannot be taken out of "
+                f"{self.n_rows} rows of weight {self.weight:g}: at least one has to stay."
+            )
+        gap = batch._mean.minus(self._mean)
+        mean = self._mean.plus(-gap * (batch.weight / left))
+        between = np.outer(gap, gap) * (self.weight * batch.weight / left)
+        comoment = self._comoment.plus(-batch._comoment.value).plus(-between)
+        squares = np.diag(comoment.value)
+        rounding = 64 * np.finfo(np.float64).eps * np.diag(self.comoment)
+        if np.any(squares < -rounding):
+            bad = [name for name, low in zip(self.names, squares < -rounding, strict=True) if low]
+            raise InvalidTableError(
+                f"These rows were not among those added: without them {listing(bad)} would have "
+                "negative variances."
+            )
+        self._mean, self._comoment = mean, comoment
+        self.n_rows -= batch.n_rows
+        self.weight = left
+        self.squared_weight = max(self.squared_weight - batch.squared_weight, 0.0)
+        return self
+
+    def forget(self, factor: float) -> Moments:
+        """Let all rows so far count ``factor`` times as much as before; return this object.
+
+        Means and correlations stay; rows added from now on count more beside the old ones. Weights
+        no longer count rows then.
+        """
+        share = real_number(factor, "factor", InvalidTableError)
+        if not 0.0 < share <= 1.0:
+            raise InvalidTableError(f"factor must lie above 0 and be at most 1; got {factor!r}.")
+        if share < 1.0 and self.n_rows:
+            self.weight *= share
+            self.squared_weight *= share * share
+            self.whole_weights = False
+            self._comoment = CompensatedSum(
+                self._comoment.total * share, self._comoment.carry * share
+            )
         return self
 
     def merge(self, other: Moments) -> Moments:
@@ -284,6 +319,38 @@ class Moments:
 
     def __repr__(self) -> str:
         return f"Moments(n_rows={self.n_rows}, weight={self.weight:g}, p={self.n_features})"
+
+    def _of_batch(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Moments | None:
+        """Moments of some rows alone, measured from the mean so far; None if none counts."""
+        rows = self._checked_rows(X)
+        weights = checked_weights(sample_weight, len(rows))
+        if weights is not None:
+            seen = weights > 0
+            if not seen.all():
+                rows, weights = rows[seen], weights[seen]
+        if len(rows) == 0:
+            return None
+        batch = Moments(self.names, weight_kind=self.weight_kind)
+        batch.n_rows = len(rows)
+        batch.weight = batch.squared_weight = float(len(rows))
+        if weights is not None:
+            batch.weight, batch.squared_weight = float(weights.sum()), float(weights @ weights)
+            # beyond 2^53 every float is whole, and nothing was counted
+            whole = (weights == np.floor(weights)) & (weights <= 2.0**53)
+            batch.whole_weights = bool(whole.all())
+        # a row, unlike a computed mean, equals its constant columns exactly
+        origin = self._mean.total if self.n_rows else rows[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            centred = rows - origin
+            offset = _weighted_sum(centred, weights) / batch.weight
+            centred -= offset
+            # the rounding of the offset leaves a remainder that is known: take it out as well
+            remainder = _weighted_sum(centred, weights) / batch.weight
+            scaled = centred if weights is None else centred * weights[:, None]
+            comoment = scaled.T @ centred - batch.weight * np.outer(remainder, remainder)
+            batch._mean = CompensatedSum(origin.copy()).plus(offset).plus(remainder)
+        batch._comoment = CompensatedSum(comoment)
+        return batch
 
     def _absorb(self, other: Moments) -> None:
         """Chan's formulas."""

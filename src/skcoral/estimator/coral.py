@@ -62,6 +62,9 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
     weight_kind : {"auto", "frequency", "reliability"}, default="auto"
         What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
         to the others, whatever the scale. "auto" takes whole numbers as frequencies.
+    halflife : float, optional
+        Rows come in the order of time, and one that came this many rows before the last counts
+        half: the weights of exponential forgetting. They multiply ``sample_weight`` if given.
     on_singular : {"solve", "raise"}, default="solve"
         Tables of deficient rank (totals, duplicates, no more rows than columns) are solved for the
         least residual that their rank allows, with a warning that says why, or refused.
@@ -154,6 +157,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         shrinkage: float | Literal["auto"] | None = None,
         margins: Literal["none", "ranks", "normal"] = "none",
         weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
+        halflife: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
         rank_tol: float | None = None,
         output_scale: Literal["unit", "original"] = "unit",
@@ -172,6 +176,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         self.shrinkage = shrinkage
         self.margins = margins
         self.weight_kind = weight_kind
+        self.halflife = halflife
         self.on_singular = on_singular
         self.rank_tol = rank_tol
         self.output_scale = output_scale

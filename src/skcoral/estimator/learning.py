@@ -14,7 +14,7 @@ from skcoral.estimator.fitting import estimate_moments, estimate_rows
 from skcoral.estimator.new_rows import tell_new_rows
 from skcoral.estimator.rounding import judge_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
-from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
+from skcoral.estimator.settings import check_settings, faded, learns_in_batches, require_batches
 from skcoral.estimator.solution import SOLVED, attributes, late, solve
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from skcoral.margins import Margins
     from skcoral.measured import Measured
     from skcoral.results import Array, Certificate, Decorrelation, Threshold
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Learning:
@@ -54,6 +56,7 @@ class Learning:
     threshold_: Threshold
 
     weight_kind: str
+    halflife: float | None
     shrinkage: Any
     output_scale: str
 
@@ -84,6 +87,7 @@ class Learning:
                 self._fit_batches(X, sample_weight)
             else:
                 rows = read_rows(self, X, reset=True)
+                sample_weight = faded(self.halflife, len(rows), sample_weight)
                 self._fit_rows(rows, sample_weight)
                 tell_new_rows(self, rows, sample_weight)
             undo.pop_all()
@@ -94,7 +98,8 @@ class Learning:
         """Add a batch of rows; the transformation is computed when it is next needed.
 
         Any number of rows will do, one included. After the last batch the result is that of
-        :meth:`fit` on all rows together. Margins and the Ledoit–Wolf intensity need all rows at
+        :meth:`fit` on all rows together; with a ``halflife``, rows come in the order of time and
+        those that came before fade. Margins and the Ledoit–Wolf intensity need all rows at
         once: with these settings there is no ``partial_fit``.
 
         Parameters
@@ -115,7 +120,10 @@ class Learning:
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
         moments = self._no_moments() if first else self.moments_
-        self.moments_ = moments.update(rows, sample_weight=sample_weight)
+        weights = faded(self.halflife, len(rows), sample_weight)
+        if self.halflife is not None:
+            moments = moments.copy().forget(max(0.5 ** (len(rows) / self.halflife), _TINY))
+        self.moments_ = moments.update(rows, sample_weight=weights)
         for name in SOLVED:
             self.__dict__.pop(name, None)
         return self

@@ -28,7 +28,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
     """
     if hasattr(X, "column_names"):  # a table of Arrow's, where columns are not their names
         X = X.to_pandas()
-    _refuse_unreadable(X)
+    refuse_unreadable(X)
     if np.ma.isMaskedArray(X) and X.dtype.kind in "biuf":
         X = np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
     try:
@@ -39,7 +39,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         raise
     except Exception as error:
         if isinstance(error, ValueError) or hasattr(X, "columns"):
-            _refuse_text(X)
+            refuse_text(X)
         if isinstance(error, OverflowError):
             raise InvalidTableError(
                 f"{listing(_overflowing(X))} hold whole numbers beyond 1.8e308, where floating "
@@ -49,7 +49,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
             raise
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
-    _refuse_text(X)  # text that reads like numbers passes scikit-learn
+    refuse_text(X)  # text that reads like numbers passes scikit-learn
     refuse_missing(rows, column_names(estimator))
     return rows
 
@@ -103,7 +103,7 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _refuse_unreadable(X: Any) -> None:
+def refuse_unreadable(X: Any) -> None:
     """Judge what scikit-learn refuses without naming the column or the remedy."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise InvalidTableError(
@@ -176,7 +176,7 @@ def _overflowing(X: Any) -> list[str]:
     return found
 
 
-def _refuse_text(X: Any) -> None:
+def refuse_text(X: Any) -> None:
     """Name the columns that hold text, or anything else that does not read as a number."""
     columns = _untyped_columns(X)
     text = [name for name, column in columns.items() if not _holds_numbers(column)]

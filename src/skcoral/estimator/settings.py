@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from skcoral._validation import check_choice, check_rank_tol
+import numpy as np
+
+from skcoral._requirements import checked_weights
+from skcoral._validation import check_choice, check_positive, check_rank_tol
 from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
 from skcoral.exceptions import InvalidArgumentError
@@ -20,6 +23,13 @@ def check_settings(estimator: Any) -> None:
     check_choice("on_singular", estimator.on_singular, ("solve", "raise"))
     check_rank_tol(estimator.rank_tol)
     check_choice("output_scale", estimator.output_scale, ("unit", "original"))
+    if estimator.halflife is not None:
+        check_positive("halflife", estimator.halflife)
+        if estimator.weight_kind == "frequency":
+            raise InvalidArgumentError(
+                "With a halflife, weights compare rows and count none: use weight_kind='auto' or "
+                "'reliability'."
+            )
     if estimator.shrinkage != "auto":
         check_shrinkage(estimator.shrinkage)
     check_target(estimator)
@@ -28,6 +38,23 @@ def check_settings(estimator: Any) -> None:
             "Composites have no mean and standard deviation of their own to return to: use "
             "output_scale='unit' with anchors."
         )
+
+
+def faded(halflife: float | None, n: int, sample_weight: Any) -> Any:
+    """Weights of ``n`` rows in the order of time, where the last one counts whole.
+
+    Examples
+    --------
+    >>> faded(1.0, 3, None)
+    array([0.25, 0.5 , 1.  ])
+    """
+    if halflife is None:
+        return sample_weight
+    age = np.arange(n - 1, -1, -1)
+    weights = 0.5 ** (age / halflife)
+    weights[weights < 1e-30] = 0.0  # far below the rounding of what they are added to
+    given = checked_weights(sample_weight, n)
+    return weights if given is None else weights * given
 
 
 def learns_in_batches(estimator: Any) -> bool:

@@ -1,0 +1,10 @@
+"""Panels: rolling and expanding windows, groups, and effective bets of portfolios.
+
+Each row is transformed by the model of its own window or group, and every window is solved and
+certified like a table of its own.
+"""
+
+from skcoral.panels.results import Panel
+from skcoral.panels.rolling import grouped, rolling
+
+__all__ = ["Panel", "grouped", "rolling"]

@@ -1,0 +1,70 @@
+"""Groups of a Dask DataFrame, each decorrelated where its rows are brought together."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from skcoral.exceptions import InvalidArgumentError, SkippedWindowsWarning
+
+
+@dataclass(frozen=True)
+class DaskPanel:
+    """What :func:`skcoral.panels.grouped` returns for a Dask DataFrame.
+
+    Attributes
+    ----------
+    outputs : dask.dataframe.DataFrame
+        The table with its variables replaced by outputs; rows come in the order of the groups.
+    windows : dask.dataframe.DataFrame
+        One row per group or window with its figures, as :meth:`skcoral.panels.Panel.to_frame`.
+    """
+
+    outputs: Any
+    windows: Any
+
+
+def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
+    """Bring the rows of each group together and run :func:`skcoral.panels.grouped` there.
+
+    Parameters
+    ----------
+    X : dask.dataframe.DataFrame
+        The rows; within a group they keep their order.
+    by : str or list of str
+        Columns whose values are groups.
+    **arguments
+        Of :func:`skcoral.panels.grouped`.
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    missing = [name for name in names if name not in X.columns]
+    if missing or not names:
+        raise InvalidArgumentError(
+            f"by must name columns of the Dask DataFrame; got {by!r}, and it has "
+            f"{[str(name) for name in X.columns][:8]}."
+        )
+    arguments = {"by": names, **arguments}
+    example = _example(X)
+    # every row of a group is brought to one partition; rows keep their order within it
+    together = X.shuffle(on=names)
+    made = {
+        what: together.map_partitions(_part, what, arguments, meta=_part(example, what, arguments))
+        for what in ("outputs", "windows")
+    }
+    return DaskPanel(**made)
+
+
+def _example(X: Any) -> Any:
+    """No rows, of the types that the table has."""
+    return X._meta
+
+
+def _part(rows: Any, what: str, arguments: dict[str, Any]) -> Any:
+    """Outputs or figures of the groups in one partition."""
+    from skcoral.panels.rolling import grouped
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedWindowsWarning)  # the status says so
+        panel = grouped(rows, **arguments)
+    return panel.outputs if what == "outputs" else panel.to_frame().reset_index()

@@ -1,0 +1,161 @@
+"""What a run over windows returns: outputs beside the figures of every window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from skcoral.estimator import CORAL
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.results import Array
+
+Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Outputs of a table by the models of its windows, and what is known of each window.
+
+    Frames are of the library of the table. Their rows are the windows, called by the label of the
+    row they end with (and by their group): the index in pandas, the first columns in polars.
+
+    Attributes
+    ----------
+    outputs : DataFrame or ndarray
+        The table with its variables replaced by outputs, each row transformed by the model of its
+        own window; missing where there is none.
+    names : tuple of str
+        The outputs.
+    status : DataFrame
+        ``status`` ("exact", "optimal", "best_found", "not_converged" as in a single fit; "short":
+        fewer than ``min_rows`` complete rows; "refused": no model, see ``reason``), the number of
+        complete ``rows`` and of ``missing`` ones, the label of the ``first`` row, and ``reason``.
+    threshold : DataFrame
+        ρ★ of each window, between ``lower`` and ``upper``.
+    objective : DataFrame
+        Residual of each window and its ``lower_bound``; the largest correlation ``before`` and
+        ``after``.
+    fidelity : DataFrame
+        Correlation of each output with its source, within its window.
+    turnover : DataFrame
+        Sum of the absolute changes of each output's coefficients since the window before, on
+        standardised variables.
+    settings : dict
+        The settings of every model.
+    """
+
+    outputs: Any
+    names: tuple[str, ...]
+    keys: dict[str, Any] = field(repr=False)
+    columns: dict[str, Any] = field(repr=False)
+    by_output: dict[str, Array] = field(repr=False)
+    settings: dict[str, Any]
+    _frame: Frame = field(repr=False)
+    _rows: Callable[[Any, Any], Any] = field(repr=False)
+
+    def _some(self, **columns: str) -> Any:
+        return self._frame(self.keys, {name: self.columns[of] for name, of in columns.items()})
+
+    def _outputs_of(self, what: str) -> Any:
+        values = self.by_output[what]
+        return self._frame(self.keys, {name: values[:, k] for k, name in enumerate(self.names)})
+
+    @cached_property
+    def status(self) -> Any:
+        """How each window ended, and the rows it has."""
+        return self._some(
+            status="status", rows="rows", missing="missing", first="first", reason="reason"
+        )
+
+    @cached_property
+    def threshold(self) -> Any:
+        """The largest common fidelity under exact decorrelation, between two bounds."""
+        return self._some(lower="threshold", upper="threshold_upper")
+
+    @cached_property
+    def objective(self) -> Any:
+        """Residual and its lower bound; largest correlation before and after."""
+        return self._some(
+            objective="objective",
+            lower_bound="lower_bound",
+            before="largest_before",
+            after="largest_after",
+        )
+
+    @cached_property
+    def fidelity(self) -> Any:
+        """Correlation of each output with its source."""
+        return self._outputs_of("fidelity")
+
+    @cached_property
+    def turnover(self) -> Any:
+        """Change of each output's coefficients since the window before."""
+        return self._outputs_of("turnover")
+
+    def to_frame(self) -> Any:
+        """One row per window, with all figures: those of single outputs by their weakest or mean.
+
+        ``min_fidelity`` is that of the output ``weakest``, and ``turnover`` a mean over outputs.
+        """
+        return self._frame(self.keys, self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns["status"])
+
+    def model(self, t: Any, group: Any = None) -> CORAL:
+        """The model that row ``t`` is transformed by, fitted anew to the rows of its window.
+
+        Parameters
+        ----------
+        t : label
+            Of the row: its index label or date; its position where rows have none.
+        group : label, optional
+            Of the group, where there are several: one label, or one for each column of ``by``.
+
+        Returns
+        -------
+        CORAL
+            Fitted, with its certificate.
+        """
+        return CORAL(**self.settings).fit(self._rows(t, group))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw ρ★ and the weakest fidelity over time; returns the display."""
+        # pictures are made in a room above this one
+        display = import_module("skcoral.plotting").WindowsDisplay
+        return display.from_result(self).plot(ax)
+
+    def summary(self) -> str:
+        """How many windows there are, how they ended, and the range of their figures."""
+        counts = {
+            str(s): int(n)
+            for s, n in zip(*np.unique(self.columns["status"], return_counts=True), strict=True)
+        }
+        told = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
+        lines = [f"{len(self):,} windows of {len(self.names)} outputs: {told}."]
+        lower, weakest = self.columns["threshold"], self.columns["min_fidelity"]
+        if np.isfinite(lower).any():
+            lines.append(
+                f"Threshold {np.nanmin(lower):.4f} to {np.nanmax(lower):.4f}, weakest fidelity "
+                f"{np.nanmin(weakest):.4f}, largest correlation "
+                f"{np.nanmax(self.columns['largest_before']):.2f} → "
+                f"{np.nanmax(self.columns['largest_after']):.2f}."
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Panel({self.summary()})"
+
+
+def unknown_row(t: Any, group: Any) -> InvalidArgumentError:
+    """The error for a label that no row has."""
+    where = "" if group is None else f" in group {group!r}"
+    return InvalidArgumentError(
+        f"There is no row {t!r}{where} with a window of its own: give the label of a row (or its "
+        "position, where rows have none) that has an output."
+    )

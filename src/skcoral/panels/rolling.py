@@ -1,0 +1,334 @@
+"""Rolling and expanding windows over a table, and the same for each of its groups."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skcoral._requirements import listing
+from skcoral.estimator import CORAL
+from skcoral.estimator.settings import check_settings
+from skcoral.exceptions import InvalidTableError, SkippedWindowsWarning
+from skcoral.panels.results import Panel, unknown_row
+from skcoral.panels.running import Run, run
+from skcoral.panels.solving import Solver, named
+from skcoral.panels.tables import Rows, read
+from skcoral.panels.windows import Rule, Windows, check_times, cut, rule, whole
+
+
+def rolling(
+    X: Any,
+    window: Any,
+    *,
+    by: Any = None,
+    on: str | None = None,
+    step: int = 1,
+    lag: int = 0,
+    min_rows: int | None = None,
+    halflife: float | None = None,
+    expanding: bool = False,
+    refit: Any = None,
+    n_jobs: int | None = None,
+    callback: Callable[[int, int], object] | None = None,
+    **settings: Any,
+) -> Panel:
+    """Decorrelate each row by the model of its own window of rows.
+
+    Every window is solved and certified as :class:`skcoral.CORAL` would solve its rows alone, to
+    1e-8 in the outputs; neighbouring windows are solved together and from one another, which takes
+    a tenth of the time. No output depends on a later row.
+
+    Parameters
+    ----------
+    X : DataFrame (pandas or polars) or array of shape (n, p)
+        Rows in the order of time, within each group. Rows with missing values belong to no window
+        and have no output.
+    window : int, str or timedelta
+        Rows of a window, or the time it reaches back, such as ``"90D"``, exclusive of its
+        beginning; the row it ends with is its last.
+    by : str, list of str or array-like, optional
+        Columns or index levels whose values are groups, or one label per row: each group has
+        windows of its own.
+    on : str, optional
+        Column of dates; the index by default.
+    step : int, default=1
+        Rows from the end of a window to that of the next. Rows in between belong to the last
+        window that has ended.
+    lag : int, default=0
+        0: a row is part of its own window. 1: its window ends with the row before, so that outputs
+        are made of the past alone. Larger numbers leave out more rows.
+    min_rows : int, optional
+        Complete rows that a window needs: by default the whole window, or p + 1 in a span of time.
+        Windows with fewer have the status "short".
+    halflife : float, optional
+        Rows count less the older they are, half as much after this many; see
+        :class:`skcoral.CORAL`.
+    expanding : bool, default=False
+        Windows begin with the first row; ``window`` is then the least number of rows.
+    refit : int or str, optional
+        A new model only with every so many windows, or with each calendar period ("W", "MS", "QS").
+    n_jobs : int, optional
+        Processes, as in joblib. The outputs do not depend on it.
+    callback : callable, optional
+        Called as ``callback(done, total)`` with numbers of windows.
+    **settings
+        Of :class:`skcoral.CORAL`: ``rho_min``, ``criterion`` and the others.
+
+    Returns
+    -------
+    Panel
+
+    Warns
+    -----
+    SkippedWindowsWarning
+        Some windows after the first have no model: too few complete rows, or constant columns.
+    SingularCorrelationWarning
+        Some windows are singular; said once, for all of them.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from skcoral.panels import rolling
+    >>> rng = np.random.default_rng(0)
+    >>> days = pd.date_range("2024-01-01", periods=120, freq="B")
+    >>> X = pd.DataFrame(rng.normal(size=(120, 3)) @ [[1, 0.8, 0.3], [0, 1, 0.5], [0, 0, 1]],
+    ...                  index=days, columns=["value", "size", "carry"])
+    >>> panel = rolling(X, 60, rho_min=0.95, lag=1)
+    >>> len(panel)
+    61
+    >>> panel.outputs.notna().all(axis=1).sum()  # the first 60 rows have no past
+    60
+    >>> bool((panel.fidelity.min(axis=1) >= 0.95).all())
+    True
+    """
+    rows = read(X, by=by, on=on)
+    how = rule(
+        window,
+        len(rows.names),
+        expanding=expanding,
+        step=step,
+        lag=lag,
+        min_rows=min_rows,
+        refit=refit,
+    )
+    if halflife is not None:
+        settings["halflife"] = halflife
+    times = _times(rows, how)
+
+    def windows(complete: Any, part: slice) -> Windows:
+        return cut(complete, None if times is None else times[part], how)
+
+    return _panel(rows, windows, settings, n_jobs, callback)
+
+
+def grouped(
+    X: Any,
+    by: Any,
+    *,
+    window: Any = None,
+    min_rows: int = 2,
+    n_jobs: int | None = None,
+    callback: Callable[[int, int], object] | None = None,
+    **settings: Any,
+) -> Any:
+    """Decorrelate each group of rows by a model of its own.
+
+    Parameters
+    ----------
+    X : DataFrame (pandas, polars or Dask)
+        The rows. Of a Dask DataFrame the groups are distributed, and the result holds Dask
+        DataFrames, computed when asked for.
+    by : str, list of str or array-like
+        Columns or index levels whose values are groups, or one label per row.
+    window : int, str or timedelta, optional
+        With windows, :func:`rolling` within each group, all of whose arguments may be given.
+    min_rows : int, default=2
+        Complete rows that a group needs. Groups with fewer have the status "short".
+    n_jobs, callback, **settings
+        As in :func:`rolling`.
+
+    Returns
+    -------
+    Panel
+        With one window for each group; for Dask, a :class:`~skcoral.panels.distributed.DaskPanel`.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import load_wine
+    >>> from skcoral.panels import grouped
+    >>> wine = load_wine().to_frame().iloc[:, :4]
+    >>> panel = grouped(wine, by=[k % 2 for k in range(len(wine))], rho_min=0.9)
+    >>> panel.status["status"].tolist()
+    ['exact', 'exact']
+    """
+    if hasattr(X, "map_partitions"):
+        from skcoral.panels.distributed import grouped_dask
+
+        return grouped_dask(X, by, window=window, min_rows=min_rows, **settings)
+    if window is not None:
+        more: Any = {} if min_rows == 2 else {"min_rows": min_rows}
+        return rolling(X, window, by=by, n_jobs=n_jobs, callback=callback, **more, **settings)
+    rows = read(X, by=by)
+    return _panel(
+        rows, lambda complete, part: whole(complete, min_rows), settings, n_jobs, callback
+    )
+
+
+def _times(rows: Rows, how: Rule) -> Any:
+    """Times in nanoseconds in the order of the sorted rows, where windows need them."""
+    if how.span is None and how.period is None:
+        return None
+    if not rows.dated:
+        raise InvalidTableError(
+            "Windows of time need dates: give on= the name of the column that holds them, or a "
+            "table with a date index."
+        )
+    times = check_times(rows.labels, f"`{rows.label}`")[rows.order]
+    for key, part in rows.groups:
+        back = np.flatnonzero(np.diff(times[part]) < 0)
+        if len(back):
+            where = f" in group {listing([str(k) for k in key])}" if key else ""
+            raise InvalidTableError(
+                f"Rows are not in the order of `{rows.label}`{where}: row "
+                f"{int(rows.order[part][back[0] + 1])} is earlier than the one before. Sort them "
+                "first."
+            )
+    return times
+
+
+def _panel(
+    rows: Rows,
+    windows: Callable[[Any, slice], Windows],
+    settings: dict[str, Any],
+    n_jobs: int | None,
+    callback: Callable[[int, int], object] | None,
+) -> Panel:
+    check_settings(CORAL(**settings))
+    solver = Solver(rows.names, settings)
+    complete: Any = ~np.isnan(rows.values).any(axis=1)
+    cuts = [windows(complete[part], part) for _, part in rows.groups]
+    done = run(rows.values, complete, cuts, solver, n_jobs=n_jobs, callback=callback)
+    names = solver.output_names
+    keys, columns, by_output = _figures(rows, cuts, done, names)
+    labels = keys[rows.label]
+    tell(done, columns, lambda k: str(labels[k]))
+
+    def rows_of(t: Any, group: Any) -> Any:
+        return _window_rows(rows, complete, cuts, t, group)
+
+    return Panel(
+        outputs=rows.like_source(done.outputs, names),
+        names=names,
+        keys=keys,
+        columns=columns,
+        by_output=by_output,
+        settings=settings,
+        _frame=rows.frame,
+        _rows=rows_of,
+    )
+
+
+def _figures(
+    rows: Rows, cuts: list[Windows], done: Run, names: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Labels of the windows, their figures, and their figures by output."""
+    n, on, f = len(done.solvable), done.solvable, done.figures
+    counts = [len(c.last) for c in cuts]
+    place = [part.start + c.last for (_, part), c in zip(rows.groups, cuts, strict=True)]
+    begin = [part.start + c.first for (_, part), c in zip(rows.groups, cuts, strict=True)]
+    last = rows.order[np.concatenate(place)] if n else np.empty(0, dtype=np.intp)
+    first = rows.order[np.concatenate(begin)] if n else last
+    keys: dict[str, Any] = {}
+    for k, name in enumerate(rows.by):
+        one_each = [key[k] for key, _ in rows.groups]
+        keys[name] = [value for value, c in zip(one_each, counts, strict=True) for _ in range(c)]
+    keys[rows.label] = rows.labels[last]
+    used = np.concatenate([c.ends - c.starts for c in cuts]) if n else last
+    spans = np.concatenate([c.last - c.first + 1 for c in cuts]) if n else last
+
+    def spread(values: Any) -> Any:
+        out = np.full((n, *values.shape[1:]), np.nan)
+        out[on] = values
+        return out
+
+    status = np.full(n, "short", dtype="U16")
+    status[on] = f.status
+    reason = np.full(n, "", dtype=object)
+    for k, text in f.reasons.items():
+        reason[np.flatnonzero(on)[k]] = text
+    fidelity, turnover = spread(f.fidelity), spread(done.turnover)
+    solved = np.isfinite(fidelity).all(axis=1)
+    weakest = np.full(n, "", dtype=object)
+    weakest[solved] = np.array(names, dtype=object)[fidelity[solved].argmin(axis=1)]
+    least = np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan)
+    columns = {
+        "first": rows.labels[first],
+        "rows": used,
+        "missing": spans - used,
+        "status": status,
+        "threshold": spread(f.lower),
+        "threshold_upper": spread(f.upper),
+        "objective": spread(f.objective),
+        "lower_bound": spread(f.bound),
+        "largest_before": spread(f.before),
+        "largest_after": spread(f.after),
+        "min_fidelity": least,
+        "weakest": weakest,
+        "turnover": turnover.mean(axis=1),
+        "reason": reason,
+    }
+    return keys, columns, {"fidelity": fidelity, "turnover": turnover}
+
+
+def tell(done: Run, columns: dict[str, Any], name: Callable[[int], str]) -> None:
+    """Say once for all windows what single fits warn of, and which windows have no model."""
+    place = np.flatnonzero(done.solvable)
+    for kind, (message, where) in done.figures.warned.items():
+        count = f"{len(where)} window{'s' if len(where) > 1 else ''}"
+        warnings.warn(f"{count}, first {name(place[where[0]])}: {message}", kind, stacklevel=4)
+    status = columns["status"]
+    without = {s: np.flatnonzero(status == s) for s in ("short", "refused")}
+    told = []
+    if len(without["short"]):
+        k = int(without["short"][0])
+        told.append(
+            f"{len(without['short'])} with too few complete rows (first: {name(k)}, "
+            f"{columns['rows'][k]} rows, {columns['missing'][k]} missing)"
+        )
+    if len(without["refused"]):
+        k = int(without["refused"][0])
+        told.append(f"{len(without['refused'])} refused (first: {name(k)}, {columns['reason'][k]})")
+    if told:
+        warnings.warn(
+            f"{sum(map(len, without.values()))} of {len(status)} windows have no model: "
+            f"{'; '.join(told)}. Their rows have no output; `status` lists them.",
+            SkippedWindowsWarning,
+            stacklevel=4,
+        )
+
+
+def _window_rows(rows: Rows, complete: Any, cuts: list[Windows], t: Any, group: Any) -> Any:
+    """The complete rows of the window that row ``t`` belongs to."""
+    wanted = None if group is None else group if isinstance(group, tuple) else (group,)
+    for (key, part), c in zip(rows.groups, cuts, strict=True):
+        if wanted is not None and key != wanted:
+            continue
+        labels = rows.labels[rows.order[part]]
+        at = np.flatnonzero(np.asarray(labels == _as_label(labels, t)))
+        if len(at) and c.of_row[at[0]] >= 0:
+            window = int(c.of_row[at[0]])
+            own = rows.values[part][complete[part]]
+            return named(own[c.starts[window] : c.ends[window]], rows.names)
+    raise unknown_row(t, group)
+
+
+def _as_label(labels: Any, t: Any) -> Any:
+    """A date given as text, as a date."""
+    if isinstance(t, str) and str(getattr(labels, "dtype", "")).startswith("datetime"):
+        import pandas as pd
+
+        return pd.Timestamp(t)
+    return t

@@ -1,0 +1,359 @@
+"""Exact decorrelation of many small matrices at once: Newton's method on stacks.
+
+The problems are those of :mod:`skcoral.exact`, and so are the equations: with ``D = Diag(λ)`` and
+``S = (D C D)^{1/2}``, the threshold minimises ``tr S`` over the simplex and the largest mean
+minimises ``tr S - λᵀρ`` over ``λ ≥ 1``. Arrays have the stack as their first axis. A matrix whose
+search does not end where its proof closes is marked as not solved, and its owner turns to
+:func:`skcoral.threshold` and :func:`skcoral.decorrelate`. What is computed for one matrix does not
+depend on the others in the stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.results import Array
+
+Mask = NDArray[np.bool_]
+
+_EPS = float(np.finfo(np.float64).eps)
+_STEPS = 20
+_ROUNDS = 3  # corrections of which variables bind
+_EJECT = 0.02  # weights below this share of the largest may be taken for zero
+_PURE = 0.5  # longest relative fall of a weight that is taken as a step towards a positive one
+_STUCK = 1e-8  # gap below which a search may have been stopped by rounding
+_EXACT_CURVATURE = 16  # columns up to which second derivatives are formed exactly
+_NODES = 14  # of their quadrature beyond
+_CLOSED = 1e-11  # gap of a threshold, or violation of an optimality condition, that ends a search
+
+
+@dataclass
+class Roots:
+    """``S = V diag(σ) Vᵀ`` with its trace, diagonal and fidelities ``S_jj / λ_j``."""
+
+    weights: Array
+    sigma: Array
+    V: Array
+
+    @classmethod
+    def of(cls, C: Array, weights: Array) -> Roots:
+        """Decompose ``D C D``; weights of zero leave zero rows."""
+        values, V = np.linalg.eigh(C * (weights[:, :, None] * weights[:, None, :]))
+        return cls(weights, np.sqrt(np.maximum(values, 0.0)), V)
+
+    def __post_init__(self) -> None:
+        self.trace: Array = self.sigma.sum(axis=1)
+        self.diagonal: Array = ((self.V * self.V) @ self.sigma[:, :, None])[:, :, 0]
+        positive = self.weights > 0
+        self.fidelity: Array = np.where(
+            positive, self.diagonal / np.where(positive, self.weights, 1.0), np.inf
+        )
+
+    def take(self, on: Any) -> Roots:
+        """Return those of some matrices."""
+        return Roots(self.weights[on], self.sigma[on], self.V[on])
+
+    def put(self, at: Any, other: Roots) -> None:
+        """Replace those at some places."""
+        for name in ("weights", "sigma", "V", "trace", "diagonal", "fidelity"):
+            getattr(self, name)[at] = getattr(other, name)
+
+    def slope(self, d: Array) -> Array:
+        """Change of the trace along relative changes ``d`` on the simplex, to first order."""
+        return ((self.diagonal - self.trace[:, None] * self.weights) * d).sum(axis=1)
+
+    def curvature(self) -> Array:
+        """The Hessian of ``tr S`` in relative changes of the weights, less ``Diag(S_jj d_j)``.
+
+        As in :class:`skcoral.exact.weighted.WeightedRoot`: exactly where columns are few, else by
+        quadrature, which is accurate enough for Newton's method to converge in as many steps.
+        """
+        n, p = self.weights.shape
+        s = self.sigma
+        if p > _EXACT_CURVATURE:
+            return self._laplacian()
+        sums = s[:, :, None] + s[:, None, :]
+        spread = (s[:, :, None] - s[:, None, :]) ** 2 / (2.0 * np.where(sums > 0, sums, 1.0))
+        pairs = (self.V[:, :, None, :] * self.V[:, None, :, :]).reshape(n, p * p, p)
+        return ((pairs @ spread) * pairs).sum(axis=2).reshape(n, p, p)
+
+    def _laplacian(self) -> Array:
+        """``(2/π) ∫ Laplacian((V y_t Vᵀ)²) dt`` with ``y_t(σ) = σ²/(σ² + t²)``, in log t."""
+        sigma = np.maximum(self.sigma, 1e-6 * self.sigma[:, -1:])
+        low, high = np.log(sigma[:, 0]) - 2.0, np.log(sigma[:, -1]) + 3.0
+        step = (high - low) / (_NODES - 1)
+        edges = np.zeros(self.V.shape)
+        for k in range(_NODES):
+            t = np.exp(low + k * step)[:, None]
+            half = self.V * (self.sigma / np.hypot(self.sigma, t))[:, None, :]
+            part = half @ half.transpose(0, 2, 1)
+            part *= part
+            part *= (4.0 / np.pi * step[:, None] * t)[:, :, None]
+            edges += part
+        L = -edges
+        _add_diagonal(L, edges.sum(axis=2))
+        return L
+
+    def root(self) -> Array:
+        """``S``."""
+        return (self.V * self.sigma[:, None, :]) @ self.V.transpose(0, 2, 1)
+
+    def transform(self) -> Array:
+        """``D S⁻¹`` where weights are positive, zero elsewhere."""
+        kept = self.sigma > 1e-14 * self.sigma[:, -1:]
+        inverse = np.where(kept, 1.0 / np.where(kept, self.sigma, 1.0), 0.0)
+        S = (self.V * inverse[:, None, :]) @ self.V.transpose(0, 2, 1)
+        return np.asarray(self.weights[:, :, None] * S)
+
+
+@dataclass
+class Thresholds:
+    """Thresholds of a stack, between two bounds where ``solved``."""
+
+    lower: Array
+    upper: Array
+    weights: Array
+    T: Array
+    solved: Mask
+
+
+@dataclass
+class LargestMeans:
+    """Exact decorrelators of largest mean fidelity; ``refuted`` floors are proved out of reach."""
+
+    T: Array
+    weights: Array
+    excess: Array
+    solved: Mask
+    refuted: Mask
+
+
+def thresholds(R: Array, near: Array) -> Thresholds:
+    """Find ρ★ of each matrix from weights of a neighbouring one.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n, p, p)
+        Correlation matrices.
+    near : ndarray of shape (n, p)
+        Weights to start from; where they are zero, a variable is taken not to bind.
+    """
+    n, p = near.shape
+    roots = Roots.of(R, near / near.sum(axis=1, keepdims=True))
+    T, solved = np.zeros(R.shape), np.zeros(n, dtype=bool)
+    at = np.arange(n)
+    for _ in range(_ROUNDS):
+        now = roots.take(at)
+        solved[at] = _minimise_trace(R[at], now)
+        roots.put(at, now)
+        T[at] = now.transform()
+        members = now.weights > 0
+        idle = solved[at] & ~members.all(axis=1)
+        at, members = at[idle], members[idle]
+        if not len(at):
+            break
+        residual, mix = complement(R[at], members)
+        floors = np.where(members, 0.0, roots.trace[at][:, None] - 1e-12)
+        rest = largest_means(residual, floors, np.ones(members.shape))
+        T[at] = assemble(members, T[at], rest.T, mix)
+        solved[at] = rest.solved
+        again = ~rest.solved
+        at = at[again]
+        # what refutes the completion is a direction of descent: these variables bind after all
+        push = np.where(members[again], 0.0, rest.weights[again])
+        push /= push.max(axis=1, keepdims=True)
+        grown = roots.weights[at] + np.where(push > 0.03, 0.01 * push, 0.0)
+        roots.put(at, Roots.of(R[at], grown / grown.sum(axis=1, keepdims=True)))
+    T, size = make_exact(R, T)
+    dots = np.einsum("bij,bij->bj", R, T)
+    shift = np.sqrt(1.0 + size) * ((1.0 - np.minimum(size, 0.5)) ** -0.5 - 1.0)
+    rounding = 4.0 * _EPS * np.einsum("bij,bij->bj", np.abs(R), np.abs(T))
+    lower = (dots - shift[:, None] - rounding).min(axis=1)
+    upper = roots.trace * (1.0 + 4.0 * p * _EPS) + shift
+    return Thresholds(lower, upper, roots.weights, T, solved & (upper - lower <= 10.0 * _CLOSED))
+
+
+def _minimise_trace(R: Array, roots: Roots) -> Mask:
+    """Minimise ``tr S`` over the simplex, in place; tells where that has succeeded."""
+    n = len(R)
+    live, last = np.ones(n, dtype=bool), np.full(n, np.inf)
+    for _ in range(_STEPS):
+        gap = roots.trace - roots.fidelity.min(axis=1)
+        # small weights have fewer digits: where rounding stops the search, the bounds will judge
+        stuck = (gap < _STUCK) & (gap > 0.3 * last)
+        live, last = live & (gap > _CLOSED) & ~stuck, gap
+        at = np.flatnonzero(live)
+        if not len(at):
+            break
+        now = roots.take(at)
+        d, leaving = _simplex_direction(now, gap[at])
+        length = np.ones(len(at))
+        trial = Roots.of(R[at], _moved(now.weights, d, leaving))
+        # close by, rounding decides whether the trace falls, and Newton's step needs no judge
+        judged = ~leaving.any(axis=1) & (np.abs(now.slope(d)) > 1e-9 * now.trace)
+        for _ in range(4):
+            short = np.flatnonzero((trial.trace > now.trace) & judged)
+            if not len(short):
+                break
+            length[short] *= 0.5
+            moved = _moved(now.weights[short], length[short, None] * d[short], leaving[short])
+            trial.put(short, Roots.of(R[at[short]], moved))
+        roots.put(at, trial)
+    return ~live
+
+
+def _moved(weights: Array, d: Array, leaving: Mask) -> Array:
+    moved = np.where(leaving, 0.0, weights * stretch(d))
+    return np.asarray(moved / moved.sum(axis=1, keepdims=True))
+
+
+def _simplex_direction(roots: Roots, gap: Array) -> tuple[Array, Mask]:
+    """Newton's direction for ``tr S`` on the simplex, and which weights are to become zero.
+
+    Where a weight would fall by more than a half, a barrier holds it back.
+    """
+    w = roots.weights
+    idle = w == 0
+    gradient = roots.diagonal - roots.trace[:, None] * w
+    K = roots.curvature() + roots.trace[:, None, None] * (w[:, :, None] * w[:, None, :])
+    _add_diagonal(K, 1e-11 * roots.diagonal + idle)
+    d = _along_simplex(K, gradient, w)
+    leaving = ~idle & (d < -2.0) & (w < _EJECT * w.max(axis=1, keepdims=True))
+    leaving &= roots.fidelity > roots.trace[:, None]
+    held = np.flatnonzero(np.where(leaving, 0.0, d).min(axis=1) < -_PURE)
+    if len(held):
+        barrier = (0.02 * gap[held] / w.shape[1])[:, None]
+        _add_diagonal(K, np.where(idle, 0.0, np.maximum(gradient, 0.0)))
+        K = K[held]
+        _add_diagonal(K, np.where(idle[held], 0.0, barrier))
+        own = np.where(idle, 0.0, gradient)[held] + barrier * (
+            (~idle[held]).sum(axis=1, keepdims=True) * w[held] - ~idle[held]
+        )
+        d[held] = _along_simplex(K, own, w[held])
+    return np.where(idle, 0.0, d), leaving
+
+
+def _along_simplex(K: Array, gradient: Array, w: Array) -> Array:
+    both = _solve(K, np.stack([-gradient, w], axis=2))
+    along = (w * both[:, :, 0]).sum(axis=1) / (w * both[:, :, 1]).sum(axis=1)
+    return np.asarray(both[:, :, 0] - along[:, None] * both[:, :, 1])
+
+
+def complement(R: Array, kept: Mask) -> tuple[Array, Array]:
+    """Return what the ``kept`` variables leave of the others, and the mix that takes them out.
+
+    The arrays keep their size: the residual is the identity on the kept variables.
+    """
+    p = kept.shape[1]
+    inside = kept[:, :, None] & kept[:, None, :]
+    across = kept[:, :, None] & ~kept[:, None, :]
+    outside = ~kept[:, :, None] & ~kept[:, None, :]
+    own = np.where(inside, R, 0.0)
+    _add_diagonal(own, (~kept).astype(np.float64))
+    mix = np.linalg.solve(own, np.where(across, R, 0.0))
+    residual = np.where(outside, R - np.where(across, R, 0.0).transpose(0, 2, 1) @ mix, np.eye(p))
+    residual = np.where(outside | inside, residual, 0.0)
+    return 0.5 * (residual + residual.transpose(0, 2, 1)), mix
+
+
+def assemble(kept: Mask, T_kept: Array, T_rest: Array, mix: Array) -> Array:
+    """Put the outputs of both groups together."""
+    rest = np.where(~kept[:, None, :] & ~kept[:, :, None], T_rest, 0.0)
+    return np.where(kept[:, None, :], T_kept, rest - mix @ rest)
+
+
+def largest_means(C: Array, floors: Array, near: Array) -> LargestMeans:
+    """Find the exact decorrelators of largest mean fidelity with ``f_j ≥ floors_j``.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, p, p)
+        Positive definite matrices.
+    floors : ndarray of shape (n, p)
+        The least fidelities.
+    near : ndarray of shape (n, p)
+        Weights, at least one, to start from.
+    """
+    n, p = near.shape
+    roots = Roots.of(C, near)
+    live, refuted = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    best = np.full(n, np.inf)
+    for _ in range(2 * _STEPS):
+        room = roots.fidelity - floors
+        off = np.abs(np.minimum(roots.weights - 1.0, room)).max(axis=1)
+        refuted |= live & (roots.trace < (roots.weights * floors).sum(axis=1) * (1.0 - 1e-14))
+        goal = np.minimum(1e-13, 1e-11 / roots.weights.max(axis=1))
+        live &= ~refuted & (off > goal) & ((off < 0.5 * best) | (off > 1e-11))
+        best = np.minimum(best, off)
+        at = np.flatnonzero(live)
+        if not len(at):
+            break
+        now, rho = roots.take(at), floors[at]
+        gradient = now.weights * room[at]
+        bound = 1.0 + np.minimum(0.1, off[at])[:, None]
+        free = (now.weights > bound) | (gradient < 0)
+        K = np.where(free[:, :, None] & free[:, None, :], now.curvature(), 0.0)
+        _add_diagonal(K, np.where(free, np.maximum(gradient, 0.0) + 1e-14 * now.diagonal, 1.0))
+        d = _solve(K, np.where(free, -gradient, 0.0)[:, :, None])[:, :, 0]
+        d = np.where(free, d, -1.0)
+        value = now.trace - (now.weights * rho).sum(axis=1)
+        length = np.ones(len(at))
+        trial = Roots.of(C[at], np.maximum(1.0, now.weights * stretch(d)))
+        for _ in range(6):
+            rise = trial.trace - (trial.weights * rho).sum(axis=1) - value
+            short = np.flatnonzero(rise > 1e-14 * now.trace)
+            if not len(short):
+                break
+            length[short] *= 0.5
+            shorter = now.weights[short] * stretch(length[short, None] * d[short])
+            trial.put(short, Roots.of(C[at[short]], np.maximum(1.0, shorter)))
+        roots.put(at, trial)
+    T, size = make_exact(C, roots.transform())
+    dots = np.einsum("bij,bij->bj", C, T)
+    # how far another decorrelator can exceed these in the mean; see exact.largest_mean.mean_excess
+    S = roots.root()
+    E = roots.transform() - T
+    defect = T.transpose(0, 2, 1) @ (C @ T) - np.eye(p)
+    excess = 0.5 * (E * (C @ (E @ S))).sum(axis=(1, 2)) - 0.5 * (S * defect).sum(axis=(1, 2))
+    excess = (excess + ((roots.weights - 1.0) * (dots - floors)).sum(axis=1)) / p
+    met = (dots >= floors - 1e-11).all(axis=1)
+    solved = ~refuted & met & (best <= 1e-11) & (size < 1e-9) & (np.abs(excess) <= 1e-9)
+    return LargestMeans(T, roots.weights, excess, solved, refuted)
+
+
+def make_exact(R: Array, T: Array) -> tuple[Array, Array]:
+    """Two Newton–Schulz steps towards ``T (TᵀRT)^{-1/2}``, and ``‖TᵀRT - I‖`` after them."""
+    identity = np.eye(T.shape[1])
+    for _ in range(2):
+        defect = T.transpose(0, 2, 1) @ (R @ T) - identity
+        T = T - 0.5 * (T @ defect)
+    defect = T.transpose(0, 2, 1) @ (R @ T) - identity
+    return T, np.sqrt((defect * defect).sum(axis=(1, 2)))
+
+
+def stretch(d: Array) -> Array:
+    """Factors that change by ``d`` to first order and stay within [1/20, 20]."""
+    return np.where(d < 0, 1.0 + np.maximum(d, -0.95), 1.0 / (1.0 - np.minimum(d, 0.95)))
+
+
+def _add_diagonal(A: Array, d: Array) -> None:
+    rows = np.arange(A.shape[1])
+    A[:, rows, rows] += d
+
+
+def _solve(A: Array, b: Array) -> Array:
+    """Solve where that is possible; zeros elsewhere, so that the search there does not go on."""
+    try:
+        return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        out = np.zeros_like(b)
+        for k in range(len(A)):
+            try:
+                out[k] = np.linalg.solve(A[k], b[k])
+            except np.linalg.LinAlgError:
+                continue
+        return out

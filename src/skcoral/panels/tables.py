@@ -1,0 +1,232 @@
+"""Tables in and out: variables, dates and groups of a pandas or polars frame, or of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral._requirements import listing
+from skcoral.estimator.rows import refuse_text, refuse_unreadable
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.results import Array
+
+_KEPT = "row"  # what windows are called by where rows have no labels
+
+
+@dataclass
+class Rows:
+    """The rows of a table, sorted by group and otherwise in their order.
+
+    Attributes
+    ----------
+    source : frame or array
+        The table as it came.
+    names : tuple of str
+        The variables.
+    values : ndarray of shape (n, p)
+        Their values, NaN where missing, in the order of ``order``.
+    order : ndarray of int
+        Where each of these rows stands in the table.
+    labels : array
+        Date, index label or position of each row, in the order of the table.
+    label : str
+        What the labels are.
+    groups : list of (key, slice)
+        The groups: their keys, and where their rows are.
+    by : tuple of str
+        What the groups are called.
+    dated : bool
+        Whether the labels may be dates.
+    """
+
+    source: Any
+    names: tuple[str, ...]
+    values: Array
+    order: Any
+    labels: Any
+    label: str
+    groups: list[tuple[tuple[Any, ...], slice]]
+    by: tuple[str, ...]
+    dated: bool
+
+    @property
+    def is_polars(self) -> bool:
+        """Whether the table is a polars DataFrame."""
+        return _is_polars(self.source)
+
+    def like_source(self, outputs: Array, names: Sequence[str]) -> Any:
+        """The table with its variables replaced by outputs, rows in their own order."""
+        placed = np.empty_like(outputs)
+        placed[self.order] = outputs
+        if self.is_polars:
+            import polars as pl
+
+            columns = [pl.Series(name, placed[:, k]) for k, name in enumerate(names)]
+            if tuple(names) == self.names:
+                return self.source.with_columns(columns)
+            return self.source.drop(list(self.names)).with_columns(columns)
+        if not hasattr(self.source, "columns"):
+            return placed
+        import pandas as pd
+
+        made = pd.DataFrame(placed, index=self.source.index, columns=list(names))
+        others = [name for name in self.source.columns if str(name) not in set(self.names)]
+        if not others:
+            return made
+        table = pd.concat([self.source[others], made], axis=1)
+        if tuple(names) == self.names:
+            return table[[name if name in others else str(name) for name in self.source.columns]]
+        return table
+
+    def frame(self, keys: dict[str, Any], columns: dict[str, Any]) -> Any:
+        """A frame of the same library: ``keys`` as the index, or as first columns in polars."""
+        if self.is_polars:
+            import polars as pl
+
+            return pl.DataFrame({**keys, **columns})
+        import pandas as pd
+
+        index = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys))
+        if len(keys) == 1:
+            ((name, values),) = keys.items()
+            index = pd.Index(values, name=name)
+        return pd.DataFrame(columns, index=index)
+
+
+def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
+    """Tell the variables of a table from its dates and groups, and sort by group."""
+    if hasattr(X, "column_names"):  # a table of Arrow's
+        X = X.to_pandas()
+    refuse_unreadable_frame(X, by, on)
+    keys, by_names, aside = _group_keys(X, by)
+    labels, label, dated = _labels(X, on)
+    if on is not None:
+        aside.add(on)
+    values, names = _numbers(X, aside)
+    n = len(values)
+    if keys is None:
+        order = np.arange(n)
+        groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, n))]
+    else:
+        order, groups = _sorted_groups(keys, n)
+    return Rows(X, names, values[order], order, labels, label, groups, by_names, dated)
+
+
+def refuse_unreadable_frame(X: Any, by: Any, on: str | None) -> None:
+    """Judge the kind of table, and whether the columns named are there."""
+    columns = [str(name) for name in getattr(X, "columns", ())]
+    wanted = [name for name in (on, *([by] if isinstance(by, str) else [])) if name is not None]
+    levels = [str(name) for name in getattr(getattr(X, "index", None), "names", ())]
+    missing = [name for name in wanted if name not in columns and name not in levels]
+    if missing:
+        raise InvalidArgumentError(
+            f"There is no column {listing(missing)}; the table has {listing(columns)}."
+            if columns
+            else "on= and by= name columns, and an array has none: give a DataFrame."
+        )
+    refuse_unreadable(X if not wanted else _without(X, [c for c in wanted if c in columns]))
+
+
+def _without(X: Any, names: Sequence[str]) -> Any:
+    if not names:
+        return X
+    return X.drop(list(names)) if _is_polars(X) else X.drop(columns=list(names))
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "polars"
+
+
+def _numbers(X: Any, aside: set[str]) -> tuple[Array, tuple[str, ...]]:
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        values = np.asarray(X)
+        if values.ndim != 2 or not values.shape[1]:
+            raise InvalidTableError(
+                f"A table of rows and columns is needed; got an array of shape {values.shape}."
+            )
+        refuse_text(X)
+        return _finite(values.astype(np.float64), tuple(f"x{j}" for j in range(values.shape[1])))
+    table = _without(X, [name for name in columns if str(name) in aside])
+    names = tuple(str(name) for name in table.columns)
+    if not names:
+        raise InvalidTableError("There are no columns besides dates and groups: nothing to fit.")
+    refuse_text(table)
+    if _is_polars(table):
+        values = table.to_numpy().astype(np.float64)
+    else:
+        values = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _finite(values, names)
+
+
+def _finite(values: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    infinite: Any = np.isinf(values)
+    if infinite.any():
+        bad = [name for name, hit in zip(names, infinite.any(axis=0), strict=True) if hit]
+        row = int(np.flatnonzero(infinite.any(axis=1))[0])
+        raise InvalidTableError(
+            f"The table has infinite values in {listing(bad)}, first in row {row}: turn them into "
+            "missing values or drop these rows."
+        )
+    return values, names
+
+
+def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
+    if on is not None:
+        return (X[on].to_numpy() if _is_polars(X) else X[on].array), on, True
+    index = getattr(X, "index", None)
+    if index is None or callable(index):  # an array, or a polars frame
+        return np.arange(len(X)), _KEPT, False
+    if index.nlevels > 1:
+        for level in range(index.nlevels):
+            values = index.get_level_values(level)
+            if values.inferred_type.startswith("datetime"):
+                return values, str(index.names[level] or f"level_{level}"), True
+        return np.arange(len(X)), _KEPT, False
+    return index, str(index.name or _KEPT), index.inferred_type.startswith("datetime")
+
+
+def _group_keys(X: Any, by: Any) -> tuple[list[Any] | None, tuple[str, ...], set[str]]:
+    if by is None:
+        return None, (), set()
+    wanted = [by] if isinstance(by, str) else by
+    if isinstance(wanted, list | tuple) and all(isinstance(name, str) for name in wanted):
+        columns = [str(name) for name in getattr(X, "columns", ())]
+        levels = list(getattr(getattr(X, "index", None), "names", ()))
+        if all(name in columns or name in levels for name in wanted):
+            keys = [
+                X[name].to_numpy() if name in columns else X.index.get_level_values(name).to_numpy()
+                for name in wanted
+            ]
+            return keys, tuple(wanted), {name for name in wanted if name in columns}
+    values = np.asarray(by)
+    if values.ndim != 1 or len(values) != len(X):
+        raise InvalidArgumentError(
+            "by must name columns or index levels, or hold one label per row "
+            f"({len(X)} rows); got {by!r:.80}."
+        )
+    return [values], ("group",), set()
+
+
+def _sorted_groups(keys: list[Any], n: int) -> tuple[Any, list[tuple[tuple[Any, ...], slice]]]:
+    """Rows by group in the order in which groups first occur, and the groups."""
+    import pandas as pd
+
+    coded = [pd.factorize(key, use_na_sentinel=True) for key in keys]
+    if any((codes < 0).any() for codes, _ in coded):
+        raise InvalidTableError("Some rows have no group (a missing label): fill or drop them.")
+    joint = np.zeros(n, dtype=np.int64)
+    for codes, _ in coded:
+        joint = joint * (int(codes.max(initial=0)) + 1) + codes
+    numbers, _ = pd.factorize(joint)
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    groups = []
+    for start, end in zip(starts, np.append(starts[1:], n), strict=True):
+        row = order[start]
+        key = tuple(uniques[codes[row]] for codes, uniques in coded)
+        groups.append((key, slice(int(start), int(end))))
+    return order, groups

@@ -1,0 +1,202 @@
+"""Which rows make up each window, and which window each row belongs to.
+
+A window ends at a row and reaches back over a number of rows, over a span of time, or to the
+beginning. Rows with missing values are no part of it. With a lag, a row belongs to a window that
+ended that many rows earlier, so that its output is made of the past alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral._validation import check_count
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.results import Array
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How windows are cut: ``rows`` or ``span`` (nanoseconds) back, every ``step`` rows.
+
+    ``period`` turns times into numbers of calendar periods, where a new model begins with each.
+    """
+
+    rows: int | None
+    span: int | None
+    expanding: bool
+    step: int
+    lag: int
+    min_rows: int
+    period: Any = None
+
+
+def rule(
+    window: Any,
+    p: int,
+    *,
+    expanding: bool,
+    step: int,
+    lag: int,
+    min_rows: int | None,
+    refit: Any,
+) -> Rule:
+    """Judge what was asked for."""
+    rows = span = None
+    if isinstance(window, str) or hasattr(window, "total_seconds"):
+        span = _nanoseconds(window)
+        least = p + 1
+    else:
+        rows = check_count("window", window, minimum=2)
+        least = rows
+    period = None
+    step = check_count("step", step)
+    if isinstance(refit, str):
+        period = _periods(refit)
+        if step > 1:
+            raise InvalidArgumentError(
+                f"step={step} and refit={refit!r} both say when a new model begins: give one."
+            )
+    elif refit is not None:
+        step *= check_count("refit", refit)
+    least = least if min_rows is None else check_count("min_rows", min_rows, minimum=2)
+    if rows is not None and not expanding and least > rows:
+        raise InvalidArgumentError(f"min_rows={least} rows never fit into a window of {rows}.")
+    return Rule(rows, span, expanding, step, check_count("lag", lag, minimum=0), least, period)
+
+
+@dataclass
+class Windows:
+    """The windows of one group.
+
+    Attributes
+    ----------
+    first, last : ndarray of int
+        Rows that each window begins and ends with, incomplete ones included.
+    starts, ends : ndarray of int
+        The same among the complete rows, ``ends`` exclusive.
+    of_row : ndarray of int
+        The window of each row; -1 before there is one.
+    long_enough : ndarray of bool
+        Windows with at least ``min_rows`` complete rows.
+    """
+
+    first: Any
+    last: Any
+    starts: Any
+    ends: Any
+    of_row: Any
+    long_enough: Any
+
+
+def cut(complete: Any, times: Any, rule: Rule) -> Windows:
+    """Cut the rows of one group into windows.
+
+    Parameters
+    ----------
+    complete : ndarray of bool
+        Which rows have no missing value.
+    times : ndarray of int64 or None
+        Nanoseconds, where windows are spans of time or models begin with calendar periods.
+    rule : Rule
+        How.
+    """
+    n = len(complete)
+    seen = np.concatenate([[0], np.cumsum(complete)])
+    row = np.arange(n)
+    if rule.expanding:
+        begin = np.zeros(n, dtype=np.intp)
+    elif rule.span is not None:
+        begin = np.searchsorted(times, times - rule.span, side="right")
+    else:
+        begin = np.maximum(row - (rule.rows or 0) + 1, 0)
+    enough = seen[row + 1] - seen[begin] >= rule.min_rows
+    usable = np.flatnonzero(enough)
+    ends = np.empty(0, dtype=np.intp)
+    if len(usable):
+        beginning = int(usable[0])
+        if rule.period is None:
+            ends = np.arange(beginning, n, rule.step)
+        else:
+            number = rule.period(times)
+            turns = np.flatnonzero(np.diff(number, prepend=number[0]) != 0) - rule.lag
+            ends = np.unique(np.concatenate([[beginning], turns[turns > beginning]]))
+    of_row = np.searchsorted(ends, row - rule.lag, side="right") - 1
+    return Windows(begin[ends], ends, seen[begin[ends]], seen[ends + 1], of_row, enough[ends])
+
+
+def whole(complete: Any, min_rows: int) -> Windows:
+    """All rows of a group as one window, which every row belongs to."""
+    n, count = len(complete), int(np.sum(complete))
+    ends = np.array([n - 1] if n else [], dtype=np.intp)
+    return Windows(
+        np.zeros_like(ends),
+        ends,
+        np.zeros_like(ends),
+        np.full_like(ends, count),
+        np.zeros(n, dtype=np.intp),
+        np.full(len(ends), count >= min_rows),
+    )
+
+
+def _nanoseconds(span: Any) -> int:
+    import pandas as pd
+
+    try:
+        length = int(pd.Timedelta(span).as_unit("ns").value)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"window must be a number of rows or a span of time such as '90D' or '12h'; got "
+            f"{span!r} ({error})."
+        ) from error
+    if length <= 0:
+        raise InvalidArgumentError(f"window must be a span above zero; got {span!r}.")
+    return length
+
+
+def _periods(frequency: str) -> Any:
+    """A function from nanoseconds to the number of the calendar period."""
+    import pandas as pd
+
+    try:
+        code = pd.tseries.frequencies.to_offset(frequency)
+        pd.period_range("2000", periods=1, freq=_period_name(code))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InvalidArgumentError(
+            f"refit must be a number of windows or a calendar frequency such as 'W', 'MS' or 'QS'; "
+            f"got {frequency!r} ({error})."
+        ) from error
+
+    def number(times: Array) -> Any:
+        return pd.DatetimeIndex(times).to_period(_period_name(code)).astype("int64")
+
+    return number
+
+
+def _period_name(offset: Any) -> str:
+    """'MS' and 'ME' both begin a new model with each month."""
+    name = str(offset.freqstr)
+    for ending in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME"):
+        if name.partition("-")[0].lstrip("0123456789") == ending:
+            return {"M": "M", "Q": "Q", "Y": "Y", "B": "M"}[ending[0]]
+    return name
+
+
+def check_times(times: Any, what: str) -> Any:
+    """Return times as nanoseconds, refused where they are missing or out of order."""
+    import pandas as pd
+
+    try:
+        index = pd.DatetimeIndex(times)
+    except (ValueError, TypeError) as error:
+        raise InvalidTableError(
+            f"{what} holds no dates ({error}): windows of time need dates. Give a number of rows, "
+            "or turn it into dates first."
+        ) from error
+    if index.hasnans:
+        raise InvalidTableError(f"{what} has rows without a date: fill or drop them.")
+    if index.tz is not None:
+        index = index.tz_convert("UTC").tz_localize(None)
+    return index.as_unit("ns").asi8
