@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,10 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
-from skcoral.exceptions import InvalidTableError, SkippedWindowsWarning
+from skcoral.exceptions import InvalidTableError
+from skcoral.panels.figures import figures_of, tell
 from skcoral.panels.results import Panel, unknown_row
-from skcoral.panels.running import Run, run
+from skcoral.panels.running import run
 from skcoral.panels.solving import Solver, named
 from skcoral.panels.tables import Rows, read
 from skcoral.panels.windows import Rule, Windows, check_times, cut, rule, whole
@@ -99,7 +99,7 @@ def rolling(
     >>> panel = rolling(X, 60, rho_min=0.95, lag=1)
     >>> len(panel)
     61
-    >>> panel.outputs.notna().all(axis=1).sum()  # the first 60 rows have no past
+    >>> int(panel.outputs.notna().all(axis=1).sum())  # the first 60 rows have no past
     60
     >>> bool((panel.fidelity.min(axis=1) >= 0.95).all())
     True
@@ -212,9 +212,10 @@ def _panel(
     cuts = [windows(complete[part], part) for _, part in rows.groups]
     done = run(rows.values, complete, cuts, solver, n_jobs=n_jobs, callback=callback)
     names = solver.output_names
-    keys, columns, by_output = _figures(rows, cuts, done, names)
+    figures, by_output = figures_of(cuts, [part.start for _, part in rows.groups], done, names)
+    keys, columns = _labelled(rows, cuts, figures)
     labels = keys[rows.label]
-    tell(done, columns, lambda k: str(labels[k]))
+    tell(done, columns, lambda k: str(labels[k]), stacklevel=4)
 
     def rows_of(t: Any, group: Any) -> Any:
         return _window_rows(rows, complete, cuts, t, group)
@@ -231,83 +232,17 @@ def _panel(
     )
 
 
-def _figures(
-    rows: Rows, cuts: list[Windows], done: Run, names: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Labels of the windows, their figures, and their figures by output."""
-    n, on, f = len(done.solvable), done.solvable, done.figures
-    counts = [len(c.last) for c in cuts]
-    place = [part.start + c.last for (_, part), c in zip(rows.groups, cuts, strict=True)]
-    begin = [part.start + c.first for (_, part), c in zip(rows.groups, cuts, strict=True)]
-    last = rows.order[np.concatenate(place)] if n else np.empty(0, dtype=np.intp)
-    first = rows.order[np.concatenate(begin)] if n else last
+def _labelled(
+    rows: Rows, cuts: list[Windows], figures: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keys of the windows, and their figures with labels for positions."""
+    first, last = figures.pop("first"), figures.pop("last")
     keys: dict[str, Any] = {}
     for k, name in enumerate(rows.by):
-        one_each = [key[k] for key, _ in rows.groups]
-        keys[name] = [value for value, c in zip(one_each, counts, strict=True) for _ in range(c)]
-    keys[rows.label] = rows.labels[last]
-    used = np.concatenate([c.ends - c.starts for c in cuts]) if n else last
-    spans = np.concatenate([c.last - c.first + 1 for c in cuts]) if n else last
-
-    def spread(values: Any) -> Any:
-        out = np.full((n, *values.shape[1:]), np.nan)
-        out[on] = values
-        return out
-
-    status = np.full(n, "short", dtype="U16")
-    status[on] = f.status
-    reason = np.full(n, "", dtype=object)
-    for k, text in f.reasons.items():
-        reason[np.flatnonzero(on)[k]] = text
-    fidelity, turnover = spread(f.fidelity), spread(done.turnover)
-    solved = np.isfinite(fidelity).all(axis=1)
-    weakest = np.full(n, "", dtype=object)
-    weakest[solved] = np.array(names, dtype=object)[fidelity[solved].argmin(axis=1)]
-    least = np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan)
-    columns = {
-        "first": rows.labels[first],
-        "rows": used,
-        "missing": spans - used,
-        "status": status,
-        "threshold": spread(f.lower),
-        "threshold_upper": spread(f.upper),
-        "objective": spread(f.objective),
-        "lower_bound": spread(f.bound),
-        "largest_before": spread(f.before),
-        "largest_after": spread(f.after),
-        "min_fidelity": least,
-        "weakest": weakest,
-        "turnover": turnover.mean(axis=1),
-        "reason": reason,
-    }
-    return keys, columns, {"fidelity": fidelity, "turnover": turnover}
-
-
-def tell(done: Run, columns: dict[str, Any], name: Callable[[int], str]) -> None:
-    """Say once for all windows what single fits warn of, and which windows have no model."""
-    place = np.flatnonzero(done.solvable)
-    for kind, (message, where) in done.figures.warned.items():
-        count = f"{len(where)} window{'s' if len(where) > 1 else ''}"
-        warnings.warn(f"{count}, first {name(place[where[0]])}: {message}", kind, stacklevel=4)
-    status = columns["status"]
-    without = {s: np.flatnonzero(status == s) for s in ("short", "refused")}
-    told = []
-    if len(without["short"]):
-        k = int(without["short"][0])
-        told.append(
-            f"{len(without['short'])} with too few complete rows (first: {name(k)}, "
-            f"{columns['rows'][k]} rows, {columns['missing'][k]} missing)"
-        )
-    if len(without["refused"]):
-        k = int(without["refused"][0])
-        told.append(f"{len(without['refused'])} refused (first: {name(k)}, {columns['reason'][k]})")
-    if told:
-        warnings.warn(
-            f"{sum(map(len, without.values()))} of {len(status)} windows have no model: "
-            f"{'; '.join(told)}. Their rows have no output; `status` lists them.",
-            SkippedWindowsWarning,
-            stacklevel=4,
-        )
+        one_each = zip(rows.groups, cuts, strict=True)
+        keys[name] = [key[k] for (key, _), c in one_each for _ in range(len(c.last))]
+    keys[rows.label] = rows.labels[rows.order[last]]
+    return keys, {"first": rows.labels[rows.order[first]], **figures}
 
 
 def _window_rows(rows: Rows, complete: Any, cuts: list[Windows], t: Any, group: Any) -> Any:

@@ -114,6 +114,7 @@ def solve_block(solver: Solver, block: Block) -> Solved:
     found = solver.solve(block.rows, block.starts, block.ends, block.chain)
     outputs = found.outputs(block.new, block.window)
     T, found.T = found.T, np.empty((0, 0, 0))
+    found.maps.clear()
     turnover = np.full(found.fidelity.shape, np.nan)
     turnover[1:] = np.abs(np.diff(T, axis=0)).sum(axis=1)
     group = block.chain // _GROUP

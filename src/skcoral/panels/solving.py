@@ -45,7 +45,8 @@ class Solutions:
     """What is known of each window; NaN and "refused" where it has no model.
 
     ``mean``, ``scale`` and ``T`` make the outputs; ``offset`` and ``units`` are those of the
-    outputs. ``warned`` holds, for each kind of warning, the first message and the windows.
+    outputs; ``maps`` are the margins of single fits. ``warned`` holds, for each kind of warning,
+    the first message and the windows.
     """
 
     mean: Array
@@ -61,6 +62,7 @@ class Solutions:
     status: Any
     before: Array
     after: Array
+    maps: dict[int, Any] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
     warned: dict[type[Warning], tuple[str, list[int]]] = field(default_factory=dict)
 
@@ -80,7 +82,7 @@ class Solutions:
     @classmethod
     def joined(cls, parts: list[Solutions]) -> Solutions:
         """All windows of several parts, one after the other."""
-        arrays = list(cls.__dataclass_fields__)[:-2]
+        arrays = list(cls.__dataclass_fields__)[:-3]
         stacked: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays
         }
@@ -97,6 +99,11 @@ class Solutions:
     def outputs(self, rows: Array, window: Any) -> Array:
         """Outputs of ``rows``, each by the model of its window (-1: none)."""
         out = np.full((len(rows), self.T.shape[2]), np.nan)
+        if self.maps:
+            rows = rows.copy()
+            for k, margins in self.maps.items():
+                own = np.flatnonzero(window == k)
+                rows[own] = margins.transform(rows[own]) if len(own) else rows[own]
         has = np.flatnonzero(window >= 0)
         size = max(1, 2_000_000 // max(1, self.T[0].size)) if len(self.T) else 1
         for start in range(0, len(has), size):
@@ -166,6 +173,8 @@ class Solver:
         T = result.T if isinstance(result.T, np.ndarray) else result.T.toarray()
         out.mean[k], out.scale[k], out.T[k] = model.mean_, model.scale_, T
         out.offset[k] = model.output_mean_
+        if model.margins_ is not None:
+            out.maps[k] = model.margins_
         out.units[k] = model.moments_.scale if self.original else 1.0
         out.fidelity[k], out.status[k] = result.fidelity, result.status
         out.lower[k], out.upper[k] = th.lower, th.upper
@@ -205,7 +214,7 @@ class Solver:
         """Solve one window of each chain ``on``; returns where that has succeeded."""
         th = thresholds(R, near.weights[on])
         self._with_single_thresholds(R, th)
-        near.weights[on] = th.weights
+        near.weights[on] = th.weights.copy()
         out.lower[at], out.upper[at] = th.lower, th.upper
         if self.floors is None:
             self._store(out, at, R, th.T, 0.0, "exact")
@@ -225,7 +234,12 @@ class Solver:
             kept, k = some[found], at[some[found]]
             self._store(out, k, R[kept], means.T[found], 0.0, "exact")
             done[kept] = True
-            above[some[means.refuted & ~exact[some]]] = True
+            out_of_reach = means.refuted & ~exact[some]
+            above[some[out_of_reach]] = True
+            # what refutes the floors is where their trade-off begins
+            heavy = means.weights[out_of_reach]
+            heavy = np.where(heavy > 0.01 * heavy.max(axis=1, keepdims=True), heavy, 0.0)
+            th.weights[some[out_of_reach]] = heavy
         kept = np.flatnonzero(above)
         if len(kept):
             done[kept] = self._solve_above(out, R[kept], at[kept], on[kept], th.weights[kept], near)

@@ -241,8 +241,8 @@ def _joined(R: Array, members: Mask, H: Array, T: Array, lam: Array, more: Mask)
 def _newton(R: Array, floors: Array, members: Mask, H: Array) -> tuple[_Points, Mask]:
     """Take Newton steps from ``H`` until the floors of the members are solved for."""
     points = _Points.of(R, floors, members, H)
-    size = np.sqrt(members.sum(axis=1))
-    live = np.isfinite(points.value)
+    size = np.sqrt(np.maximum(members.sum(axis=1), 1))
+    live = np.isfinite(points.value) & members.any(axis=1)
     done = np.zeros(len(R), dtype=bool)
     for _ in range(_STEPS):
         residual = points.residual / size

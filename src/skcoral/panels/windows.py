@@ -91,7 +91,7 @@ class Windows:
     long_enough: Any
 
 
-def cut(complete: Any, times: Any, rule: Rule) -> Windows:
+def cut(complete: Any, times: Any, rule: Rule, anchor: int | None = None) -> Windows:
     """Cut the rows of one group into windows.
 
     Parameters
@@ -102,6 +102,8 @@ def cut(complete: Any, times: Any, rule: Rule) -> Windows:
         Nanoseconds, where windows are spans of time or models begin with calendar periods.
     rule : Rule
         How.
+    anchor : int, optional
+        The row that a window is known to end with: the first, where rows go on from earlier ones.
     """
     n = len(complete)
     seen = np.concatenate([[0], np.cumsum(complete)])
@@ -115,8 +117,8 @@ def cut(complete: Any, times: Any, rule: Rule) -> Windows:
     enough = seen[row + 1] - seen[begin] >= rule.min_rows
     usable = np.flatnonzero(enough)
     ends = np.empty(0, dtype=np.intp)
-    if len(usable):
-        beginning = int(usable[0])
+    if anchor is not None or len(usable):
+        beginning = int(usable[0]) if anchor is None else anchor
         if rule.period is None:
             ends = np.arange(beginning, n, rule.step)
         else:

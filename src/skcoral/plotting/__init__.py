@@ -10,6 +10,7 @@ from skcoral.plotting.frontier import FrontierDisplay
 from skcoral.plotting.geometry import GeometryDisplay
 from skcoral.plotting.holdout import HoldoutDisplay
 from skcoral.plotting.matrices import CorrelationDisplay, TransformDisplay
+from skcoral.plotting.windows import WindowsDisplay
 
 __all__ = [
     "CorrelationDisplay",
@@ -18,4 +19,5 @@ __all__ = [
     "GeometryDisplay",
     "HoldoutDisplay",
     "TransformDisplay",
+    "WindowsDisplay",
 ]

@@ -1,0 +1,106 @@
+"""Time rolling windows against a loop of fits of the same rows, on one thread.
+
+    OMP_NUM_THREADS=1 python benchmarks/panels.py [--quick]
+
+Times are processor times, which a busy machine disturbs less than the clock. The loop of fits is
+timed on every 61st window and scaled up; its outputs are compared with those of the run. Rewrites
+the table in ``benchmarks/README.md`` between its markers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from skcoral import CORAL
+from skcoral.panels import rolling
+from skcoral.panels.streaming import Roller
+
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- panels: begin -->", "<!-- panels: end -->"
+
+
+def returns(n: int, p: int, load: float) -> np.ndarray:
+    """Three factors and noise, all with fat tails; ``load`` says how correlated the columns are."""
+    rng = np.random.default_rng(0)
+    loadings = load * rng.normal(size=(p, 3))
+    return rng.standard_t(5, size=(n, 3)) @ loadings.T + rng.standard_t(5, size=(n, p))
+
+
+def line(p: int, window: int, count: int, load: float, target: str, **asked: object) -> str:
+    X = returns(count + window - 1, p, load)
+    start = time.process_time()
+    panel = rolling(X, window, **asked)
+    ours = time.process_time() - start
+    single, apart, sample = 0.0, 0.0, range(0, count, max(1, count // 40))
+    for k in sample:
+        rows = X[k : k + window]
+        start = time.process_time()
+        model = CORAL(**asked).fit(rows)
+        made = model.transform(rows[-1:])
+        single += time.process_time() - start
+        apart = max(apart, float(np.abs(made[0] - panel.outputs[k + window - 1]).max()))
+    loop = single / len(sample) * count
+    status = panel.columns["status"]
+    kinds = ", ".join(f"{np.sum(status == kind)} {kind}" for kind in np.unique(status))
+    asked_for = ", ".join(f"{name} {value}" for name, value in asked.items())
+    return (
+        f"| {count:,} × ({window} × {p}), {asked_for} | {kinds} | {ours:.2f} s | {loop:.1f} s | "
+        f"{loop / ours:.1f}× | {apart:.0e} | {target} |"
+    )
+
+
+def streaming() -> list[str]:
+    """Most memory that a stream of batches takes, for more and more windows."""
+    lines = []
+    for count in (2_000, 8_000):
+        roller = Roller([f"x{j}" for j in range(6)], 60, rho_min=0.9)
+        rng = np.random.default_rng(0)
+        tracemalloc.start()
+        done = 0
+        while done < count:
+            done += len(roller.push(rng.standard_t(5, size=(1000, 6))).outputs)
+        peak = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        lines.append(f"| {count:,} rows in batches of 1,000 × 6 | {peak:.1f} MiB |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="without worst pair and 50 columns")
+    quick = parser.parse_args().quick
+    rows = []
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for load in (0.3, 0.6, 1.0):
+            rows.append(line(12, 60, 2440, load, "≤ 4 s, ≥ 5×", rho_min=0.9))
+        if not quick:
+            rows.append(line(12, 60, 2440, 1.0, "≤ 12 s", rho_min=0.9, criterion="worst"))
+            rows.append(line(50, 250, 1000, 0.5, "≤ 40 s", rho_min=0.9))
+        memory = streaming()
+    print("\n".join(rows + memory))
+    head = [
+        "| windows × (rows × columns) | status | `rolling` | loop of fits | ratio | outputs differ "
+        "by | target |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    peak = ["", "| streaming | most memory |", "|---|---|", *memory]
+    python = platform.python_version()
+    where = f"One thread, {platform.machine()}, NumPy {np.__version__}, Python {python}."
+    text = README.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    block = "\n".join([BEGIN, *head, *rows, *peak, "", where, END])
+    README.write_text(f"{before}{block}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

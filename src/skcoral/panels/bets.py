@@ -1,0 +1,215 @@
+"""Effective bets of a portfolio: how its risk spreads over decorrelated factors.
+
+A portfolio of correlated factors with exposures ``b`` has the variance ``bᵀΣb``. Decorrelated
+outputs ``Z T`` of the standardised factors carry the same portfolio with exposures
+``c = T⁻¹ (σ ∘ b)``, and with ``G = TᵀRT`` the variance is ``cᵀGc = Σ_j c_j (Gc)_j``: one
+contribution for each output, which add up whatever ``T`` is. If the outputs are uncorrelated, they
+are ``c_j²``, and the exponential of the entropy of their shares is the effective number of bets
+(Meucci, 2009). Minimum torsion (Meucci, Santangelo and Deguest, 2015) chooses the uncorrelated
+factors that are nearest to the given ones on average; :func:`skcoral.decorrelate` lets nobody pay
+for the average: no factor falls below its floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral._linalg import make_exact
+from skcoral._requirements import float_array
+from skcoral._validation import check_correlation, check_names
+from skcoral.baselines import Baseline
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.measures import fidelity
+from skcoral.results import Array, read_only
+
+_STEPS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """The risk of one portfolio on decorrelated factors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The factors.
+    exposures : ndarray of shape (p,)
+        Exposures ``c`` to the outputs, in units of the portfolio's return per standard deviation.
+    contributions : ndarray of shape (p,)
+        ``c_j (Gc)_j``: they add up to ``variance``. Where outputs are correlated, some may be
+        negative: hedges.
+    variance : float
+        Of the portfolio.
+    shares : ndarray of shape (p,)
+        ``c_j² / Σc²``, a distribution; the shares of the variance where outputs are uncorrelated.
+    effective : float
+        Effective number of bets, ``exp(-Σ shares log shares)``: from 1 (one bet) to p (all alike).
+    shared : float
+        ``variance - Σc²``: what the correlations left between the outputs add; zero without any.
+    """
+
+    names: tuple[str, ...]
+    exposures: Array
+    contributions: Array
+    variance: float
+    shares: Array
+    effective: float
+    shared: float
+
+    def to_frame(self) -> Any:
+        """One row per factor: exposure, contribution to the variance, and share of the bets."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "exposure": self.exposures,
+                "contribution": self.contributions,
+                "share": self.shares,
+            },
+            index=pd.Index(self.names, name="factor"),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Bets(effective={self.effective:.3f} of {len(self.names)}, "
+            f"variance={self.variance:.6g}, shared={self.shared:.3g})"
+        )
+
+
+def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
+    """Spread the variance of a portfolio over decorrelated factors.
+
+    Parameters
+    ----------
+    exposures : array-like of shape (p,), Series or mapping by name
+        Exposures ``b`` of the portfolio to the factors.
+    covariance : array-like or DataFrame of shape (p, p)
+        Of the factors.
+    T : array of shape (p, p), or an answer that has one, optional
+        The transformation of the standardised factors: a :class:`~skcoral.results.Decorrelation`,
+        a fitted :class:`skcoral.CORAL`, a :class:`~skcoral.baselines.Baseline`, or an array.
+        Minimum torsion by default.
+
+    Returns
+    -------
+    Bets
+
+    Examples
+    --------
+    Two factors with correlation 0.8, held equally, are little more than one bet; on uncorrelated
+    factors of their own they are two, because neither of them is what the portfolio holds.
+
+    >>> from skcoral.panels import effective_bets
+    >>> from skcoral.baselines import pca
+    >>> covariance = [[1.0, 0.8], [0.8, 1.0]]
+    >>> effective_bets([1.0, 1.0], covariance).effective
+    2.0
+    >>> round(effective_bets([1.0, 1.0], covariance, pca(covariance)).effective, 6)
+    1.0
+    >>> round(effective_bets([1.0, 0.0], covariance).effective, 3)
+    1.649
+    """
+    sigma, scale, names = _read_covariance(covariance)
+    R = check_correlation(sigma / np.outer(scale, scale))
+    b = _read_exposures(exposures, names)
+    if T is None:
+        T = minimum_torsion(R).T
+    else:
+        T = getattr(T, "T_", None) if hasattr(T, "T_") else getattr(T, "T", T)
+        T = T if isinstance(T, np.ndarray) else np.asarray(getattr(T, "toarray", lambda: T)())
+    if T.shape != R.shape:
+        raise InvalidArgumentError(
+            f"T must be {R.shape[0]} × {R.shape[0]}, one output for each factor; got {T.shape}."
+        )
+    try:
+        c = np.linalg.solve(T, scale * b)
+    except np.linalg.LinAlgError:
+        raise InvalidArgumentError(
+            "T has no inverse, so the portfolio cannot be expressed in its outputs."
+        ) from None
+    G = T.T @ R @ T
+    own = c * c
+    total = float(own.sum())
+    shares = own / total if total > 0 else np.full(len(c), np.nan)
+    logs = np.log(np.where(shares > 0, shares, 1.0))
+    contributions = c * (G @ c)
+    variance = float(b @ sigma @ b)
+    return Bets(
+        names=names,
+        exposures=read_only(c),
+        contributions=read_only(contributions),
+        variance=variance,
+        shares=read_only(shares),
+        effective=float(np.exp(-(shares * logs).sum())),
+        shared=variance - total,
+    )
+
+
+def minimum_torsion(R: Any, *, tol: float = 1e-13) -> Baseline:
+    """Uncorrelated factors that are nearest to the given ones: least sum of ``1 - f_j²``.
+
+    The outputs may be rescaled, so what is lost of factor j is ``1 - f_j²`` of its variance with
+    ``f_j`` its fidelity. The largest ``Σ f_j²`` is attained in the weighted-ZCA family by weights
+    that equal the fidelities, and found by iterating that.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix.
+    tol : float, default=1e-13
+        Change of the weights at which the iteration stops.
+
+    Examples
+    --------
+    >>> from skcoral.panels import minimum_torsion
+    >>> minimum_torsion([[1.0, 0.6], [0.6, 1.0]])
+    Baseline('minimum torsion', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
+    """
+    R = check_correlation(R)
+    weights = np.ones(len(R))
+    for _ in range(_STEPS):
+        values, V = np.linalg.eigh(R * np.outer(weights, weights))
+        root = np.sqrt(np.maximum(values, 0.0))
+        f = (V * V) @ root / weights
+        change, weights = float(np.abs(f - weights).max()), f
+        if change <= tol:
+            break
+    values, V = np.linalg.eigh(R * np.outer(weights, weights))
+    T = make_exact(R, weights[:, None] * ((V / np.sqrt(values)) @ V.T))[0]
+    return Baseline("minimum torsion", T=T, fidelity=fidelity(R, T), source=np.arange(len(R)))
+
+
+def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
+    sigma, _ = float_array(covariance, "covariance", InvalidArgumentError)
+    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1]:
+        raise InvalidArgumentError(f"covariance must be square; got shape {sigma.shape}.")
+    own = np.diag(sigma)
+    if not (np.isfinite(sigma).all() and (own > 0).all()):
+        raise InvalidArgumentError(
+            "covariance must be finite with variances above 0 on its diagonal."
+        )
+    names = check_names(getattr(covariance, "columns", None), len(sigma))
+    return sigma, np.sqrt(own), names
+
+
+def _read_exposures(exposures: Any, names: tuple[str, ...]) -> Array:
+    if hasattr(exposures, "keys"):
+        given = {str(name): value for name, value in exposures.items()}
+        unknown = [name for name in given if name not in names]
+        if unknown and list(given) != [str(k) for k in range(len(names))]:
+            raise InvalidArgumentError(
+                f"exposures name {unknown[:6]}, which are not among the factors {list(names)[:6]}."
+            )
+        if not unknown:
+            exposures = [given.get(name, 0.0) for name in names]
+        else:
+            exposures = list(given.values())
+    b, _ = float_array(exposures, "exposures", InvalidArgumentError)
+    if b.shape != (len(names),) or not np.isfinite(b).all():
+        raise InvalidArgumentError(
+            f"exposures must hold {len(names)} finite numbers, one per factor; got shape {b.shape}."
+        )
+    return b

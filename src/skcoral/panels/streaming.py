@@ -1,0 +1,144 @@
+"""Windows over rows that come in batches: only the rows of the current windows are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral._validation import check_names
+from skcoral.estimator import CORAL
+from skcoral.estimator.settings import check_settings
+from skcoral.exceptions import InvalidTableError
+from skcoral.panels.figures import figures_of
+from skcoral.panels.running import Run, run
+from skcoral.panels.solving import Solver
+from skcoral.panels.windows import check_times, cut, rule
+from skcoral.results import Array
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """Outputs of one batch of rows, and figures of the windows that ended in it.
+
+    ``first`` and ``last`` among the ``figures`` count all rows since the beginning.
+    """
+
+    outputs: Array
+    figures: dict[str, Any]
+    run: Run
+
+
+class Roller:
+    """Windows that move over rows as they come; memory does not grow with the number of windows.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    window : int, str or timedelta
+        As in :func:`skcoral.panels.rolling`, and so are the options and the settings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.panels import rolling
+    >>> from skcoral.panels.streaming import Roller
+    >>> X = np.random.default_rng(0).normal(size=(90, 3)) @ [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
+    >>> roller = Roller(["a", "b", "c"], 40, lag=1, rho_min=0.9)
+    >>> parts = [roller.push(X[k : k + 25]).outputs for k in range(0, 90, 25)]
+    >>> whole = rolling(X, 40, lag=1, rho_min=0.9).outputs
+    >>> bool(np.allclose(np.concatenate(parts), whole, atol=1e-8, equal_nan=True))
+    True
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        window: Any,
+        *,
+        step: int = 1,
+        lag: int = 0,
+        min_rows: int | None = None,
+        halflife: float | None = None,
+        expanding: bool = False,
+        refit: Any = None,
+        n_jobs: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self.names = check_names(names, len(names))
+        if halflife is not None:
+            settings["halflife"] = halflife
+        check_settings(CORAL(**settings))
+        self.rule = rule(
+            window,
+            len(self.names),
+            expanding=expanding,
+            step=step,
+            lag=lag,
+            min_rows=min_rows,
+            refit=refit,
+        )
+        self.solver = Solver(self.names, settings)
+        self.n_jobs = n_jobs
+        self.needs_times = self.rule.span is not None or self.rule.period is not None
+        self._values = np.empty((0, len(self.names)))
+        self._times = np.empty(0, dtype=np.int64)
+        self._gone = 0  # rows before those kept
+        self._anchor: int | None = None
+        self._reported = -1  # row that the last window reported ended with
+
+    def push(self, values: Any, times: Any = None) -> Pushed:
+        """Take the next rows; returns their outputs.
+
+        Parameters
+        ----------
+        values : array-like of shape (n, p)
+            The rows, NaN where missing.
+        times : array-like of shape (n,), optional
+            Their dates, where windows are spans of time or models begin with calendar periods.
+        """
+        rows = np.asarray(values, dtype=np.float64).reshape(-1, len(self.names))
+        before = len(self._values)
+        everything = np.concatenate([self._values, rows])
+        if self.needs_times:
+            self._times = np.concatenate([self._times, check_times(times, "The column of dates")])
+            if np.any(np.diff(self._times) < 0):
+                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self._gone
+                raise InvalidTableError(
+                    f"Row {back} is earlier than the one before: sort the rows by date first."
+                )
+        complete: Any = ~np.isnan(everything).any(axis=1)
+        found = cut(complete, self._times if self.needs_times else None, self.rule, self._anchor)
+        # rows that were transformed before have no part in this batch
+        found.of_row[:before] = -1
+        done = run(everything, complete, [found], self.solver, n_jobs=self.n_jobs)
+        figures, by_output = figures_of([found], [self._gone], done, self.solver.output_names)
+        new = figures["last"] > self._reported
+        figures = {name: column[new] for name, column in (figures | by_output).items()}
+        self._keep(everything, found)
+        return Pushed(done.outputs[before:], figures, done)
+
+    def _keep(self, everything: Array, found: Any) -> None:
+        """Keep the rows of the window that the next row belongs to, and all later ones."""
+        n = len(everything)
+        if len(found.last):
+            self._reported = int(found.last[-1]) + self._gone
+            current = max(int(np.searchsorted(found.last, n - self.rule.lag, side="right")) - 1, 0)
+            start, anchor = int(found.first[current]), int(found.last[current])
+        else:
+            start, anchor = self._earliest(n), None
+        self._values = everything[start:].copy()
+        self._times = self._times[start:].copy() if self.needs_times else self._times
+        self._anchor = None if anchor is None else anchor - start
+        self._gone += start
+
+    def _earliest(self, n: int) -> int:
+        """The first row that a later window can still reach, before there is any window."""
+        if self.rule.expanding or not n:
+            return 0
+        if self.rule.span is not None:
+            return int(np.searchsorted(self._times, self._times[-1] - self.rule.span, "right"))
+        return max(n - (self.rule.rows or 0), 0)

@@ -1,0 +1,334 @@
+"""Windows against fits of the same rows, one by one; and against changes of the future."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcoral import CORAL
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidFloorError,
+    InvalidTableError,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
+    SkippedWindowsWarning,
+)
+from skcoral.panels import grouped, rolling
+
+NAMES = ["value", "size", "carry", "momentum", "quality"]
+
+
+def returns(n=200, p=5, seed=0, load=0.8):
+    """Fat tails, clustered volatility, off-centre columns of very different units."""
+    rng = np.random.default_rng(seed)
+    volatility = np.exp(0.5 * np.cumsum(rng.normal(size=n)) / np.sqrt(n))
+    factors = rng.standard_t(4, size=(n, 2)) * volatility[:, None]
+    rows = factors @ (load * rng.normal(size=(2, p))) + rng.standard_t(5, size=(n, p))
+    return rows * 10.0 ** np.linspace(-4, 3, p) + np.linspace(-1e3, 1e3, p)
+
+
+def frame(n=200, p=5, **kwargs):
+    days = pd.date_range("2020-01-01", periods=n, freq="B", name="date")
+    return pd.DataFrame(returns(n, p, **kwargs), index=days, columns=(NAMES * 8)[:p])
+
+
+def loop(X, window, lag=0, step=1, **kwargs):
+    """The naive version: a fresh fit for every window."""
+    out = np.full(X.shape, np.nan)
+    model = None
+    for t in range(len(X)):
+        end = t - lag + 1
+        if end >= window:
+            if (end - window) % step == 0:
+                model = CORAL(**kwargs).fit(X[end - window : end])
+            out[t] = model.transform(X[t : t + 1])[0]
+    return out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rho_min": 0.8},  # mostly exact
+        {"rho_min": 0.93},  # both sides of the threshold
+        {"rho_min": 0.99},  # all floors bind
+        {},  # at the threshold itself
+        {"rho_min": {"value": 0.99, "size": 0.9, "carry": 0.6, "momentum": 0.5, "quality": 0.97}},
+        {"rho_min": {"value": 0.99}},
+        {"rho_min": 0.95, "criterion": "worst"},
+        {"rho_min": 0.95, "output_scale": "original"},
+        {"rho_min": 0.95, "halflife": 15.0},
+        {"rho_min": 0.95, "margins": "normal"},
+        {"rho_min": 0.95, "shrinkage": 0.2},
+        {"budget": 0.05},
+    ],
+    ids=str,
+)
+def test_every_window_is_a_fresh_fit(asked):
+    X = pd.DataFrame(returns(n=90), columns=NAMES)
+    made = rolling(X, 40, **asked).outputs
+    assert made.iloc[:39].isna().all().all()
+    for t in range(39, 90, 3):
+        single = CORAL(**asked).fit(X.iloc[t - 39 : t + 1])
+        wanted = single.transform(X.iloc[[t]])[0]
+        assert np.abs(made.iloc[t] - wanted).max() < 1e-8 * max(1.0, np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("step", "lag"), [(1, 0), (1, 1), (3, 0), (7, 1), (5, 4)])
+def test_steps_and_lags(step, lag):
+    X = returns(n=90, seed=3)
+    wanted = loop(X, 50, lag=lag, step=step, rho_min=0.95)
+    made = rolling(X, 50, step=step, lag=lag, rho_min=0.95)
+    assert np.array_equal(np.isnan(made.outputs), np.isnan(wanted))
+    assert np.nanmax(np.abs(made.outputs - wanted)) < 1e-8
+    assert len(made) == len(range(49, 90, step))
+
+
+def test_many_columns_take_the_other_road():
+    X = returns(n=140, p=30, seed=5)
+    wanted = loop(X, 120, rho_min=0.95, step=7)
+    made = rolling(X, 120, step=7, rho_min=0.95)
+    assert np.nanmax(np.abs(made.outputs - wanted)) < 1e-8
+    assert set(made.status["status"]) == {"optimal"}
+
+
+def test_figures_are_those_of_single_fits():
+    X = frame(n=90, seed=1)
+    panel = rolling(X, 60, rho_min=0.95)
+    for t in (59, 70, 89):
+        single = CORAL(rho_min=0.95).fit(X.iloc[t - 59 : t + 1])
+        label = X.index[t]
+        assert panel.status.loc[label, "status"] == single.result_.status
+        assert panel.threshold.loc[label, "lower"] == pytest.approx(
+            single.threshold_.value, abs=1e-9
+        )
+        assert panel.threshold.loc[label, "upper"] >= single.threshold_.lower
+        assert panel.objective.loc[label, "objective"] == pytest.approx(
+            single.result_.objective, abs=1e-9
+        )
+        gap = panel.objective.loc[label, "objective"] - panel.objective.loc[label, "lower_bound"]
+        assert abs(gap) < 1e-9
+        measured = single.measured_
+        assert panel.objective.loc[label, "before"] == pytest.approx(
+            measured.largest_correlation_before, abs=1e-9
+        )
+        assert panel.objective.loc[label, "after"] == pytest.approx(
+            measured.largest_correlation, abs=1e-7
+        )
+        assert np.allclose(panel.fidelity.loc[label], single.fidelity_, atol=1e-9)
+        model = panel.model(label)
+        assert np.array_equal(model.T_, single.T_)
+    T = [panel.model(label).T_ for label in X.index[59:61]]
+    assert np.allclose(panel.turnover.iloc[1], np.abs(T[1] - T[0]).sum(axis=0), atol=1e-8)
+    assert panel.turnover.iloc[0].isna().all()
+    table = panel.to_frame()
+    assert (table["min_fidelity"] >= 0.95).all()
+    assert table.index.equals(X.index[59:])
+    assert "31 windows" in panel.summary()
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    changed=st.integers(0, 79), lag=st.sampled_from([0, 1]), size=st.sampled_from([1e-3, 1.0, 1e6])
+)
+def test_no_look_ahead(changed, lag, size):
+    X = returns(n=80, p=4, seed=2)
+    other = X.copy()
+    other[changed] += size * np.array([1.0, -2.0, 0.5, 3.0])
+    options = {"lag": lag, "rho_min": 0.96}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an outlier of 1e6 leaves rounding, and says so
+        before, after = (rolling(Y, 40, **options).outputs for Y in (X, other))
+    assert np.array_equal(before[:changed], after[:changed], equal_nan=True)
+    # with a lag, the model of a row does not know the row itself
+    if lag and changed > 40 and changed + 1 < 80:
+        model = CORAL(rho_min=0.96).fit(X[changed - 40 : changed])
+        assert np.allclose(after[changed], model.transform(other[changed : changed + 1])[0])
+
+
+def test_number_of_processes_changes_nothing():
+    X = returns(n=260, seed=4)
+    alone = rolling(X, 30, rho_min=0.95)
+    together = rolling(X, 30, rho_min=0.95, n_jobs=2)
+    assert np.array_equal(alone.outputs, together.outputs, equal_nan=True)
+    assert alone.to_frame().equals(together.to_frame())
+
+
+def test_expanding_and_refits():
+    X = frame(n=120)
+    expanding = rolling(X, 50, expanding=True, rho_min=0.95)
+    for t in (49, 80, 119):
+        single = CORAL(rho_min=0.95).fit(X.iloc[: t + 1])
+        assert np.allclose(expanding.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
+    monthly = rolling(X, 40, lag=1, refit="MS", rho_min=0.95)
+    for t in (60, 90, 119):
+        first = np.flatnonzero(
+            (X.index.year == X.index[t].year) & (X.index.month == X.index[t].month)
+        )[0]
+        single = CORAL(rho_min=0.95).fit(X.iloc[first - 40 : first])
+        assert np.allclose(monthly.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
+    every_tenth = rolling(X, 40, refit=10, rho_min=0.95)
+    assert np.array_equal(
+        every_tenth.outputs, rolling(X, 40, step=10, rho_min=0.95).outputs, equal_nan=True
+    )
+
+
+def test_windows_of_time():
+    rng = np.random.default_rng(0)
+    days = pd.to_datetime("2021-01-01") + pd.to_timedelta(np.sort(rng.choice(300, 150, False)), "D")
+    X = pd.DataFrame(returns(150, seed=7), index=days, columns=NAMES)
+    panel = rolling(X, "60D", rho_min=0.9, min_rows=20)
+    for t in (60, 100, 149):
+        inside = (X.index > X.index[t] - pd.Timedelta("60D")) & (X.index <= X.index[t])
+        single = CORAL(rho_min=0.9).fit(X[inside])
+        assert panel.status.loc[X.index[t], "rows"] == inside.sum()
+        assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
+    zoned = X.tz_localize("Europe/Zagreb")
+    again = rolling(zoned, "60D", rho_min=0.9, min_rows=20)
+    assert np.allclose(again.outputs.iloc[100], panel.outputs.iloc[100], atol=1e-8)
+    with pytest.raises(InvalidTableError, match="not in the order of `row`"):
+        rolling(X.iloc[::-1], "60D", rho_min=0.9)
+    with pytest.raises(InvalidTableError, match="need dates"):
+        rolling(X.reset_index(drop=True), "60D")
+    with pytest.raises(InvalidArgumentError, match="span of time"):
+        rolling(X, "soon")
+
+
+def test_pandas_and_polars_agree():
+    X = frame(n=130).reset_index()
+    X["group"] = np.where(np.arange(130) % 3 == 0, "a", "b")
+    X.loc[20, "size"] = np.nan
+    options = {"window": "40D", "on": "date", "by": "group", "rho_min": 0.95, "min_rows": 8}
+    first = rolling(X, **options)
+    second = rolling(pl.from_pandas(X), **options)
+    assert isinstance(second.outputs, pl.DataFrame)
+    assert list(first.outputs.columns) == list(X.columns) == second.outputs.columns
+    assert np.array_equal(
+        first.outputs[NAMES], second.outputs.select(NAMES).to_numpy(), equal_nan=True
+    )
+    table = second.to_frame()
+    assert table.columns[:2] == ["group", "date"]
+    assert np.array_equal(
+        first.to_frame()["threshold"], table["threshold"].to_numpy(), equal_nan=True
+    )
+    assert second.fidelity.columns == ["group", "date", *NAMES]
+
+
+def test_gaps_and_short_windows_are_reported():
+    X = frame(n=100)
+    X.iloc[70:75, 2] = np.nan
+    with pytest.warns(
+        SkippedWindowsWarning, match=r"30 of 61 windows have no model: 30 with too few"
+    ):
+        panel = rolling(X, 40, rho_min=0.9)
+    assert (panel.status["status"] == "short").sum() == 30
+    assert panel.outputs.iloc[70:].isna().all().all()
+    assert panel.status["missing"].max() == 5
+    panel = rolling(X, 40, rho_min=0.9, min_rows=30)
+    assert (panel.status["status"] != "short").all()
+    assert panel.outputs.iloc[70:75].isna().all().all()  # incomplete rows have no output
+    t = 80
+    single = CORAL(rho_min=0.9).fit(X.iloc[t - 39 : t + 1].dropna())
+    assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
+
+
+def test_constant_columns_are_refused_with_a_reason():
+    X = frame(n=90)
+    X.iloc[30:75, 1] = 3.0
+    with pytest.warns(SkippedWindowsWarning, match="refused .*size"):
+        panel = rolling(X, 40, rho_min=0.9)
+    refused = panel.status["status"] == "refused"
+    assert refused.sum() == 6
+    assert panel.status.loc[refused, "reason"].str.contains("size").all()
+    assert panel.outputs[refused.reindex(X.index, fill_value=False)].isna().all().all()
+
+
+def test_singular_windows_follow_the_rules_of_singular_tables():
+    X = frame(n=80)
+    X["total"] = X["value"] + X["size"]
+    X.iloc[:45, 5] += np.random.default_rng(0).normal(size=45)  # dependent from row 45 on
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        panel = rolling(X, 25, rho_min=0.9)
+        t = 75
+        single = CORAL(rho_min=0.9).fit(X.iloc[t - 24 : t + 1])
+    told = [str(w.message) for w in caught if w.category is SingularCorrelationWarning]
+    assert len(told) == 2  # one for all windows, one for the single fit
+    assert told[0].startswith("11 windows, first 2020-04-07")
+    assert "total" in told[0]
+    assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
+    with pytest.raises(SingularCorrelationError, match="total"):
+        rolling(X, 25, rho_min=0.9, on_singular="raise")
+
+
+def test_fewer_rows_than_columns():
+    X = returns(n=30, p=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        panel = rolling(X, 8, rho_min=0.95)
+        single = CORAL(rho_min=0.95).fit(X[10:18])
+    assert np.allclose(panel.outputs[17], single.transform(X[17:18])[0], atol=1e-8)
+
+
+def test_groups():
+    X = frame(n=150).reset_index(drop=True)
+    keys = np.random.default_rng(1).choice(["x", "y", "z"], 150)
+    X["sector"], X["side"] = keys, np.where(np.arange(150) % 2, 1, -1)
+    variables = X.drop(columns="side")
+    panel = grouped(variables, by="sector", rho_min=0.95)
+    assert len(panel) == 3
+    for key in "xyz":
+        own = variables.loc[keys == key, NAMES]
+        single = CORAL(rho_min=0.95).fit(own)
+        assert np.allclose(panel.outputs.loc[keys == key, NAMES], single.transform(own), atol=1e-8)
+        assert np.allclose(panel.model(own.index[-1], group=key).T_, single.T_)
+    both = grouped(X, by=["sector", "side"], window=15, rho_min=0.95, lag=1)
+    own = X.loc[(keys == "y") & (X["side"] == 1), NAMES]
+    single = CORAL(rho_min=0.95).fit(own.iloc[-16:-1])
+    assert np.allclose(
+        both.outputs.loc[own.index[-1], NAMES].to_numpy(float),
+        single.transform(own.iloc[[-1]])[0],
+        atol=1e-8,
+    )
+    assert both.to_frame().index.names == ["sector", "side", "row"]
+    levels = variables.set_index("sector", append=True)
+    assert np.array_equal(grouped(levels, by="sector", rho_min=0.95).outputs, panel.outputs[NAMES])
+
+
+def test_small_groups_are_reported():
+    X = frame(n=40).reset_index(drop=True)
+    keys = ["a"] * 37 + ["b"] * 3
+    with pytest.warns(SkippedWindowsWarning, match="1 with too few complete rows"):
+        panel = grouped(X, by=keys, min_rows=10, rho_min=0.9)
+    assert panel.status["status"].tolist() == ["exact", "short"]
+    assert panel.outputs.iloc[37:].isna().all().all()
+
+
+def test_questions_that_make_no_sense():
+    X = frame(n=60)
+    with pytest.raises(InvalidArgumentError, match="min_rows=50 rows never fit"):
+        rolling(X, 40, min_rows=50)
+    with pytest.raises(InvalidArgumentError, match="step must"):
+        rolling(X, 40, step=0)
+    with pytest.raises(InvalidArgumentError, match="There is no column"):
+        rolling(X, 40, by="sector")
+    with pytest.raises(InvalidFloorError):
+        rolling(X, 40, rho_min=1.5)
+    with pytest.raises(TypeError, match="rho_mni"):
+        rolling(X, 40, rho_mni=0.9)
+    with pytest.raises(InvalidTableError, match="text"):
+        rolling(X.assign(sector="x"), 40)
+    with pytest.raises(InvalidArgumentError, match="calendar frequency"):
+        rolling(X, 40, refit="often")
+    with pytest.raises(InvalidArgumentError, match="both say when"):
+        rolling(X, 40, refit="MS", step=5)
+    with pytest.raises(InvalidArgumentError, match="There is no row"):
+        rolling(X, 40).model("1999-01-01")
+    short = rolling(X.iloc[:10], 40)
+    assert len(short) == 0
+    assert short.outputs.isna().all().all()
+    assert "0 windows" in short.summary()
