@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ import numpy as np
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Array
+from skcoral.showing import Shown
 
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(Shown):
     """Outputs of a table by the models of its windows, and what is known of each window.
 
     Frames are of the library of the table. Their rows are the windows, called by the label of the
@@ -57,6 +57,8 @@ class Panel:
     settings: dict[str, Any]
     _frame: Frame = field(repr=False)
     _rows: Callable[[Any, Any], Any] = field(repr=False)
+
+    _picture = ("WindowsDisplay", "from_result")
 
     def _some(self, **columns: str) -> Any:
         return self._frame(self.keys, {name: self.columns[of] for name, of in columns.items()})
@@ -124,12 +126,6 @@ class Panel:
         """
         return CORAL(**self.settings).fit(self._rows(t, group))
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw ρ★ and the weakest fidelity over time; returns the display."""
-        # pictures are made in a room above this one
-        display = import_module("skcoral.plotting").WindowsDisplay
-        return display.from_result(self).plot(ax)
-
     def summary(self) -> str:
         """How many windows there are, how they ended, and the range of their figures."""
         counts = {
@@ -147,6 +143,15 @@ class Panel:
                 f"{np.nanmax(self.columns['largest_after']):.2f}."
             )
         return "\n".join(lines)
+
+    def _glance(self) -> tuple[tuple[str, ...], list[list[Any]]]:
+        names = ("status", "threshold", "min_fidelity", "objective")
+        labels = zip(*self.keys.values(), strict=True)
+        rows = [
+            [" · ".join(map(str, key)), *(self.columns[name][k] for name in names)]
+            for k, key in enumerate(labels)
+        ]
+        return ("window", *names), rows
 
     def __repr__(self) -> str:
         return f"Panel({self.summary()})"
