@@ -88,7 +88,7 @@ class Run:
         """Called by pytest when the tests are collected."""
         start = time.monotonic()
         importlib.import_module("skcoral.certificates.settling")
-        collected.survey(SOURCE)
+        collected.survey(SOURCE, self.options.survey)
         print(f"{len(collected.seconds)} tests surveyed in {time.monotonic() - start:.0f} s")
         judged = _judged()
         killed, survived, equivalent = 0, 0, 0
@@ -114,10 +114,10 @@ class Run:
 
     def _tests_of(self, mutant: Mutant) -> list[str]:
         """Tests that execute the change: those that found others first, then the fastest."""
-        where = {(str(mutant.file), line) for line in mutant.change.lines}
+        where = {(str(mutant.file.relative_to(SOURCE)), line) for line in mutant.change.lines}
         if mutant.change.names:
             where = {
-                (str(file), line)
+                (str(file.relative_to(SOURCE)), line)
                 for file in SOURCE.rglob("*.py")
                 for line in names_used(file, mutant.change.names)
             }
@@ -148,6 +148,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
     parser.add_argument("--only", default="", help="regular expression that the key matches")
+    parser.add_argument("--survey", type=Path, help="keep what the tests execute in this file")
     parser.add_argument("--tests", nargs="*", help="these tests instead of the room's")
     options = parser.parse_args()
     arguments = ["-qq", "-s", "-m", "not slow", "-o", "faulthandler_timeout=0"]

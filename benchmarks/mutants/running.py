@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import hashlib
 import os
 import pickle
 import resource
@@ -60,31 +61,48 @@ class Collected:
         self.tracer.shared.setdefault(key, set()).update(self.tracer.seen)
         self.tracer.seen = before | self.tracer.seen
 
-    def survey(self, folder: Path) -> None:
-        """Run every test once, in a child, and learn which lines it executes and how long."""
-        found = in_child(lambda: self._survey(str(folder)), 3600.0)
+    def survey(self, folder: Path, kept: Path | None = None) -> None:
+        """Run every test once, in a child, and learn which lines it executes and how long.
+
+        What is ``kept`` of an earlier survey of the same source is taken over.
+        """
+        digest = hashlib.sha256()
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.read_bytes())
+        known: dict[str, Any] = {}
+        if kept is not None and kept.exists():
+            known = pickle.loads(kept.read_bytes()).get(digest.digest(), {})
+        names = {item.nodeid for item in self.session.items}
+        found = in_child(lambda: self._survey(str(folder) + os.sep, set(known)), 3600.0)
         if found is None:
             raise SystemExit("the survey of the tests ended early")
-        self.seconds, self.lines, failed = found
+        fresh, failed = found
         if failed:
             raise SystemExit("tests that fail on the source as it is: " + ", ".join(failed))
+        known |= fresh
+        if kept is not None:
+            kept.write_bytes(pickle.dumps({digest.digest(): known}))
+        known = {name: what for name, what in known.items() if name in names}
+        self.seconds = {name: seconds for name, (seconds, _) in known.items()}
+        self.lines = {name: lines for name, (_, lines) in known.items()}
 
-    def _survey(self, folder: str) -> tuple[dict[str, float], dict[str, Lines], list[str]]:
+    def _survey(self, folder: str, known: set[str]) -> tuple[dict[str, Any], list[str]]:
         self.tracer = tracer = Tracer(folder)
         seconds, lines, failed = {}, {}, []
-        for item in self.session.items:
+        items = [item for item in self.session.items if item.nodeid not in known]
+        for item in items:
             tracer.seen, start = set(), time.perf_counter()
             with tracer:
                 if not self._passes([item]):
                     failed.append(item.nodeid)
             seconds[item.nodeid] = time.perf_counter() - start
             lines[item.nodeid] = tracer.seen
-        for item in self.session.items:
+        for item in items:
             for name in item.fixturenames:
                 for (argname, _), seen in tracer.shared.items():
                     if name == argname:
                         lines[item.nodeid] |= seen
-        return seconds, lines, failed
+        return {name: (seconds[name], lines[name]) for name in seconds}, failed
 
     def _passes(self, items: list[Any]) -> bool:
         before = self.session.testsfailed
@@ -133,7 +151,7 @@ class Tracer:
         return self._line if frame.f_code.co_filename.startswith(self.folder) else None
 
     def _line(self, frame: Any, event: str, argument: Any) -> Any:
-        self.seen.add((frame.f_code.co_filename, frame.f_lineno))
+        self.seen.add((frame.f_code.co_filename[len(self.folder) :], frame.f_lineno))
         return self._line
 
 
