@@ -342,7 +342,7 @@ def _symmetric(name: str, a: Any) -> Any:
     a = np.asarray(a, dtype=np.float64)
     if name not in ("S", "H", "P", "N", "slope", "rest_S") or a.ndim != 2 or len(set(a.shape)) > 1:
         return a
-    return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * (a + a.T)
+    return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * a + 0.5 * a.T
 
 
 def _short_list(names: tuple[str, ...], limit: int = 6) -> str:

@@ -126,6 +126,19 @@ def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
         parse_certificate(signed(content))
 
 
+def test_a_support_consists_of_zeros_and_ones() -> None:
+    result = honest("support")
+    for value in (0.5, 2, -1, 1e-320, np.nan):
+        support = np.array(result.details["support"], dtype=float)
+        assert support[2, 2] == 1
+        support[2, 2] = value
+        details = {**result.details, "support": support}
+        for judge in (check, prove):
+            assert "zeros and ones" in verdict(judge, replace(result, details=details), R)
+    details = {**result.details, "support": np.eye(5)}
+    assert "zeros and ones" in verdict(check, replace(result, details=details), R)
+
+
 def test_multipliers_of_a_support_are_not_negative() -> None:
     for kind in ("support", "support, open", "support, absolute", "support, worst"):
         result = honest(kind)
@@ -277,6 +290,29 @@ def test_prices_on_a_support() -> None:
     part = result.prices.copy()
     part[0] = np.nan
     assert verdict(check, replace(result, prices=part), R)
+
+
+def test_slopes_on_a_support() -> None:
+    """Half a subgradient of the criterion: wrong by more than 1e-6 of it, the slope is refused."""
+    for criterion in ("squared", "absolute", "worst"):
+        system = np.full((6, 6), 0.7) + 0.3 * np.eye(6)
+        result = decorrelate(system, 0.99, support=MASK, n_starts=3, criterion=criterion)
+        if criterion == "absolute":
+            assert result.objective > 1.5
+        assert check(result, system).passed
+        c = result.certificate
+        far = 1e-2 if criterion == "squared" else 1e-3  # where the gap is quadratic, or linear
+        for factor, wrong in ((1 + far, True), (1 - far, True), (1 + 1e-8, False)):
+            slope = factor * c.arrays["slope"]
+            point = Certificate("support", {**c.arrays, "slope": slope}, c.info)
+            told = check(replace(result, certificate=point), system).claims
+            assert ("slope" in {x.name for x in told if not x.holds}) == wrong
+        for change in (np.eye(6), np.triu(np.ones((6, 6)), 1)):
+            slope = c.arrays["slope"] + 1e-2 * change
+            point = Certificate("support", c.arrays, c.info)
+            object.__setattr__(point, "arrays", {**c.arrays, "slope": slope})
+            told = check(replace(result, certificate=point), system).claims
+            assert "slope" in {x.name for x in told if not x.holds}
 
 
 def test_an_idle_floor_that_is_nearly_met_binds() -> None:

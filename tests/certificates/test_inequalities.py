@@ -23,7 +23,7 @@ from skcoral.certificates.frame_bounds import squares_bound, threshold_bound
 from skcoral.certificates.inequalities import complete_square, definite, floors_of
 from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.products import PRECISION, Balls, Floats
-from skcoral.certificates.supports import support_bound
+from skcoral.certificates.supports import _spectral_size, support_bound
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
@@ -208,7 +208,10 @@ def test_beside_the_outputs_that_bind(kind_of_arithmetic: str) -> None:
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 @pytest.mark.parametrize("bound", ["lifted", "frame", "nuclear"])
 @pytest.mark.parametrize("scale", [0.05, 1.0])
-def test_supports(bound: str, criterion: str, scale: float, kind_of_arithmetic: str) -> None:
+@pytest.mark.parametrize("without", ["", "eta", "P"])
+def test_supports(
+    without: str, bound: str, criterion: str, scale: float, kind_of_arithmetic: str
+) -> None:
     rng = np.random.default_rng(11)
     if bound == "nuclear" and criterion != "absolute":
         pytest.skip("says nothing about this criterion")
@@ -229,7 +232,8 @@ def test_supports(bound: str, criterion: str, scale: float, kind_of_arithmetic: 
         L = np.linalg.cholesky(R)
         G = rng.normal(size=(P, P)) * scale
         PP, eta = L @ (G + G.T) @ L.T, scale * rng.uniform(0, 1, P)
-        PP = 0.5 * (PP + PP.T)
+        PP = 0.5 * (PP + PP.T) * (without != "P")
+        eta = eta * (without != "eta")
         arrays |= {"P": PP, "eta": eta}
         linear = -float(np.trace(np.linalg.solve(R, PP)))
         for k in range(P):
@@ -280,6 +284,17 @@ def test_a_support_of_many_coefficients() -> None:
             support_bound(lie, np.full(p, 0.95), system, Floats(3))
 
 
+def test_eigenvalues_of_many_coefficients_are_not_believed(monkeypatch: Any) -> None:
+    system = make_system(22)
+    dual = decorrelate(system, 0.99).certificate.arrays
+    arrays = {"support": np.ones((22, 22)), "slope": np.zeros((22, 22)), **dual}
+    certificate = Certificate("support", arrays, {"bound": "lifted", "criterion": "squared"})
+    true = sla.eigvalsh
+    monkeypatch.setattr(sla, "eigvalsh", lambda *a, **k: true(*a, **k) * 3)
+    with pytest.raises(CertificateError, match="positive definite"):
+        support_bound(certificate, np.full(22, 0.99), system, Floats(3))
+
+
 @arithmetics
 @pytest.mark.parametrize("least", [0.0, 0.3])
 def test_frames(least: float, kind_of_arithmetic: str) -> None:
@@ -313,6 +328,22 @@ def test_frames(least: float, kind_of_arithmetic: str) -> None:
         lie = Certificate("frame", {**arrays, "multipliers": lam, "N": wrong}, {"rank": r})
         with pytest.raises(CertificateError, match="semidefinite"):
             squares_bound(lie, rho, A, arithmetic)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_size_of_a_matrix_is_proved(monkeypatch: Any, sign: float) -> None:
+    """Eigenvalues that a library gives too small are not believed, at either end."""
+    M = sign * (spd(5, 10.0, seed=2) - 0.05 * np.eye(5))
+    size = float(np.abs(np.linalg.eigvalsh(M)).max())
+    found = _spectral_size(M, 0.0, Floats(2))
+    assert found.upper == 1.0
+    found = _spectral_size(3 * M, 0.0, Floats(2))
+    assert 3 * size <= found.lower <= 3 * size * (1 + 1e-7)
+    assert _spectral_size(3 * M, 0.5, Floats(2)).lower == pytest.approx(6 * size)
+    true = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda A: true(A) * 0.999)
+    with pytest.raises(CertificateError, match="cannot be proved"):
+        _spectral_size(3 * M, 0.0, Floats(2))
 
 
 def test_definite_with_a_radius() -> None:

@@ -82,6 +82,13 @@ def test_what_is_honest_passes(name: str) -> None:
     assert file.verify(R, rigorous=True).passed
 
 
+def test_a_rank_of_one() -> None:
+    twins = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    for result in (decorrelate(twins, 0.9), threshold(twins)):
+        assert result.rank == 1
+        assert parse_certificate(certificate_text(result, twins)).verify(twins).passed
+
+
 def test_the_rank(name: str) -> None:
     result = HONEST[name]
     for rank in (4, 6, 8, 0, None):

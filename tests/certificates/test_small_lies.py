@@ -191,6 +191,18 @@ def test_bounds_of_a_threshold() -> None:
     assert "uncorrelated" in {c.name for c in check(moved, R).claims if not c.holds}
 
 
+def test_a_threshold_of_outputs_that_are_not_quite_exact() -> None:
+    """Longer outputs have larger fidelities; the exact decorrelator next to them does not."""
+    th = honest("threshold")
+    longer = replace(th, T=th.T * (1 + 1.8e-9), fidelity=th.fidelity * (1 + 1.8e-9))
+    for judge in (check, prove):
+        found = judge(longer, R)
+        assert found.lower <= th.lower + 1e-12
+        assert found.lower >= th.lower - 1e-8
+        lie = replace(longer, lower=float(longer.fidelity.min()))
+        assert "lower" in {c.name for c in judge(lie, R).claims if not c.holds}
+
+
 def test_another_matrix_that_is_nearly_the_same() -> None:
     result = honest("squared")
     near = R.copy()

@@ -98,6 +98,9 @@ def test_every_number_of_a_file(kind: str) -> None:
         lambda c: c["claim"].update(rank=None),
         lambda c: c["proof"]["info"].update(rank=7),
         lambda c: c["proof"]["info"].update(rank="8"),
+        lambda c: c["proof"]["info"].pop("rank"),
+        lambda c: c["proof"]["info"].update(more=1),
+        lambda c: c["proof"].update(kind="unheard"),
         lambda c: c["proof"]["arrays"].pop("factor"),
         lambda c: c["proof"]["arrays"].update(factor=[1.0]),
         lambda c: c["proof"]["arrays"]["factor"].pop(),
@@ -230,6 +233,35 @@ def test_status_words() -> None:
     assert weak.lower_bound == pytest.approx((40 * 40 / 8 - 40) / 2, rel=1e-14)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_every_criterion_by_its_definition(criterion: Any, weighted: bool) -> None:
+    """Judged in blocks of columns, with the pairs of the upper triangle counted once."""
+    pairs = np.random.default_rng(3).uniform(0, 2, (40, 40))
+    pairs = np.triu(pairs, 1) + np.triu(pairs, 1).T
+    G = LOW.correlation.toarray()
+    size = np.abs(G[np.triu_indices(40, 1)])
+    w = pairs[np.triu_indices(40, 1)] if weighted else np.ones(len(size))
+    value = {"squared": w @ size**2, "worst": (w * size).max(), "absolute": w @ size}[criterion]
+    c = LOW.certificate
+    made = replace(
+        LOW,
+        criterion=criterion,
+        pair_weights=pairs if weighted else None,
+        certificate=Certificate("welch", c.arrays, {**c.info, "criterion": criterion}),
+        objective=float(value),
+        status="best_found",
+    )
+    least = 0.0 if weighted else check(made, factor=ROWS).lower
+    made = replace(made, lower_bound=least)
+    if value - least <= 1e-7 * max(1.0, value):
+        made = replace(made, status="optimal")
+    broken(made)
+    scale = max(1.0, float(value))
+    for step in (3e-9, -3e-9):
+        broken(replace(made, objective=float(value) + step * scale), "objective")
+
+
 def test_a_threshold() -> None:
     low, high = check(EDGE, factor=ROWS).lower, check(EDGE, factor=ROWS).upper
     assert low == pytest.approx(EDGE.fidelity.min(), abs=1e-12)
@@ -271,6 +303,26 @@ def test_bounds_of_a_threshold_by_their_definition() -> None:
     assert EDGE.bounds["trace"] == pytest.approx(np.trace(root) / np.sqrt(40 * 8), abs=1e-9)
 
 
+def test_bounds_beyond_what_is_possible() -> None:
+    """No floor exceeds one and no residual is negative, whatever a poor point proves."""
+    poor = {**EDGE.certificate.arrays, "kappa": 50 + EDGE.certificate.arrays["kappa"]}
+    weak = replace(EDGE, certificate=Certificate("frame_threshold", poor, EDGE.certificate.info))
+    assert check(weak, factor=ROWS).upper == 1.0
+    broken(replace(weak, upper=1.0))
+    c = ANSWER.certificate
+    arrays = {**c.arrays, "multipliers": np.zeros(40), "kappa": np.full(40, 50.0)}
+    nothing = replace(
+        ANSWER,
+        certificate=Certificate("frame", arrays, c.info),
+        lower_bound=0.0,
+        weights=np.zeros(40),
+        prices=np.zeros(40),
+        status="best_found",
+    )
+    assert check(nothing, factor=ROWS).lower == 0
+    broken(nothing)
+
+
 def test_a_threshold_without_the_least_residual() -> None:
     A = EDGE.certificate.arrays["factor"]
     U = EDGE.T.apply(A)
@@ -303,8 +355,12 @@ def test_what_is_not_judged_by_rows() -> None:
         (replace(ANSWER, weights=ANSWER.weights[:-1]), "40 numbers"),
         (replace(ANSWER, objective=np.nan), "finite"),
         (replace(ANSWER, lower_bound=np.inf), "finite"),
-        (replace(ANSWER, criterion="best"), "criterion"),
-        (replace(ANSWER, status="best"), "status"),
+        (replace(ANSWER, criterion="best"), "criterion must be one of"),
+        (replace(ANSWER, status="best"), "status must be one of"),
+        (replace(ANSWER, n_iter=-1), "number of steps"),
+        (replace(ANSWER, pair_weights=np.ones((2, 2))), "40 by 40"),
+        (replace(ANSWER, pair_weights=np.ones((40, 40))), "zero diagonal"),
+        (replace(ANSWER, pair_weights=np.eye(40) - 1), "negative"),
         (replace(ANSWER, names=("a",) * 40), "distinct"),
         (replace(ANSWER, certificate=Certificate("exact", {})), "no array"),
         (replace(EDGE, certificate=ANSWER.certificate), "kind|criterion"),

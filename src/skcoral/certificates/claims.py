@@ -317,11 +317,11 @@ def expect_gap_word(
     open_floor: bool = False,
 ) -> None:
     """Hold "optimal" to a closed gap, and the other words to an open one."""
-    gap = residual - Enclosure(max(float(bound.lower), 0.0), max(float(bound.upper), 0.0))
+    gap = float((residual - max(float(bound.lower), 0.0)).upper)
     limit = OPTIMAL_GAP * max(1.0, result.objective)
-    told = f"the gap is {float(gap.upper):.1e}"
+    told = f"the gap is {gap:.1e}"
     if result.status == "optimal":
-        ledger.expect("status", gap.upper <= limit, told)
+        ledger.expect("status", gap <= limit, told)
         ledger.expect("status", not open_floor, "the bound on the common floor leaves a gap")
     elif result.status == "exact":
         ledger.expect(
@@ -330,7 +330,7 @@ def expect_gap_word(
     else:
         ledger.expect(
             "status",
-            open_floor or gap.upper > 0.5 * limit,
+            open_floor or gap > 0.5 * limit,
             f"{told}, so the status is 'optimal'",
             modest=True,
         )

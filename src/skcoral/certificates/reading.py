@@ -232,15 +232,24 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
             B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
             B = numbers(B, (p, k), "`anchors`")
         if result.pair_weights is not None:
-            given = numbers(result.pair_weights, (k, k), "`pair_weights`")
-            weights = check_pair_weights(given, k, result.names)
-            if not np.array_equal(weights, given):
-                raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
+            weights = require_pair_weights(result.pair_weights, k, result.names)
     except CertificateError:
         raise
     except CoralError as error:
         raise CertificateError(str(error)) from error
     return B, weights
+
+
+def require_pair_weights(value: Any, k: int, names: tuple[str, ...]) -> Array:
+    """Pair weights: symmetric, not negative, with a zero diagonal."""
+    given = numbers(value, (k, k), "`pair_weights`")
+    try:
+        weights = check_pair_weights(given, k, names)
+    except CoralError as error:
+        raise CertificateError(str(error)) from error
+    if not np.array_equal(weights, given):
+        raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
+    return weights
 
 
 def require_words(result: Decorrelation) -> None:

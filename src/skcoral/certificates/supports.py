@@ -44,8 +44,8 @@ def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
     p = len(R)
     mask, floors = _columns(result.certificate, result.rho_min, p)
     claimed = np.asarray(result.details.get("support", mask))
-    if claimed.shape != (p, p):
-        raise CertificateError("the support of the result has another shape than R.")
+    if claimed.shape != (p, p) or not np.isin(claimed, (0, 1)).all():
+        raise CertificateError("the support of the result is no matrix of zeros and ones like R.")
     ledger.expect(
         "support",
         np.array_equal(np.where(result.rho_min >= 1, np.eye(p), claimed) > 0, mask),

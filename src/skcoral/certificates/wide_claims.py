@@ -31,6 +31,7 @@ from skcoral.certificates.reading import (
     dual_parts,
     number,
     numbers,
+    require_pair_weights,
     require_words,
 )
 from skcoral.exceptions import CertificateError
@@ -126,6 +127,8 @@ def judge_wide(result: Decorrelation, factor: Array, arithmetic: Arithmetic, exp
     number(result.objective, "`objective`"), number(result.lower_bound, "`lower_bound`")
     if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
         raise CertificateError("a floor lies outside [0, 1].")
+    if result.pair_weights is not None:
+        require_pair_weights(result.pair_weights, p, result.names)
     if tuple(result.T.shape) != (p, p) or result.anchors is not None:
         raise CertificateError(f"a transformation of {p} by {p} is wanted, got {result.T.shape}.")
     kind, _ = dual_parts(result)
