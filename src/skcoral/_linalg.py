@@ -181,10 +181,10 @@ def conjugate_gradient_matrix(
     small: Callable[[Any], bool],
     max_iter: int,
     start: Any = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, int]:
     """Solve ``apply(X) = right`` for matrices, where they lie; ``apply`` is positive definite.
 
-    Returns X and what is left of the right side.
+    Returns X, what is left of the right side, and the number of steps.
 
     Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
     residual itself is ``small``, or where rounding leaves nothing to gain.
@@ -200,10 +200,12 @@ def conjugate_gradient_matrix(
         Z = precondition(residual)
         rz = inner(residual, Z)
     direction = Z
-    for _ in range(max_iter):
+    steps = 0
+    while steps < max_iter:
         if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
             break
         image = apply(direction)
+        steps += 1
         curvature = inner(direction, image)
         if not curvature > 0.0:
             break
@@ -213,7 +215,7 @@ def conjugate_gradient_matrix(
         Z = precondition(residual)
         rz, previous = inner(residual, Z), rz
         direction = Z + (rz / previous) * direction
-    return X, residual
+    return X, residual, steps
 
 
 def longest_definite_step(X: Array, dX: Array) -> float:

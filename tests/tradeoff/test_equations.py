@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skcoral import decorrelate
 from skcoral.tradeoff.equations import FormedEquations, IteratedEquations
 from skcoral.tradeoff.interior import _Point, follow
 from skcoral.tradeoff.newton import evaluate, refine
@@ -112,12 +113,33 @@ def test_newton_converges_quadratically_from_close_by(random_correlation):
     live = ~np.eye(8, dtype=bool)
     problem = Problem(R, np.full(8, 0.99), live)
     state = follow(problem, start(problem, "squared", 1.0 * live), goal=1e-3, max_iter=50).state
-    point, steps = refine(problem, state.H, state.model, max_iter=20)
-    assert steps <= 6
-    assert point.residual < 1e-12
-    assert point.lam.min() > 0
-    # From far away it says so instead of wandering off.
-    assert refine(problem, 1e-3 * np.eye(8), state.model, max_iter=20)[0] is None
+    found = refine(problem, state.H, state.model, max_iter=20)
+    assert found.n_iter <= 6
+    assert found.point.residual < 1e-11
+    assert found.point.lam.min() > 0
+    assert not found.idle.any()
+
+
+def test_newton_tells_which_floors_do_not_bind(random_correlation):
+    """Floors that the answer exceeds are all found idle, whatever else is found."""
+    R = random_correlation(8, 3)
+    floors = np.where(np.arange(8) < 4, 0.5, 0.995)
+    answer = decorrelate(R, floors)
+    slack = answer.fidelity > floors + 1e-6
+    assert slack.any()
+    problem = Problem(R, floors, ~np.eye(8, dtype=bool))
+    state = start(problem, "squared", 1.0 - np.eye(8))
+    state = follow(problem, state, goal=1e-2, max_iter=50).state
+    kept = np.arange(8)
+    H, model = state.H, state.model
+    while True:
+        found = refine(problem.restricted(kept), H, model, max_iter=20)
+        if not found.idle.any():
+            break
+        on = np.flatnonzero(~found.idle)
+        kept, H = kept[on], found.point.H[np.ix_(on, on)]
+        model = Quadratic(model.stiffness[np.ix_(on, on)])
+    assert not slack[kept].any()
 
 
 def pair_models(rng, p):

@@ -18,7 +18,7 @@ def windows(p, n, count, seed=0):
 @pytest.mark.parametrize(("p", "floor"), [(5, 0.99), (12, 0.97), (30, 0.97)])
 def test_warm_answers_are_the_cold_ones(p, floor):
     last, cold_steps, warm_steps = None, 0, 0
-    for R in windows(p, 5 * p, 12):
+    for R in windows(p, 40 * p, 12):
         cold = decorrelate(R, floor)
         warm = decorrelate(R, floor, warm=last)
         assert warm.status == cold.status

@@ -163,7 +163,7 @@ def newton_direction(
     if rtol is None:
         full[on] = precondition(-gradient[on])
     else:
-        full[on], _ = conjugate_gradient_matrix(
+        full[on], _, _ = conjugate_gradient_matrix(
             apply,
             -gradient[on],
             precondition,

@@ -76,8 +76,14 @@ def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bo
     return problem.fixed | (price > slack)
 
 
-def settle(R: Any, floors: Array, members: Index, T: Any, dual: DualPoint) -> Candidate:
-    """Extend the transformation of ``members``, and a dual point of some, to all variables."""
+def settle(
+    R: Any, floors: Array, T: Any, dual: DualPoint, members: Index | None = None
+) -> Candidate:
+    """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
+
+    ``members`` are those of the dual point unless given.
+    """
+    members = dual.members if members is None else members
     p = len(floors)
     rest = np.setdiff1d(np.arange(p), members)
     full, missed = complete(R, floors, members, rest, T)
@@ -116,7 +122,7 @@ def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float)
     own = small * (vectors * values**0.5) @ vectors.T
     own = own + across.T @ library(R).linalg.solve(H, across)
     H = block_symmetric(H, across, own)
-    rest = np.setdiff1d(np.arange(len(R)), np.concatenate([kept, joins]))
+    rest = np.setdiff1d(np.arange(R.shape[0]), np.concatenate([kept, joins]))
     return extended(H, np.concatenate([kept, joins]), rest, R)
 
 

@@ -41,6 +41,7 @@ Array = NDArray[np.float64]
 FORMED = 24  # up to this many variables the equations are formed
 
 _MAX_ITER = 200
+_FORMABLE = 64  # up to this many variables the equations are formed where iterations do not end
 _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 
 
@@ -116,7 +117,7 @@ class FormedEquations:
         self.J = (at.C[:, i] * Bj + at.C[:, j] * Bi) * (unit * np.sqrt(0.5)) * at.free[:, None]
         half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
         lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
-        self.factor = _regularised_cholesky(lower)
+        self.lower, self.factor = lower, _regularised_cholesky(lower)
 
     def _flatten(self, M: Array) -> Array:
         return np.asarray(M[self.rows, self.cols] * self.weight)
@@ -139,12 +140,17 @@ class FormedEquations:
         lam = sla.lapack.dpotrs(self.multiplier_factor, missing * self.free, lower=1)[0]
         b = self._flatten(right) + 2.0 * (self.J.T @ lam)
         if response.lever is None:
-            return self._unflatten(sla.lapack.dpotrs(self.factor, b, lower=1)[0]), 0.0
+            return self._unflatten(self._solve(b)), 0.0
         lever = self._flatten(response.lever)
-        both = sla.lapack.dpotrs(self.factor, np.column_stack([b, lever]), lower=1)[0]
-        x, y = both.T
+        x, y = self._solve(b), self._solve(lever)
         scalar = -(response.constant + float(lever @ x)) / (response.bend - float(lever @ y))
         return self._unflatten(x - scalar * y), scalar
+
+    def _solve(self, b: Array) -> Array:
+        """Solve with one step of refinement: stiff pairs need more digits than large ones leave."""
+        x = sla.lapack.dpotrs(self.factor, b, lower=1)[0]
+        left = sla.blas.dsymv(-1.0, self.lower, x, beta=1.0, y=b, lower=1)
+        return np.asarray(x + sla.lapack.dpotrs(self.factor, left, lower=1)[0])
 
 
 def _regularised_cholesky(lower: Array) -> Array:
@@ -163,15 +169,21 @@ def _regularised_cholesky(lower: Array) -> Array:
 
 
 class IteratedEquations:
-    """The same equations by conjugate gradients, in the library that holds the matrices."""
+    """The same equations by conjugate gradients, in the library that holds the matrices.
 
-    exact = False
+    Where the iteration takes more work than forming the equations, they are formed after all.
+    """
 
     def __init__(self, at: Linearisation, *, accuracy: float, careful: bool) -> None:
         factor = at.multiplier_factor()
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.at, self.accuracy, self.careful = at, accuracy, careful
+        self.formed: FormedEquations | None = None
+        p = at.R.shape[0]
+        self.formable = isinstance(at.R, np.ndarray) and p <= _FORMABLE
+        # A factorisation takes p⁶/24 operations, a step of the iteration 6p³.
+        self.max_iter = min(_MAX_ITER, p**3 // 144) if self.formable else _MAX_ITER
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
         self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
@@ -238,15 +250,34 @@ class IteratedEquations:
         self, right: Any, missing: Any, response: Response, start: Any = None
     ) -> tuple[Any, float]:
         """Solve for ``dH``, iterating from ``start``, and the scalar of the criterion."""
+        if self.formed is None:
+            found = self._solve(right, missing, response, start)
+            if found is not None:
+                return found
+            self.formed = FormedEquations(self.at)
+        return self.formed.solve(right, missing, response)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the equations were formed."""
+        return self.formed is not None
+
+    def _solve(
+        self, right: Any, missing: Any, response: Response, start: Any
+    ) -> tuple[Any, float] | None:
         Y = self.Ct @ (self._multipliers(missing)[:, None] * self.at.B)
-        right = (right + Y + Y.T) * self.at.live
+        # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
+        right = (0.5 * (right + right.T) + (Y + Y.T)) * self.at.live
         lever = response.lever
         if lever is None:
             within = _SLACK if self.careful else float("inf")
-            return self._iterate(right, rtol=self.accuracy, within=within, start=start), 0.0
+            V = self._iterate(right, rtol=self.accuracy, within=within, start=start)
+            return None if V is None else (V, 0.0)
         if self.by_lever is None:
             self.by_lever = self._iterate(lever, rtol=min(self.accuracy, 1e-3))
         V = self._iterate(right, rtol=self.accuracy, within=_SLACK)
+        if V is None or self.by_lever is None:
+            return None
         scalar = -(response.constant + inner(lever, V)) / (
             response.bend - inner(lever, self.by_lever)
         )
@@ -255,15 +286,17 @@ class IteratedEquations:
     def _iterate(
         self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
     ) -> Any:
-        V, left = conjugate_gradient_matrix(
+        V, left, steps = conjugate_gradient_matrix(
             self._apply,
             right,
             self._precondition,
             rtol=rtol,
             small=lambda left: within == float("inf") or norm(left * self.weight) <= within,
-            max_iter=_MAX_ITER,
+            max_iter=self.max_iter,
             start=start,
         )
+        if steps >= self.max_iter and self.formable:
+            return None
         # Where the criterion is stiff, an error that is small in V is large in the correlations.
         return V + left * (self.inverse_diagonal * (1.0 - self.soft))
 
@@ -271,12 +304,14 @@ class IteratedEquations:
 Equations = FormedEquations | IteratedEquations
 
 
-def equations(at: Linearisation, *, accuracy: float = 0.1, careful: bool = False) -> Equations:
-    """Form the equations where they are small, and iterate on them elsewhere.
+def equations(
+    at: Linearisation, *, accuracy: float = 0.1, careful: bool = False, formed: bool = False
+) -> Equations:
+    """Form the equations where they are small or ``formed`` says so; iterate on them elsewhere.
 
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    if isinstance(at.R, np.ndarray) and len(at.R) <= FORMED:
+    if formed or (isinstance(at.R, np.ndarray) and len(at.R) <= FORMED):
         return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)

@@ -41,6 +41,7 @@ Index = NDArray[np.intp]
 Report = Callable[["State"], object]
 
 
+_NO_STEP = 1e-6  # a step this short leads nowhere
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
 
@@ -221,7 +222,7 @@ def follow(
     that meets the linear equations, which may be violated by ``tolerance`` in the same units. If
     not ``careful``, large systems are solved only roughly, which is enough far from the end.
     """
-    steps = 0
+    steps, formed = 0, False
     previous = last = np.inf
     while True:
         try:
@@ -237,12 +238,13 @@ def follow(
         if steps >= max_iter or not point.count:
             return Progress(state, steps, point.total, done=close)
         try:
-            system = equations(point.linearised(), careful=careful)
+            system = equations(point.linearised(), careful=careful, formed=formed)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return Progress(state, steps, point.total, done=close)
-        if length <= 0.0:
+        if length <= _NO_STEP:
             return Progress(state, steps, point.total, done=close)
+        formed = system.exact  # where one point needed it, those after it do
         steps += 1
         if report is not None:
             report(state)

@@ -9,28 +9,30 @@ left is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
+from numpy.typing import NDArray
 
 from skcoral._arrays import (
     cholesky_or_none,
     inner,
     inverse_factored,
-    library,
     norm,
     row_products,
     solve_lower_factored,
+    to_host,
 )
 from skcoral.tradeoff.equations import Linearisation, equations
 from skcoral.tradeoff.pairs import Quadratic, Response
 from skcoral.tradeoff.points import Problem
 
-_ACCURACY = 1e-2  # of an iterated solve: close by, Newton's method gains these digits a step
+_ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 _ROUNDING = 1e-11  # relative residual below which no further digit is expected
-_MAX_STEPS = 16  # a start close by needs fewer
+_MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
 
@@ -80,61 +82,100 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     return Stationary(H, B, lam, T, problem.root @ W, G, gradient, norm(gradient), value)
 
 
-def refine(
-    problem: Problem, H: Any, model: Quadratic, *, max_iter: int
-) -> tuple[Stationary | None, int]:
-    """Solve for floors that all bind, from a point close by; None if it is not close enough.
+@dataclass(frozen=True)
+class Refined:
+    """Where Newton's method stopped; ``idle`` are the floors that turned out not to bind."""
 
-    Stops at a multiplier that is not positive: that floor does not bind. Returns the point and the
-    number of steps.
+    point: Stationary
+    idle: NDArray[np.bool_]
+    n_iter: int
+
+
+def refine(
+    problem: Problem,
+    H: Any,
+    model: Quadratic,
+    *,
+    max_iter: int,
+    report: Callable[[Stationary], object] | None = None,
+) -> Refined | None:
+    """Solve for floors that all bind; None if ``H`` is not close enough.
+
+    Stops early at floors that do not bind: their multipliers become negative, or would if a step
+    were not cut short by the boundary of the domain.
     """
     point = evaluate(problem, H, model)
     if point is None:
-        return None, 0
-    xp, size = library(point.lam), problem.p**0.5
-    slow = 0
-    steps = 0
-    while point.residual > _ROUNDING * size and steps < min(max_iter, _MAX_STEPS) and slow < 6:
-        if float(xp.min(point.lam + (1.0 - problem.free))) <= 0.0:
-            return point, steps
-        at = Linearisation(
-            R=problem.R,
-            H=point.H,
-            B=point.B,
-            C=point.C,
-            G=point.G,
-            P=0.0 * point.G,
-            lam=point.lam,
-            z=0.0 * point.lam,
-            floors=problem.floors,
-            free=problem.free,
-            live=problem.live,
-            stiffness=model.stiffness,
-            identity=problem.identity,
-        )
-        try:
-            system = equations(at, accuracy=_ACCURACY)
-        except sla.LinAlgError:
+        return None
+    size, steps = problem.p**0.5, 0
+    while True:
+        idle = _negative(problem, point.lam)
+        if idle.any() or point.residual <= _ROUNDING * size:
+            return Refined(point, idle, steps)
+        if steps >= min(max_iter, _MAX_STEPS):
             break
-        response = Response(model.stiffness, model.residual(point.H))
-        V, _ = system.solve(point.gradient, 0.0 * point.lam, response)
-        if not np.isfinite(inner(V, V)):
-            break  # the equations are singular to rounding
+        found = _direction(problem, point, model)
+        if found is None:
+            break
+        V, d_lam = found
         steps += 1
-        length = 1.0
-        trial = None
-        while length > 0.1:
-            trial = evaluate(problem, point.H + length * V, model)
-            if trial is not None and (
-                trial.residual < (1.0 - 0.3 * length) * point.residual
-                or trial.value > point.value + 0.1 * length * inner(point.gradient, V)
-            ):
-                break
-            trial, length = None, 0.5 * length
+        trial = _line_search(problem, point, V, model)
         if trial is None:
+            idle = _negative(problem, point.lam + d_lam)
+            if idle.any() and not idle.all():
+                return Refined(point, idle, steps)
             break
-        slow = slow + 1 if trial.residual > 0.3 * point.residual else 0
         point = trial
+        if report is not None:
+            report(point)
     if point.residual > _FEASIBLE * size:
-        return None, steps
-    return point, steps
+        return None
+    return Refined(point, idle, steps)
+
+
+def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:
+    return ~problem.fixed & (np.asarray(to_host(lam)) <= 0.0)
+
+
+def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[Any, Any] | None:
+    """Newton's changes of H and λ; None where the equations are singular to rounding."""
+    at = Linearisation(
+        R=problem.R,
+        H=point.H,
+        B=point.B,
+        C=point.C,
+        G=point.G,
+        P=0.0 * point.G,
+        lam=point.lam,
+        z=0.0 * point.lam,
+        floors=problem.floors,
+        free=problem.free,
+        live=problem.live,
+        stiffness=model.stiffness,
+        identity=problem.identity,
+    )
+    accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
+    try:
+        system = equations(at, accuracy=accuracy)
+    except sla.LinAlgError:
+        return None
+    response = Response(model.stiffness, model.residual(point.H))
+    V, _ = system.solve(point.gradient, 0.0 * point.lam, response)
+    if not np.isfinite(inner(V, V)):
+        return None
+    return V, system.multipliers(V, 0.0 * point.lam)
+
+
+def _line_search(
+    problem: Problem, point: Stationary, V: Any, model: Quadratic
+) -> Stationary | None:
+    """Take the longest step that gains enough; shorter ones are cut by floors that do not bind."""
+    slope = inner(point.gradient, V)
+    for length in (1.0, 0.5, 0.25):
+        trial = evaluate(problem, point.H + length * V, model)
+        if trial is not None and (
+            trial.residual < (1.0 - 0.3 * length) * point.residual
+            or trial.value > point.value + 0.1 * length * slope
+        ):
+            return trial
+    return None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import beside, cholesky_or_none, column_dots, submatrix, to_host
+from skcoral.exact import BestExact, ExactThreshold, best_exact
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import (
@@ -22,9 +23,10 @@ from skcoral.tradeoff.binding import (
 )
 from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.entry import entry
 from skcoral.tradeoff.interior import Progress, follow, follow_until
 from skcoral.tradeoff.lexicographic import break_ties
-from skcoral.tradeoff.newton import refine
+from skcoral.tradeoff.newton import Stationary, refine
 from skcoral.tradeoff.outcome import Solved
 from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem, State, start
@@ -33,6 +35,7 @@ from skcoral.tradeoff.sources import CLOSE, lifted, near_sources, subgradient, w
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
+Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
@@ -70,6 +73,7 @@ class Search:
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.used = 0
+        self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
         self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
         positive = floors > 0
         live = (omega > 0) & np.outer(positive, positive)
@@ -107,9 +111,14 @@ class Search:
         """Follow the path from a cold start."""
         problem = self.problem
         if problem is None:
-            return self.finish(self._undecided(self.active[:0], None, 0.0))
+            nothing = DualPoint(self.active, np.zeros(0), np.zeros((0, 0)))
+            return self.finish(self._undecided(nothing, None, 0.0))
         if problem.fixed.all():
             return self.finish(self._at_sources())
+        if self.criterion == "squared" and not problem.fixed.any():
+            entered = self._enter(problem)
+            if entered is not None:
+                return entered
         state = start(problem, self.criterion, self.inner_omega)
         early = _EARLY if self.criterion == "squared" else ()
         best: Solved | None = None
@@ -118,7 +127,9 @@ class Search:
             state = progress.state
             guess = binding_floors(problem, state, self._size(state))
             final = share in _LATE or self.criterion != "squared"
-            candidate = self.attempt(problem, state, guess, final=final)
+            candidate = self._attempt(problem, state, guess, final=final)
+            if candidate is None:  # all floors bind as far as one can tell
+                candidate = settle(self.R, self.floors, *_dual_of(state, self.active, problem))
             solved = self.finish(candidate)
             best = solved if best is None else best.joined(solved)
             if best.certified or self.used >= self.max_iter or not progress.done:
@@ -134,7 +145,7 @@ class Search:
             size_of=self._size,
             max_iter=self.max_iter - self.used,
             careful=share != _EARLY[0],
-            report=self._reporter(),
+            report=self._reporter(problem, self.active),
         )
         self.used += progress.n_iter
         return progress
@@ -144,110 +155,106 @@ class Search:
         value = criteria.value_there(self.criterion, state.W.T @ state.W, self.omega_there)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
-    def attempt(
-        self, problem: Problem, state: State, guess: NDArray[np.bool_], *, final: bool
-    ) -> Candidate:
+    def _attempt(
+        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+    ) -> Candidate | None:
         """Solve for the floors that seem to bind, and complete the others; correct the guess.
 
-        Only a ``final`` attempt looks for what the criterion leaves open.
+        ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
+        the criterion leaves open. None where the guess could not be corrected.
         """
         for _ in range(_TRIES):
-            keep = np.flatnonzero(guess)
-            solved = self._solve_binding(problem, state, keep)
-            if solved is None:
-                break
-            dual, T, idle = solved
-            if idle.any():
-                guess = guess.copy()
-                guess[keep[idle]] = False
-                continue
-            candidate = settle(self.R, self.floors, dual.members, T, dual)
+            found = self._solve_binding(problem, at, np.flatnonzero(guess))
+            if found is None:
+                return None
+            dual, T, keep = found
+            candidate = settle(self.R, self.floors, T, dual)
             if not candidate.settled and final:
-                candidate = self._undecided(dual.members, (dual, T), self._worst(dual.members, T))
+                candidate = self._undecided(dual, T, self._worst(dual.members, T))
             if candidate.settled:
                 return candidate
-            joins = np.isin(self.active, candidate.missed) & ~guess
+            joins = np.isin(self.active, candidate.missed)
+            joins[keep] = False
             if not joins.any():
-                break
-            if self.criterion == "squared" and len(dual.members):
+                return None
+            guess = joins.copy()
+            guess[keep] = True
+            if self.criterion == "squared" and len(keep):
                 small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
-                H = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
-                state = replace(state, H=H)
-            guess = guess | joins
-        # Not separated yet: all floors bind as far as one can tell.
-        dual, T = self._all_of(problem, state)
-        return settle(self.R, self.floors, dual.members, T, dual)
+                at = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
+        return None
 
     def _squares(self, keep: Index) -> Quadratic:
         weights = self.inner_omega[np.ix_(keep, keep)]
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
         return Quadratic(beside(stiffness, self.R))
 
-    def _solve_binding(
-        self, problem: Problem, state: State, keep: Index
-    ) -> tuple[DualPoint, Any, NDArray[np.bool_]] | None:
-        """Solve for the floors ``keep`` alone; also tells which of them turn out idle."""
+    def _solve_binding(self, problem: Problem, at: State | Any, keep: Index) -> Binding | None:
+        """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
         if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
             keep = np.flatnonzero(problem.fixed)
         members = self.active[keep]
-        nothing = np.zeros(len(keep), dtype=bool)
         if not len(keep):
-            return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, nothing
+            return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, keep
         if problem.fixed[keep].all():
-            dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), ~nothing)
-            return dual, beside(np.eye(len(keep)), self.R), nothing
-        if isinstance(state.model, Quadratic):
-            return self._refined(problem, state.H, keep)
-        sub = problem.restricted(keep)
-        size = self._size(state)
-        progress = follow(
-            sub,
-            state.restricted(sub, keep),
-            goal=_LATE[0] * size,
-            tolerance=1e-11 * size,
-            max_iter=max(self.max_iter - self.used, 1),
-        )
-        self.used += progress.n_iter
-        if not progress.total <= _EARLY[-1] * size:
-            return None
-        at = progress.state
-        dual = with_fixed(members, np.asarray(to_host(at.lam)), at.H, sub.fixed)
-        return dual, at.T, ~binding_floors(sub, at, size)
+            every = np.ones(len(keep), dtype=bool)
+            dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
+            return dual, beside(np.eye(len(keep)), self.R), keep
+        if not isinstance(at, State):
+            return self._newton(problem, at, keep)
+        if isinstance(at.model, Quadratic):
+            return self._newton(problem, at.H, keep)
+        for _ in range(_TRIES):
+            sub = problem.restricted(keep)
+            size = self._size(at)
+            progress = follow(
+                sub,
+                at.restricted(sub, keep),
+                goal=_LATE[0] * size,
+                tolerance=1e-11 * size,
+                max_iter=max(self.max_iter - self.used, 1),
+            )
+            self.used += progress.n_iter
+            if not progress.total <= _EARLY[-1] * size:
+                return None
+            binding = binding_floors(sub, progress.state, size)
+            if binding.all():
+                T, dual = _dual_of(progress.state, self.active[keep], sub)
+                return dual, T, keep
+            keep = keep[binding]
+        return None
 
-    def _refined(
-        self, problem: Problem, H: Any, keep: Index
-    ) -> tuple[DualPoint, Any, NDArray[np.bool_]] | None:
+    def _newton(self, problem: Problem, H: Any, keep: Index) -> Binding | None:
         """Newton's method for the floors ``keep`` from ``H`` of all, for the squared criterion."""
-        sub = problem.restricted(keep) if len(keep) < problem.p else problem
-        point, steps = refine(
-            sub,
-            submatrix(H, keep, keep),
-            self._squares(keep),
-            max_iter=max(self.max_iter - self.used, 1),
-        )
-        self.used += steps
-        if point is None:
-            return None
-        lam = np.asarray(to_host(point.lam))
-        dual = with_fixed(self.active[keep], lam, point.H, sub.fixed)
-        return dual, point.T, ~sub.fixed & (lam <= 0)
+        H = submatrix(H, keep, keep)
+        while len(keep):
+            sub = problem.restricted(keep) if len(keep) < problem.p else problem
+            members = self.active[keep]
+            found = refine(
+                sub,
+                H,
+                self._squares(keep),
+                max_iter=max(self.max_iter - self.used, 1),
+                report=self._reporter(sub, members),
+            )
+            if found is None:
+                return None
+            self.used += found.n_iter
+            if not found.idle.any():
+                T, dual = _dual_of(found.point, members, sub)
+                return dual, T, keep
+            on = np.flatnonzero(~found.idle)
+            keep, H = keep[on], submatrix(found.point.H, on, on)
+        return None
 
-    def _all_of(self, problem: Problem, state: State) -> tuple[DualPoint, Any]:
-        lam = np.asarray(to_host(state.lam))
-        return with_fixed(self.active, lam, state.H, problem.fixed), state.T
-
-    def _undecided(
-        self, members: Index, decided: tuple[DualPoint, Any] | None, worst: float
-    ) -> Candidate:
+    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
-        dual, T = decided or (DualPoint(members, np.zeros(0), np.zeros((0, 0))), None)
-        more = break_ties(
-            self.R, self.floors, self.omega, members, T, worst, max(self.max_iter - self.used, 1)
-        )
-        if more is not None:
-            self.used += more.n_iter
-            members, T = more.members, more.T
-        return settle(self.R, self.floors, members, T, dual)
+        left = max(self.max_iter - self.used, 1)
+        more = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
+        if more is None:
+            return settle(self.R, self.floors, T, dual)
+        self.used += more.n_iter
+        return settle(self.R, self.floors, more.T, dual, more.members)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""
@@ -274,24 +281,27 @@ class Search:
         every = np.ones(len(self.active), dtype=bool)
         dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
         T = beside(np.eye(len(every)), self.R)
-        candidate = settle(self.R, self.floors, self.active, T, dual)
-        if candidate.settled:
-            return candidate
-        return self._undecided(self.active, (dual, T), 0.0)
+        candidate = settle(self.R, self.floors, T, dual)
+        return candidate if candidate.settled else self._undecided(dual, T, 0.0)
 
     def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
-        problem = self.problem
-        if problem is None or problem.fixed.any():
+        if self.problem is None or self.problem.fixed.any():
             return None
         H = beside(np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top, self.R)
-        keep = np.flatnonzero(warm.binding[self.active])
-        found = self._refined(problem, H, keep) if len(keep) else None
-        if found is None or found[2].any():
-            return None
-        dual, T, _ = found
-        candidate = settle(self.R, self.floors, dual.members, T, dual)
-        solved = self.finish(candidate) if candidate.settled else None
+        return self._from(self.problem, H, warm.binding[self.active])
+
+    def _enter(self, problem: Problem) -> Solved | None:
+        """Newton's method as if all floors were binding; None if it does not arrive."""
+        every = np.ones(problem.p, dtype=bool)
+        exact = self.exact if problem.p == len(self.floors) else None
+        exact = exact or best_exact(problem.R, problem.floor_values)
+        H = entry(problem, self._squares(np.arange(problem.p)), exact)
+        return None if H is None else self._from(problem, H, every)
+
+    def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
+        candidate = self._attempt(problem, H, guess, final=False)
+        solved = None if candidate is None else self.finish(candidate)
         return solved if solved is not None and solved.certified else None
 
     def finish(self, candidate: Candidate) -> Solved:
@@ -327,16 +337,20 @@ class Search:
             n_iter=self.used,
         )
 
-    def _reporter(self) -> Callable[[State], object] | None:
-        callback, problem = self.callback, self.problem
-        if callback is None or problem is None:
+    def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
+        callback = self.callback
+        if callback is None:
             return None
 
         calls = itertools.count(self.used + 1)
 
-        def report(state: State) -> None:
-            dual, T = self._all_of(problem, state)
-            solved = self.finish(settle(self.R, self.floors, dual.members, T, dual))
+        def report(at: State | Stationary) -> None:
+            solved = self.finish(settle(self.R, self.floors, *_dual_of(at, members, problem)))
             callback(next(calls), solved.objective, solved.lower_bound)
 
         return report
+
+
+def _dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
+    """Transformation and dual point of ``members``, whose problem it is."""
+    return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)
