@@ -160,3 +160,24 @@ def test_altered_trees_are_refused():
         except CertificateError:
             passed = False
         assert not passed, name
+
+
+def test_prices_are_those_of_the_lowest_leaf():
+    """A leaf with a higher bound has other multipliers; they are no slope of the bound."""
+    result, R = branched()
+    lam = result.certificate.arrays["multipliers"]
+    far = int(np.argmax(np.abs(lam - result.weights).max(axis=1)))
+    assert np.abs(lam[far] - result.weights).max() > 0.1
+    lie = replace(result, weights=lam[far], prices=2 * lam[far])
+    wrong = {claim.name for claim in check(lie, R).claims if not claim.holds}
+    assert wrong == {"prices", "weights"}
+
+
+@pytest.mark.parametrize("name", ["at", "mu", "variable", "children", "direction", "N", "kappa"])
+def test_parts_of_other_shapes_are_refused_in_words(name):
+    result, R = branched()
+    arrays = dict(result.certificate.arrays)
+    for wrong in (np.float64(1.0), np.ones(1), np.ones((1, 1)), np.ones((2, 2, 2)), np.zeros(0)):
+        forged = Certificate("branched", {**arrays, name: wrong}, result.certificate.info)
+        with pytest.raises(CertificateError):
+            check(replace(result, certificate=forged), R)

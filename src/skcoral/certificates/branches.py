@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import WIDER, Array, Enclosure, exactly
 from skcoral.certificates.frame_bounds import from_dual, spent
 from skcoral.certificates.inequalities import definite
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
+from skcoral.results import OPTIMAL_GAP, Certificate
 
-_WIDER = 1 + 1e-9
 _ROUNDING = 1e-13  # of unit lengths and right angles
 _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
 
@@ -35,19 +34,30 @@ def branched_bound(
     certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> Enclosure:
     """Lower bound of D2 that a certificate of kind "branched" proves."""
-    tree = _Tree(certificate.arrays, rho_min, A)
-    bounds = [tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()]
+    bounds = _bounds_of_leaves(certificate, rho_min, A, arithmetic).values()
     least = [min(float(getattr(bound, end)) for bound in bounds) for end in ("lower", "upper")]
     if not np.isfinite(least).all():
         raise CertificateError("a leaf proves nothing.")
     return Enclosure(*least)
 
 
-def branched_slopes(certificate: Certificate, weights: Array) -> Array:
-    """``2λ`` of the leaf whose multipliers are the weights reported: two may be equally low."""
-    lam = np.asarray(certificate.arrays["multipliers"])
-    apart = np.abs(lam - weights).max(axis=1)
-    return np.asarray(2.0 * lam[int(np.argmin(apart))])
+def branched_slopes(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic, weights: Array
+) -> Array:
+    """``2λ`` of the lowest leaf, or of that among equally low ones whose λ are the weights."""
+    bounds = _bounds_of_leaves(certificate, rho_min, A, arithmetic)
+    least = min(float(bound.lower) for bound in bounds.values())
+    limit = least + OPTIMAL_GAP * max(1.0, least)
+    low = [leaf for leaf, bound in bounds.items() if bound.lower <= limit]
+    lam = np.asarray(certificate.arrays["multipliers"])[low]
+    return np.asarray(2.0 * lam[int(np.argmin(np.abs(lam - weights).max(axis=1)))])
+
+
+def _bounds_of_leaves(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> dict[int, Enclosure]:
+    tree = _Tree(certificate.arrays, rho_min, A)
+    return {leaf: tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()}
 
 
 class _Tree:
@@ -56,6 +66,8 @@ class _Tree:
     def __init__(self, arrays: Mapping[str, Array], rho_min: Array, A: Array) -> None:
         r, p = A.shape
         self.A, self.rho_min = A, rho_min
+        if np.ndim(arrays["at"]) != 1 or np.ndim(arrays["mu"]) != 2:
+            raise CertificateError("`at` is a list of cuts, and `mu` a table with a row per leaf.")
         cuts, parts, most = len(arrays["at"]), len(arrays["mu"]), np.shape(arrays["mu"])[-1]
         self.N = numbers(arrays["N"], (parts * r, r), "`N`").reshape(parts, r, r)
         self.lam = numbers(arrays["multipliers"], (parts, p), "`multipliers`")
@@ -80,7 +92,7 @@ class _Tree:
             raise CertificateError("a direction of a cut is no unit vector across its source.")
         # The column may miss unit length, the direction unit length and the right angle.
         off = np.abs(np.einsum("ij,ij->j", A, A) - 1.0) + _ROUNDING
-        self.reach = np.sqrt((1.0 - rho_min) * (1.0 + rho_min) + 4.0 * off) * _WIDER + 4 * _ROUNDING
+        self.reach = np.sqrt((1.0 - rho_min) * (1.0 + rho_min) + 4.0 * off) * WIDER + 4 * _ROUNDING
 
     def leaves(self) -> list[tuple[int, list[tuple[int, float, float]]]]:
         """Each leaf with its slabs (a cut, lo, hi); every part of the tree is visited once."""

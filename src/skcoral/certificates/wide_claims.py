@@ -100,7 +100,8 @@ def expect_frame_prices(
             squares = squares_bound(result.certificate, result.rho_min, A, arithmetic)
             slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
     if result.certificate.kind == "branched":
-        slopes = branched_slopes(result.certificate, result.weights)
+        point = (result.certificate, result.rho_min, A, arithmetic)
+        slopes = branched_slopes(*point, result.weights)
     prices = np.where(result.rho_min >= 1, np.inf if slopes.any() else 0.0, slopes)
     for name, reported, wanted in (
         ("prices", result.prices, prices),
