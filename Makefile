@@ -18,7 +18,7 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit test-slow test-lowest mutants fuzz bench lock clean
+.PHONY: help demo test lint types imports unit test-slow test-lowest mutants fuzz bench coverage lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
@@ -28,6 +28,7 @@ help:
 	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
 	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
+	@echo "make coverage     how often confident floors hold: a simulation of an hour, and its table in the docs"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
 
@@ -69,6 +70,10 @@ fuzz: $(READY)
 
 bench: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) --benchmark-timer=time.process_time --benchmark-columns=min,median,rounds benchmarks
+
+# Finished cells are kept in .coverage.jsonl: remove it to begin anew.
+coverage: $(READY)
+	$(ONE_THREAD) $(BIN)/python benchmarks/coverage.py --results .coverage.jsonl --write docs/new_rows.md --picture docs/images/confidence.png
 
 lock: $(READY)
 	$(BIN)/python $(PIP_INSTALL) uv

@@ -49,6 +49,8 @@ class CorrelationEstimate:
         Whether rows were weighted, and what the weights meant.
     deficiency : Deficiency or None
         What is known about a matrix whose rank is below the number of columns.
+    source : str
+        What estimated the matrix, where it is not the rows' own.
     """
 
     R: Any
@@ -60,6 +62,7 @@ class CorrelationEstimate:
     margins: Margins | None = None
     weights: str = "none"
     deficiency: Deficiency | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         names = (
@@ -85,7 +88,7 @@ class CorrelationEstimate:
     @property
     def is_about_rows(self) -> bool:
         """Whether ``R`` is the plain correlation matrix of the rows (or of their scores)."""
-        return not self.shrinkage and self.weights == "none"
+        return not self.shrinkage and not self.source and self.weights == "none"
 
     @property
     def about(self) -> str:
@@ -98,6 +101,8 @@ class CorrelationEstimate:
             rows = f"these {self.n_rows:,} rows with their weights"
         if self.margins is not None:
             rows = f"the {self.margins.noun} of {rows}"
+        if self.source:
+            return f"the correlation matrix that {self.source} estimates from {rows}"
         if not self.shrinkage:
             return rows
         return (

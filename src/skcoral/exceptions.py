@@ -111,3 +111,7 @@ class OverfitWarning(UserWarning):
 
 class SkippedWindowsWarning(UserWarning):
     """Some windows or groups have no model; the message says how many, and why."""
+
+
+class ConfidenceWarning(UserWarning):
+    """Too few rows for a promise about the population with the confidence asked for."""

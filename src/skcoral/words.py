@@ -30,7 +30,7 @@ def summary(result: Decorrelation) -> str:
     """
     measured = result.measured
     lines = [] if measured is None else [measured.headline()]
-    more = [rank(result), str(result.details.get("new_rows", ""))]
+    more = [rank(result), *(str(result.details.get(k, "")) for k in ("confidence", "new_rows"))]
     said = [*lines, certificate(result), goal(result), details(result), *more]
     return "\n".join(line for line in said if line)
 

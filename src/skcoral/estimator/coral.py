@@ -54,6 +54,23 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
     shrinkage : None, "auto" or float in (0, 1], default=None
         Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. The
         guarantee is then about the shrunk matrix, and ``result_.details["guarantee"]`` says so.
+    confidence : float, optional
+        Raise the floors so that, with this confidence (0.95, say), the fidelities in the population
+        that the rows come from keep ``rho_min``, and not only those of the rows; see
+        :func:`skcoral.stability.confident_floors`.
+    simultaneous : bool, default=True
+        Whether that confidence is about all fidelities together, or about each on its own.
+    block_length : int or "auto", optional
+        With ``confidence``, for rows in the order of time: the length of stretches of rows that
+        count as one observation. Clusters are given to :meth:`fit` as ``groups``.
+    covariance : estimator, str or callable, optional
+        What estimates ``R`` instead of the rows' own correlations: an estimator of
+        ``sklearn.covariance`` or its name ("LedoitWolf", "OAS", "MinCovDet", …), or a function from
+        standardised rows to a p × p matrix. Floors then hold for that matrix, and ``measured_``
+        says what the rows themselves show.
+    missing : {"raise", "em"}, default="raise"
+        Refuse missing values (NaN), or estimate means and covariances in spite of them by maximum
+        likelihood (EM), right where values are missing at random.
     margins : {"none", "ranks", "normal"}, default="none"
         What is decorrelated: the columns, their ranks (Spearman's correlations) or their normal
         scores. ``Z`` is then the standardised table of ranks or scores, and fidelities are
@@ -105,6 +122,10 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         The scale of the outputs, as it was set for the fit.
     fidelity_ : ndarray of shape (k,)
         Correlation of each output with its source, for ``correlation_``.
+    floors_ : ndarray of shape (k,)
+        The floors in force; with ``confidence``, the raised ones.
+    confidence_ : ConfidentFloors
+        With ``confidence``: what holds for the population, and what it costs.
     threshold_ : Threshold
         The largest common fidelity that exact decorrelation of the columns allows (at deficient
         rank: the least residual), between two bounds.
@@ -155,6 +176,11 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         pair_weights: Any = None,
         anchors: Any = None,
         shrinkage: float | Literal["auto"] | None = None,
+        confidence: float | None = None,
+        simultaneous: bool = True,
+        block_length: int | Literal["auto"] | None = None,
+        covariance: Any = None,
+        missing: Literal["raise", "em"] = "raise",
         margins: Literal["none", "ranks", "normal"] = "none",
         weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
         halflife: float | None = None,
@@ -174,6 +200,11 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         self.pair_weights = pair_weights
         self.anchors = anchors
         self.shrinkage = shrinkage
+        self.confidence = confidence
+        self.simultaneous = simultaneous
+        self.block_length = block_length
+        self.covariance = covariance
+        self.missing = missing
         self.margins = margins
         self.weight_kind = weight_kind
         self.halflife = halflife

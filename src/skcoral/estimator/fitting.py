@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
-from skcoral.correlation import CorrelationEstimate, estimate, estimate_from_rows
+import numpy as np
+
+from skcoral.correlation import (
+    CorrelationEstimate,
+    check_shrinkage,
+    estimate,
+    estimate_from_rows,
+)
+from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
 from skcoral.exceptions import SingularCorrelationWarning
 from skcoral.few_rows import RowMoments, estimate_few_rows
 from skcoral.margins import fit_margins
@@ -17,6 +26,7 @@ def is_wide(estimator: Any, rows: Any) -> bool:
     n, p = rows.shape
     needs_matrix = (
         estimator.shrinkage is not None
+        or estimator.covariance is not None
         or estimator.support is not None
         or estimator.on_singular == "raise"
     )
@@ -36,26 +46,47 @@ def estimate_rows(
     plain : Moments
         Of what the transformation acts on (scores, with margins), without weights.
     """
-    if is_wide(estimator, rows):
+    if estimator.missing == "em" and np.isnan(rows).any():
+        table, moments = _incomplete(estimator, rows, names, sample_weight)
+        plain = moments
+    elif is_wide(estimator, rows):
         table, moments, plain = _few_rows(estimator, rows, names, sample_weight)
     else:
         moments = Moments(names, weight_kind=estimator.weight_kind)
         moments.update(rows, sample_weight=sample_weight)
-        table = estimate_from_rows(
-            rows,
-            moments,
-            sample_weight=sample_weight,
-            margins=estimator.margins,
-            shrinkage=estimator.shrinkage,
-            on_singular=estimator.on_singular,
-            rank_tol=estimator.rank_tol,
-        )
+        settings: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "margins": estimator.margins,
+            "on_singular": estimator.on_singular,
+            "rank_tol": estimator.rank_tol,
+        }
+        other = check_covariance(estimator.covariance)
+        if other is None:
+            table = estimate_from_rows(rows, moments, shrinkage=estimator.shrinkage, **settings)
+        else:
+            table = estimate_by(other, rows, moments, **settings)
         plain = moments
         if table.margins is not None or table.weights != "none":
             scores = rows if table.margins is None else table.margins.transform(rows)
             plain = Moments(names).update(scores)
     tell_deficiency(table)
     return table, moments, plain
+
+
+def _incomplete(
+    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
+) -> tuple[CorrelationEstimate, Moments]:
+    moments = em_moments(
+        rows, names, sample_weight=sample_weight, weight_kind=estimator.weight_kind
+    )
+    table = estimate(
+        moments,
+        shrinkage=check_shrinkage(estimator.shrinkage),
+        on_singular=estimator.on_singular,
+        rank_tol=estimator.rank_tol,
+    )
+    known = f"EM (each pair known from {effective_rows(rows):,} rows or more)"
+    return replace(table, source=known), moments
 
 
 def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:

@@ -15,7 +15,7 @@ from skcoral.estimator.new_rows import tell_new_rows
 from skcoral.estimator.rounding import judge_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
 from skcoral.estimator.settings import check_settings, faded, learns_in_batches, require_batches
-from skcoral.estimator.solution import SOLVED, attributes, late, solve
+from skcoral.estimator.solution import SOLVED, attributes, confident, late, solve, told
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 
@@ -41,6 +41,8 @@ class Learning:
     estimate_: CorrelationEstimate
     feature_names_in_: NDArray[Any]
     fidelity_: Array
+    floors_: Array
+    confidence_: Any
     margins_: Margins | None
     mean_: Array
     measured_: Measured
@@ -57,10 +59,21 @@ class Learning:
 
     weight_kind: str
     halflife: float | None
+    missing: str
+    confidence: float | None
+    simultaneous: bool
+    block_length: Any
+    rho_min: Any
     shrinkage: Any
     output_scale: str
 
-    def fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn the transformation from a table, or from an iterator of batches of rows.
 
         Parameters
@@ -72,6 +85,8 @@ class Learning:
             Ignored.
         sample_weight : array-like of shape (n,), optional
             How often or how much each row counts; see ``weight_kind``.
+        groups : array-like of shape (n,), optional
+            Labels of clusters, with ``confidence``: rows of a cluster count as one observation.
 
         Returns
         -------
@@ -86,9 +101,9 @@ class Learning:
             if comes_in_batches(X):
                 self._fit_batches(X, sample_weight)
             else:
-                rows = read_rows(self, X, reset=True)
+                rows = read_rows(self, X, reset=True, may_miss=self.missing == "em")
                 sample_weight = faded(self.halflife, len(rows), sample_weight)
-                self._fit_rows(rows, sample_weight)
+                self._fit_rows(rows, sample_weight, groups)
                 tell_new_rows(self, rows, sample_weight)
             undo.pop_all()
         return self
@@ -174,11 +189,18 @@ class Learning:
     def _no_moments(self) -> Moments:
         return Moments(column_names(self), weight_kind=self.weight_kind)
 
-    def _fit_rows(self, rows: Any, sample_weight: Any) -> None:
+    def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any) -> None:
         names = column_names(self)
         table, self.moments_, plain = estimate_rows(self, rows, names, sample_weight)
-        self.__dict__.update(solve(self, table, self.moments_, plain))
-        judge_rounding(self, rows, sample_weight)
+        found = None
+        if self.confidence is not None:
+            found = self.confidence_ = confident(self, rows, sample_weight, groups)
+        floors = None if found is None else found.floors
+        self.__dict__.update(solve(self, table, self.moments_, plain, floors=floors))
+        if found is not None:
+            result: Any = self.__dict__["result_"]
+            self.__dict__["result_"] = told(result, confidence=found.sentence())
+        judge_rounding(self, None if np.isnan(rows).any() else rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
         require_batches(self)
@@ -213,5 +235,5 @@ class Learning:
         return self
 
     def _forget(self) -> None:
-        for name in (*SOLVED, "moments_"):
+        for name in (*SOLVED, "moments_", "confidence_"):
             self.__dict__.pop(name, None)

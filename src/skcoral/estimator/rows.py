@@ -14,7 +14,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.moments import refuse_missing
 
 
-def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
+def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:
     """Return ``X`` as a finite array of float64 or float32.
 
     Parameters
@@ -25,6 +25,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         The rows.
     reset : bool
         Whether to set the names or to compare with them.
+    may_miss : bool
+        Whether values may be missing (NaN).
     """
     if hasattr(X, "column_names"):  # a table of Arrow's, where columns are not their names
         X = X.to_pandas()
@@ -50,7 +52,10 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    refuse_missing(rows, column_names(estimator))
+    if may_miss:
+        refuse_missing(np.where(np.isnan(rows), 0.0, rows), column_names(estimator))
+    else:
+        refuse_missing(rows, column_names(estimator))
     return rows
 
 

@@ -10,6 +10,7 @@ from skcoral._requirements import checked_weights
 from skcoral._validation import check_choice, check_positive, check_rank_tol
 from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
+from skcoral.covariances import check_covariance
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
@@ -30,6 +31,9 @@ def check_settings(estimator: Any) -> None:
                 "With a halflife, weights compare rows and count none: use weight_kind='auto' or "
                 "'reliability'."
             )
+    check_choice("missing", estimator.missing, ("raise", "em"))
+    check_covariance(estimator.covariance)
+    _check_together(estimator)
     if estimator.shrinkage != "auto":
         check_shrinkage(estimator.shrinkage)
     check_target(estimator)
@@ -57,14 +61,45 @@ def faded(halflife: float | None, n: int, sample_weight: Any) -> Any:
     return weights if given is None else weights * given
 
 
+def _check_together(estimator: Any) -> None:
+    """Settings about other matrices and about the population that exclude each other."""
+    if estimator.covariance is not None and estimator.shrinkage is not None:
+        raise InvalidArgumentError(
+            "covariance= and shrinkage= both choose the matrix: give one of them "
+            "(covariance='LedoitWolf' shrinks too)."
+        )
+    if estimator.missing == "em" and (
+        estimator.covariance is not None
+        or estimator.margins != "none"
+        or estimator.shrinkage == "auto"
+    ):
+        raise InvalidArgumentError(
+            "missing='em' estimates means and covariances of the columns as they are: it goes with "
+            "margins='none', no covariance= and a number for shrinkage, if any."
+        )
+    if estimator.confidence is not None and (
+        estimator.rho_min is None or estimator.budget is not None
+    ):
+        raise InvalidArgumentError(
+            "confidence= raises floors, so it needs some: give rho_min (and no budget)."
+        )
+
+
 def learns_in_batches(estimator: Any) -> bool:
     """Whether moments are enough for these settings; an AttributeError says why they are not."""
-    if estimator.margins == "none" and estimator.shrinkage != "auto":
+    need_rows = {
+        "margins": estimator.margins != "none",
+        "shrinkage": estimator.shrinkage == "auto",
+        "covariance": estimator.covariance is not None,
+        "confidence": estimator.confidence is not None,
+        "missing": estimator.missing != "raise",
+    }
+    named = [f"{n}={getattr(estimator, n)!r}" for n, needed in need_rows.items() if needed]
+    if not named:
         return True
     raise AttributeError(
-        "Batches leave means and co-moments only: with "
-        f"margins={estimator.margins!r} and shrinkage={estimator.shrinkage!r} all rows are needed "
-        "at once. Use fit with a table, or margins='none' with a number for shrinkage."
+        f"Batches leave means and co-moments only: with {' and '.join(named)} all rows are needed "
+        "at once. Use fit with a table, or other settings."
     )
 
 

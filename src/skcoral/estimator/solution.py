@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from skcoral import api
 from skcoral._lowrank import LowRankTransform
@@ -25,6 +26,7 @@ SOLVED = (
     "correlation_",
     "estimate_",
     "fidelity_",
+    "floors_",
     "mean_",
     "margins_",
     "measured_",
@@ -41,22 +43,20 @@ _LONG = 10_000  # columns of a wide table whose effect is measured only when ask
 
 
 def solve(
-    estimator: Any, table: CorrelationEstimate, moments: Moments, plain: Moments | None = None
+    estimator: Any,
+    table: CorrelationEstimate,
+    moments: Moments,
+    plain: Moments | None = None,
+    *,
+    floors: Any = None,
 ) -> dict[str, Any]:
     """Solve for ``table`` as an estimator's settings ask; the attributes in ``SOLVED``.
 
     ``moments`` are those of the rows; ``plain`` those of what T acts on (scores, with margins)
-    without weights, where they are known: the effect is measured on these.
+    without weights, where they are known: the effect is measured on these. ``floors`` replace those
+    of the settings.
     """
-    settings = {
-        "pair_weights": estimator.pair_weights,
-        "anchors": estimator.anchors,
-        "tol": estimator.tol,
-        "max_iter": estimator.max_iter,
-        "on_singular": estimator.on_singular,
-        "rank_tol": estimator.rank_tol,
-    }
-    result = solve_for(table, estimator, **settings)
+    result = answer(estimator, table, floors=floors)
     details = {
         "guarantee": table.guarantee,
         "about": table.about,
@@ -71,6 +71,63 @@ def solve(
     # of a singular matrix it takes as long as the answer itself, and is found when asked for
     threshold = None if table.deficiency is not None else api.threshold(table)
     return attributes(table, result, threshold, estimator.output_scale, moments)
+
+
+def answer(
+    estimator: Any,
+    table: CorrelationEstimate,
+    *,
+    floors: Any = None,
+    warm: Decorrelation | None = None,
+) -> Decorrelation:
+    """The transformation for ``table`` as an estimator's settings ask, at other floors if given."""
+    settings = {
+        "pair_weights": estimator.pair_weights,
+        "anchors": estimator.anchors,
+        "tol": estimator.tol,
+        "max_iter": estimator.max_iter,
+        "on_singular": estimator.on_singular,
+        "rank_tol": estimator.rank_tol,
+    }
+    floors = estimator.rho_min if floors is None else floors
+    if floors is None:
+        return solve_for(table, estimator, **settings)
+    return api.decorrelate(
+        table,
+        floors,
+        criterion=estimator.criterion,
+        support=estimator.support,
+        random_state=estimator.random_state,
+        warm=warm,
+        **settings,
+    )
+
+
+def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any:
+    """The floors raised for the population, as an estimator's settings ask."""
+    from skcoral.stability import confident_floors
+
+    names = estimator.__dict__.get("feature_names_in_")
+    if names is not None:
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=names)
+    return confident_floors(
+        rows,
+        estimator.rho_min,
+        confidence=estimator.confidence,
+        simultaneous=estimator.simultaneous,
+        # weights that fade are in sample_weight already
+        estimator=clone(estimator).set_params(halflife=None),
+        sample_weight=sample_weight,
+        groups=groups,
+        block_length=estimator.block_length,
+    )
+
+
+def told(result: Decorrelation, **sentences: str) -> Decorrelation:
+    """The result with more to say in its details."""
+    return replace(result, details={**result.details, **sentences})
 
 
 def _is_long(table: CorrelationEstimate) -> bool:
@@ -118,6 +175,7 @@ def attributes(
         "correlation_": table.R,
         "estimate_": table,
         "fidelity_": result.fidelity,
+        "floors_": result.rho_min,
         "margins_": table.margins,
         "mean_": table.mean,
         "n_iter_": (0 if threshold is None else threshold.n_iter) + result.n_iter,

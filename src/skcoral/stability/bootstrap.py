@@ -1,26 +1,30 @@
-"""Percentile intervals by resampling rows."""
+"""Intervals for the threshold and the fidelities, by leaving rows out and by resampling them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
+from joblib import delayed
 
-from skcoral._requirements import real_number
+from skcoral import api
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import (
     CoralError,
-    InvalidArgumentError,
     InvalidTableError,
+    NotCertifiedWarning,
     SingularCorrelationWarning,
 )
 from skcoral.results import Array
 from skcoral.stability._frozen import Frozen
+from skcoral.stability.confidence import check_confidence
+from skcoral.stability.dependence import read_dependence
+from skcoral.stability.refitting import Fitted, Progress, Refits, counter, in_parallel
+from skcoral.stability.threshold import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bootstrap(Frozen):
-    """Resampled thresholds and fidelities, with percentile intervals.
+    """Resampled thresholds and fidelities, with intervals.
 
     Attributes
     ----------
@@ -36,8 +40,12 @@ class Bootstrap(Frozen):
         The outputs.
     threshold : float
         ρ★ of the table itself.
+    threshold_estimate : float
+        ρ★ of the population, as estimated: that of the table is too low on average.
     threshold_interval : tuple of float
-        Percentile interval for ρ★.
+        Interval for ρ★ of the population around that estimate. For matrices that are not the rows'
+        own (shrinkage, covariance, missing values) and singular ones, percentiles of the
+        replicates reflected about the table's ρ★.
     threshold_samples : ndarray of shape (replicates,)
         ρ★ of each replicate.
     fidelity : ndarray of shape (k,)
@@ -54,6 +62,7 @@ class Bootstrap(Frozen):
 
     names: tuple[str, ...]
     threshold: float
+    threshold_estimate: float
     threshold_interval: tuple[float, float]
     threshold_samples: Array
     fidelity: Array
@@ -91,11 +100,19 @@ def bootstrap(
     estimator: CORAL | None = None,
     n_boot: int = 200,
     confidence: float = 0.95,
+    sample_weight: Any = None,
+    groups: Any = None,
+    block_length: Any = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
-    callback: Callable[[int, int], object] | None = None,
+    callback: Progress | None = None,
 ) -> Bootstrap:
-    """Percentile intervals for the threshold and for each fidelity, by resampling rows.
+    """Intervals for the threshold and for each fidelity.
+
+    Fidelities are those of refits to resampled rows, with percentile intervals: how much the fit
+    itself varies. ρ★ of resampled rows lies below that of the table, as that of the table lies
+    below the population's (noise looks like correlation), so percentiles would be too low twice;
+    its interval comes from rows left out, see :mod:`skcoral.stability.threshold`.
 
     Parameters
     ----------
@@ -107,6 +124,13 @@ def bootstrap(
         Number of replicates.
     confidence : float, default=0.95
         Of the intervals.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows: frequencies, or reliabilities.
+    groups : array-like of shape (n,), optional
+        Labels of clusters, which are drawn and left out whole.
+    block_length : int or "auto", optional
+        For rows in the order of time: mean length of the blocks in which they are drawn (the
+        stationary bootstrap).
     n_jobs : int, optional
         Processes, as in joblib. The rows drawn do not depend on it.
     random_state : int or None, default=0
@@ -120,28 +144,32 @@ def bootstrap(
     >>> from skcoral.stability import bootstrap
     >>> report = bootstrap(load_wine().data, n_boot=20)
     >>> low, high = report.threshold_interval
-    >>> 0.7 < low < high < 0.9
+    >>> 0.7 < low < report.threshold_estimate < high < 0.9
     True
     """
-    from joblib import Parallel, delayed
-
     n_boot = check_count("n_boot", n_boot)
-    if not 0.0 < real_number(confidence, "confidence", InvalidArgumentError) < 1.0:
-        raise InvalidArgumentError(f"confidence lies between 0 and 1; got {confidence!r}.")
+    level = check_confidence(confidence)
     if random_state is not None:
         random_state = check_count("random_state", random_state, minimum=0)
-    model = clone(CORAL() if estimator is None else estimator)
-    whole = clone(model).fit(X)
-    if whole.result_.rank is None:
-        model.set_params(on_singular="raise")  # rows that were lost would change the question
+    refits = Refits(estimator, X, sample_weight)
+    dependence = read_dependence(
+        refits.rows,
+        groups=groups,
+        block_length=block_length,
+        sample_weight=refits.weights,
+        weight_kind=refits.model.weight_kind,
+    )
+    whole = refits.fit()
+    if whole.result.rank is None:
+        refits.model.set_params(on_singular="raise")  # rows that were lost change the question
     seeds = np.random.SeedSequence(random_state).spawn(n_boot)
-    tasks = (delayed(_replicate)(model, X, whole.n_samples_seen_, seed) for seed in seeds)
+    step = counter(callback, n_boot)
+    tasks = (delayed(_replicate)(refits, dependence.drawn(seed), whole) for seed in seeds)
     samples = []
-    for done, outcome in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
+    for outcome in in_parallel(tasks, n_jobs):
         if outcome is not None:
             samples.append(outcome)
-        if callback is not None:
-            callback(done, n_boot)
+        step()
     if not samples:
         raise InvalidTableError(
             f"None of {n_boot} resampled tables could be fitted: there are too few different rows "
@@ -149,29 +177,36 @@ def bootstrap(
         )
     thresholds = np.array([s[0] for s in samples])
     fidelities = np.array([s[1] for s in samples])
-    tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
-    low, high = np.quantile(thresholds, tails)
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    value = api.threshold(whole.table).value
+    low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
+    middle = 2.0 * value - float(thresholds.mean())
+    if whole.result.rank is None and not whole.table.shrinkage and not whole.table.source:
+        with suppress(CoralError):  # leaving rows out of a short table may leave too few
+            middle, low, high = interval(
+                refits, value, dependence, confidence=level, n_jobs=n_jobs, seed=random_state or 0
+            )
     return Bootstrap(
-        names=whole.result_.names,
-        threshold=whole.threshold_.value,
-        threshold_interval=(float(low), float(high)),
+        names=whole.result.names,
+        threshold=value,
+        threshold_estimate=min(middle, 1.0),
+        threshold_interval=(low, min(high, 1.0)),
         threshold_samples=thresholds,
-        fidelity=whole.fidelity_,
+        fidelity=whole.result.fidelity,
         fidelity_interval=np.quantile(fidelities, tails, axis=0),
         fidelity_samples=fidelities,
-        confidence=confidence,
+        confidence=level,
         n_failed=n_boot - len(samples),
     )
 
 
-def _replicate(model: CORAL, X: Any, n: int, seed: Any) -> tuple[float, Array] | None:
-    """Refit on rows drawn with replacement; None where these do not determine the model."""
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n))
+def _replicate(refits: Refits, weights: Array, whole: Fitted) -> tuple[float, Array] | None:
+    """Refit to rows drawn with replacement; None where these do not determine the model."""
     try:
+        again = refits.fit(weights=weights, warm=whole.result)
         with warnings.catch_warnings():
-            # what the rows cannot determine was said of the whole table
+            warnings.simplefilter("ignore", NotCertifiedWarning)
             warnings.simplefilter("ignore", SingularCorrelationWarning)
-            again = clone(model).fit(X, sample_weight=counts)
+            return api.threshold(again.table).value, again.result.fidelity
     except CoralError:
         return None
-    return again.threshold_.value, again.fidelity_

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 from sklearn.utils import _safe_indexing
 
+from skcoral._requirements import checked_weights
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
+from skcoral.estimator.rows import read_rows
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidTableError,
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import measure_few_rows, shortened
+from skcoral.measured import measure_few_rows, residuals, shortened
 from skcoral.results import Array
 from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
+from skcoral.stability.dependence import read_dependence
+from skcoral.stability.margins_of_error import mean_of, standardised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +127,15 @@ class Holdout(Shown, Frozen):
         )
 
 
-def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
+def holdout(
+    estimator: CORAL,
+    X: Any,
+    *,
+    cv: Any = 5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    block_length: Any = None,
+) -> Holdout:
     """Fit on some rows and measure on the others.
 
     Parameters
@@ -134,7 +146,16 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
         The rows.
     cv : int, splitter or iterable, default=5
         A whole number deals the rows into that many folds at random with a fixed seed, so that a
-        sorted table does no harm; otherwise as in scikit-learn.
+        sorted table does no harm; otherwise as in scikit-learn. Where rows hang together, a whole
+        number keeps them together: groups stay whole, blocks are stretches of time, and a table
+        whose index holds dates is fitted on the past and measured on what follows.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, in the fits and in the measures.
+    groups : array-like of shape (n,), optional
+        Labels of clusters.
+    block_length : int or "auto", optional
+        For rows in the order of time: as many rows between those fitted and those left out are
+        passed over, so that neighbours in time do not stand on both sides.
 
     Examples
     --------
@@ -147,11 +168,12 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
     >>> bool(report.criterion_new.mean() > report.criterion_fitted.mean())
     True
     """
-    if isinstance(cv, Integral):
-        cv = KFold(check_count("cv", cv, minimum=2), shuffle=True, random_state=0)
+    weights = checked_weights(sample_weight, _n_rows(X))
+    splits = _splits(estimator, X, cv, groups, block_length)
     fitted, new, noise, sizes = [], [], [], []
     names: tuple[str, ...] = ()
-    for fold, (train, test) in enumerate(check_cv(cv).split(X), start=1):
+    for fold, (train, test) in enumerate(splits, start=1):
+        w_train, w_test = (None if weights is None else weights[part] for part in (train, test))
         if len(test) < 2:
             raise InvalidArgumentError(
                 "Correlations on new rows need at least two of them, but a fold holds back "
@@ -163,10 +185,14 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
                 # what new rows keep is what is measured here
                 warnings.simplefilter("ignore", SingularCorrelationWarning)
                 warnings.simplefilter("ignore", OverfitWarning)
-                model = clone(estimator).fit(part)
-            fitted.append(_measure(model, part))
+                model = clone(estimator).fit(
+                    part,
+                    sample_weight=w_train,
+                    **({} if groups is None else {"groups": np.asarray(groups)[train]}),
+                )
+            fitted.append(_measure(model, part, w_train))
             part, where = _safe_indexing(X, test), "held back"
-            new.append(_measure(model, part))
+            new.append(_measure(model, part, w_test))
             noise.append(_noise(model, len(test)))
             sizes.append(len(test))
         except InvalidTableError as error:
@@ -189,16 +215,62 @@ def holdout(estimator: CORAL, X: Any, *, cv: Any = 5) -> Holdout:
     )
 
 
-def _measure(model: CORAL, X: Any) -> tuple[Array, Array, float, float]:
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _splits(estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any) -> Any:
+    """Pairs of rows fitted and rows left out."""
+    n = _n_rows(X)
+    if not isinstance(cv, Integral):
+        return check_cv(cv).split(X, groups=groups)
+    folds, gap = check_count("cv", cv, minimum=2), 0
+    if groups is not None or block_length is not None:
+        table = np.asarray(read_rows(clone(estimator), X, reset=True), dtype=np.float64)
+        known = read_dependence(table, groups=groups, block_length=block_length)
+        if groups is not None:
+            return known.folds(folds)
+        gap = known.block_length or 0
+    time = _times(X)
+    if time is not None:
+        order = np.argsort(time, kind="stable")
+        ahead = TimeSeriesSplit(folds, gap=gap).split(order)
+        return [(order[train], order[test]) for train, test in ahead]
+    if block_length is None:
+        return KFold(folds, shuffle=True, random_state=0).split(X)
+    rows = np.arange(n)
+    return [(_apart(rows, part, gap), part) for part in np.array_split(rows, folds)]
+
+
+def _times(X: Any) -> Any:
+    """The dates that index a table, as whole numbers; None where it has none."""
+    index = getattr(X, "index", None)
+    kind = getattr(index, "dtype", None)
+    if getattr(kind, "kind", "") == "M" or str(kind).startswith("period"):
+        return index.asi8  # type: ignore[union-attr]
+    return None
+
+
+def _apart(rows: Any, part: Any, gap: int) -> Any:
+    """Rows that are more than a gap away from a stretch of them."""
+    return rows[(rows < part[0] - gap) | (rows > part[-1] + gap)]
+
+
+def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, float]:
     """Fidelities, largest residual of each output, and the criterion after and before."""
-    sources = model.standardised(X)
-    outputs = sources @ model.T_
-    if model.result_.anchors is not None:
-        sources = sources @ model.result_.anchors
     result = model.result_
-    raw = residual_of(result, sources)  # names the columns that are constant in these rows
-    found = measure_few_rows(sources, outputs, sources, result.names)
-    return found.fidelity, found.residual, residual_of(result, outputs), raw
+    Z = model.standardised(X)
+    outputs = Z @ model.T_
+    sources = Z if result.anchors is None else Z @ result.anchors
+    # names the columns that are constant in these rows
+    raw = residual_of(result, sources, sample_weight=weights)
+    after = residual_of(result, outputs, sample_weight=weights)
+    if weights is None:
+        found = measure_few_rows(sources, outputs, sources, result.names)
+        return found.fidelity, found.residual, after, raw
+    u, v = standardised(outputs, weights), standardised(sources, weights)
+    G = (u * weights[:, None]).T @ u / weights.sum()
+    return mean_of(u * v, weights), residuals(G), after, raw
 
 
 def _noise(model: CORAL, n_rows: int, random_state: int = 0, draws: int = 20) -> float:

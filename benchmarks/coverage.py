@@ -1,0 +1,214 @@
+"""How often confident floors hold for the population: a simulation, and its table in the docs.
+
+    python benchmarks/coverage.py --write docs/new_rows.md --picture docs/images/confidence.png
+
+Every cell draws tables from a population whose correlations are known, fits with the floors asked
+for and with floors raised for 95 % confidence, and counts the tables in which every fidelity of
+the population keeps the floor asked for. Finished cells are kept in the results file, so that a run
+that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skcoral import CORAL, threshold
+from skcoral.stability import confident_floors
+from skcoral.stability.dependence import read_dependence
+from skcoral.stability.refitting import Refits
+from skcoral.stability.threshold import interval
+
+MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
+CONFIDENCE = 0.95
+
+
+def population(p: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mixing matrix of independent columns, its covariance, and ρ★."""
+    size = 0.5 if p < 8 else 0.3
+    mixing = np.eye(p) + size * np.random.default_rng(3).normal(size=(p, p))
+    covariance = mixing.T @ mixing
+    spread = np.sqrt(np.diag(covariance))
+    return mixing, covariance, threshold(covariance / np.outer(spread, spread)).value
+
+
+def draw(kind: str, n: int, mixing: np.ndarray, rng: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    """Rows of a table, and what is said about how they hang together."""
+    p = len(mixing)
+    if kind == "normal":
+        return rng.normal(size=(n, p)) @ mixing, {}
+    if kind == "t(5)":
+        length = np.sqrt(rng.chisquare(5, size=(n, 1)) / 3.0)  # unit variance
+        return (rng.normal(size=(n, p)) / length) @ mixing, {}
+    if kind == "skewed":
+        return (rng.exponential(size=(n, p)) - 1.0) @ mixing, {}
+    if kind.startswith("AR"):
+        phi = float(kind[3:-1])
+        steps = rng.normal(size=(n, p))
+        steps[1:] *= np.sqrt(1.0 - phi**2)
+        for i in range(1, n):
+            steps[i] += phi * steps[i - 1]
+        return steps @ mixing, {"block_length": "auto"}
+    groups = np.arange(n) % 40  # 40 clusters, half of the variance between them
+    shared = rng.normal(size=(40, p))[groups]
+    return np.sqrt(0.5) * (shared + rng.normal(size=(n, p))) @ mixing, {"groups": groups}
+
+
+def in_population(coral: CORAL, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fidelities and correlations of the outputs in the population."""
+    B = coral.T_ / coral.scale_[:, None]
+    G = B.T @ covariance @ B
+    spread = np.sqrt(np.diag(G))
+    own = np.diag(covariance @ B) / spread / np.sqrt(np.diag(covariance))
+    return own, G / np.outer(spread, spread) - np.eye(len(G))
+
+
+def cell(kind: str, p: int, n: int, side: str, tables: int) -> dict[str, Any]:
+    """Count the tables in which the floors hold, with and without confidence."""
+    mixing, covariance, rho_star = population(p)
+    floor = rho_star - 0.03 if side == "below" else 0.5 * (1.0 + rho_star)
+    found = []
+    start = time.process_time()
+    for seed in range(tables):
+        rng = np.random.default_rng([seed, p, n])
+        X, said = draw(kind, n, mixing, rng)
+        plain, _ = in_population(CORAL(floor).fit(X), covariance)
+        report = confident_floors(X, floor, confidence=CONFIDENCE, **said)
+        sure, left = in_population(CORAL(report.floors).fit(X), covariance)
+        refits = Refits(None, X)
+        value, known = threshold(refits.whole).value, read_dependence(X, **said)
+        _, low, high = interval(refits, value, known, confidence=CONFIDENCE)
+        found.append(
+            (
+                plain.min() >= floor,
+                sure.min() >= floor,
+                (sure >= report.lower).all(),
+                (np.abs(left).max(axis=1) <= report.residual_bound).all(),
+                low <= rho_star <= high,
+                plain.min(),
+                sure.min(),
+                report.floors.mean() - floor,
+                report.objective_plain,
+                report.objective,
+            )
+        )
+    names = ("plain", "floors", "bounds", "residual", "interval", "weakest_plain", "weakest")
+    means = np.mean(np.array(found, dtype=float), axis=0)
+    return {
+        "kind": kind,
+        "p": p,
+        "n": n,
+        "side": side,
+        "floor": floor,
+        "rho_star": rho_star,
+        "tables": tables,
+        "seconds": time.process_time() - start,
+        **dict(zip((*names, "raise", "price_plain", "price"), means.tolist(), strict=True)),
+    }
+
+
+def cells() -> list[tuple[str, int, int, str]]:
+    """The most telling cells first."""
+    sides, plain = ("above", "below"), ("normal", "t(5)", "skewed")
+    first = [(k, 8, n, s) for n in (60, 200, 1000) for k in plain for s in sides]
+    series = [(k, 8, n, "above") for k in ("AR(0.5)", "AR(0.8)", "clusters") for n in (200, 1000)]
+    rest = [(k, p, n, s) for p in (4, 20) for n in (60, 200, 1000) for k in plain for s in sides]
+    more = [(k, p, 400, "below") for k in ("AR(0.5)", "AR(0.8)", "clusters") for p in (4, 20)]
+    return first + series + rest + more
+
+
+def as_table(records: list[dict[str, Any]]) -> str:
+    """The results as a table in Markdown, with the number of tables of every cell."""
+    lines = [
+        "| rows | p | n | floor | tables | plain floors hold | confident floors hold | bounds hold "
+        "| residual bounds hold | interval holds ρ★ | mean raise | residual, plain → confident |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    kinds = ["normal", "t(5)", "skewed", "AR(0.5)", "AR(0.8)", "clusters"]
+    for r in sorted(records, key=lambda r: (kinds.index(r["kind"]), r["p"], r["n"], r["side"])):
+        counted = ("plain", "floors", "bounds", "residual", "interval")
+        share = [f"{100 * r[name]:.0f} %" for name in counted]
+        lines.append(
+            f"| {r['kind']} | {r['p']} | {r['n']:,} | {r['floor']:.3f} ({r['side']} ρ★) | "
+            f"{r['tables']} | {' | '.join(share)} | {r['raise']:.3f} | "
+            f"{_residual(r['price_plain'])} → {_residual(r['price'])} |"
+        )
+    return "\n".join(lines)
+
+
+def _residual(value: float) -> str:
+    return "0" if value < 1e-9 else f"{value:.3g}"
+
+
+def write(records: list[dict[str, Any]], page: Path) -> None:
+    """Put the table between its marks in a page."""
+    text = page.read_text("utf-8")
+    begin, end = (text.index(mark) for mark in MARKS)
+    page.write_text(f"{text[:begin]}{MARKS[0]}\n{as_table(records)}\n{text[end:]}", "utf-8")
+
+
+def picture(path: Path, tables: int = 60) -> None:
+    """Weakest fidelities of many tables: on the rows fitted and in the population."""
+    import matplotlib.pyplot as plt
+
+    from skcoral.plotting._ink import BLUE, GREY, INK, ORANGE
+
+    floor, (mixing, covariance, _) = 0.9, population(8)
+    seen: list[list[float]] = [[], [], [], []]
+    for seed in range(tables):
+        X = np.random.default_rng([seed, 8, 200]).normal(size=(200, 8)) @ mixing
+        for place, coral in enumerate((CORAL(floor), CORAL(floor, confidence=CONFIDENCE))):
+            coral.fit(X)
+            seen[2 * place].append(float(coral.fidelity_.min()))
+            seen[2 * place + 1].append(float(in_population(coral, covariance)[0].min()))
+    _, ax = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    jitter = np.random.default_rng(0).uniform(-0.16, 0.16, size=tables)
+    for k, (values, colour) in enumerate(zip(seen, (GREY, ORANGE, GREY, BLUE), strict=True)):
+        ax.scatter(k + jitter, values, s=14, color=colour, alpha=0.75, linewidths=0)
+        kept = int((np.array(values) >= floor - 1e-9).sum())
+        ax.annotate(f"{kept} of {tables} keep it", (k, 0.953), ha="center", color=INK, fontsize=9)
+    ax.axhline(floor, color=INK, lw=1)
+    ax.annotate("floor asked: 0.90", (2, floor), (0, 4), textcoords="offset points", ha="center")
+    ax.set_xticks(range(4), ["rows fitted", "population", "rows fitted", "population"])
+    for k, name in ((0.5, "CORAL(0.9)"), (2.5, "CORAL(0.9, confidence=0.95)")):
+        ax.annotate(name, (k, 0.961), ha="center", color=INK, fontsize=10, weight="bold")
+    ax.axvline(1.5, color=GREY, lw=0.6)
+    ax.set(ylabel="weakest fidelity", xlim=(-0.5, 3.5), ylim=(0.85, 0.966))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Run what is missing, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", type=int, default=100, help="tables drawn per cell")
+    parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
+    parser.add_argument("--write", type=Path, help="page whose table is replaced")
+    parser.add_argument("--picture", type=Path, help="where to draw the picture of that page")
+    parser.add_argument("--only-write", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    known = options.results.read_text().splitlines() if options.results.exists() else []
+    records = [json.loads(line) for line in known]
+    done = {(r["kind"], r["p"], r["n"], r["side"]) for r in records}
+    for key in [] if options.only_write else cells():
+        if key in done:
+            continue
+        records.append(cell(*key, options.tables))
+        with options.results.open("a") as file:
+            file.write(json.dumps(records[-1]) + "\n")
+        print(as_table(records[-1:]).splitlines()[-1], flush=True)
+    if options.write:
+        write(records, options.write)
+    if options.picture:
+        picture(options.picture)
+
+
+if __name__ == "__main__":
+    main()

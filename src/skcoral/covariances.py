@@ -1,0 +1,274 @@
+"""Correlation matrices by other estimators: scikit-learn's, a function, EM for missing values."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from ._requirements import require_finite, square_matrix
+from ._validation import judge_correlation
+from .correlation import CorrelationEstimate, meaning, refuse_unusable
+from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
+from .margins import fit_margins
+from .moments import Moments
+from .results import Array
+
+_MOST_REPEATED = 5_000_000  # rows that frequency weights may stand for
+_EM_STEPS = 1000
+_EM_CLOSE = 1e-9
+
+
+def check_covariance(covariance: Any) -> Any:
+    """Return an estimator or function that gives a matrix, or None; names are scikit-learn's."""
+    if covariance is None:
+        return None
+    if isinstance(covariance, str):
+        import sklearn.covariance
+
+        found = getattr(sklearn.covariance, covariance, None)
+        if covariance not in sklearn.covariance.__all__ or not inspect.isclass(found):
+            names = [
+                name
+                for name in sklearn.covariance.__all__
+                if hasattr(getattr(sklearn.covariance, name), "fit") and name != "EllipticEnvelope"
+            ]
+            raise InvalidArgumentError(
+                f"covariance={covariance!r} is no estimator of sklearn.covariance; there are "
+                f"{', '.join(sorted(names))}."
+            )
+        return _made(found)
+    if inspect.isclass(covariance):
+        return _made(covariance)
+    if hasattr(covariance, "fit") or callable(covariance):
+        return covariance
+    raise InvalidArgumentError(
+        "covariance must be an estimator with fit and covariance_ (such as those of "
+        "sklearn.covariance), the name of one, or a function from rows to a matrix; got "
+        f"{covariance!r}."
+    )
+
+
+def _made(kind: type[Any]) -> Any:
+    """An estimator with its defaults, and a fixed seed where it draws (MinCovDet does)."""
+    made = kind()
+    if "random_state" in getattr(made, "get_params", dict)():
+        made.set_params(random_state=0)
+    return made
+
+
+def name_of(covariance: Any) -> str:
+    """What to call an estimator or function in a sentence."""
+    return getattr(covariance, "__name__", type(covariance).__name__)
+
+
+def estimate_by(
+    covariance: Any,
+    X: Any,
+    moments: Moments,
+    *,
+    sample_weight: Any = None,
+    margins: str = "none",
+    on_singular: str = "raise",
+    rank_tol: float | None = None,
+) -> CorrelationEstimate:
+    """Estimate ``R`` by any estimator of a covariance matrix.
+
+    The estimator sees the columns (or their scores) standardised, so that units do not matter.
+    Where its variances differ from one, as those of robust estimators do, columns are standardised
+    by its own.
+
+    Parameters
+    ----------
+    covariance : estimator or callable
+        With ``fit`` and ``covariance_`` as in scikit-learn, or a function from an array of rows to
+        a p × p matrix (a covariance or a correlation matrix).
+    X : array-like of shape (n, p)
+        The rows.
+    moments : Moments
+        Of these rows.
+    sample_weight : array-like of shape (n,), optional
+        Only frequencies: such estimators know no weights, and rows are repeated.
+    margins, on_singular, rank_tol
+        As in :func:`skcoral.correlation.estimate_from_rows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.covariance import LedoitWolf
+    >>> from skcoral.covariances import estimate_by
+    >>> from skcoral.moments import Moments
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> estimate_by(LedoitWolf(), X, Moments.from_rows(X)).about
+    'the correlation matrix that LedoitWolf estimates from these 30 rows'
+    """
+    refuse_unusable(moments, shrinkage=1.0)
+    rows, maps = (
+        np.asarray(X, dtype=np.float64),
+        fit_margins(margins, X, sample_weight=sample_weight),
+    )
+    scores = moments
+    if maps is not None:
+        rows = maps.transform(rows)
+        scores = Moments(moments.names, weight_kind=moments.weight_kind)
+        scores.update(rows, sample_weight=sample_weight)
+    Z = (_repeated(rows, sample_weight, moments) - scores.mean) / scores.scale
+    C, centre = _matrix(covariance, Z, moments.names)
+    spread = np.sqrt(np.diag(C))
+    R = C / spread[:, None] / spread
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    R, found = judge_correlation(R, moments.names, rank_tol=rank_tol)
+    if found is not None and on_singular == "raise":
+        from ._requirements import refuse_singular
+
+        refuse_singular(found, R, has_scale=False)
+    return CorrelationEstimate(
+        R=R,
+        mean=scores.mean + centre * scores.scale,
+        scale=scores.scale * spread,
+        names=moments.names,
+        n_rows=moments.n_rows,
+        margins=maps,
+        weights=meaning(moments),
+        deficiency=found,
+        source=name_of(covariance),
+    )
+
+
+def _matrix(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """The matrix, and where the estimator puts the centre of the standardised rows."""
+    centre = np.zeros(Z.shape[1])
+    if hasattr(covariance, "fit"):
+        from sklearn.base import clone
+
+        fitted = clone(covariance).fit(Z)
+        if not hasattr(fitted, "covariance_"):
+            raise InvalidArgumentError(
+                f"{name_of(covariance)} has no covariance_ after fit, so it estimates no "
+                "covariance matrix."
+            )
+        found, centre = fitted.covariance_, np.asarray(getattr(fitted, "location_", centre))
+    else:
+        found = covariance(Z)
+    what = f"The matrix of {name_of(covariance)}"
+    C, _ = square_matrix(found, what, InvalidCorrelationError)
+    if C.shape != (len(names), len(names)):
+        raise InvalidCorrelationError(
+            f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."
+        )
+    require_finite(C, names, what, InvalidCorrelationError)
+    if not (np.diag(C) > 0.0).all():
+        raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
+    return C, centre
+
+
+def _repeated(rows: Array, sample_weight: Any, moments: Moments) -> Array:
+    if sample_weight is None:
+        return rows
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if not moments.weights_count_rows or not (weights == np.floor(weights)).all():
+        raise InvalidArgumentError(
+            "covariance= goes with weights that count rows: estimators of covariance matrices "
+            "know no other ones. Leave out the weights or covariance."
+        )
+    if weights.sum() > _MOST_REPEATED:
+        raise InvalidTableError(
+            f"The weights stand for {weights.sum():,.0f} rows, and covariance= has to hold them "
+            f"all (up to {_MOST_REPEATED:,}). Use smaller weights, or leave out covariance."
+        )
+    return np.repeat(rows, weights.astype(np.intp), axis=0)
+
+
+def em_moments(
+    X: Any, names: tuple[str, ...], *, sample_weight: Any = None, weight_kind: str = "auto"
+) -> Moments:
+    """Moments of a table with missing values, by maximum likelihood for normal rows (EM).
+
+    Right where values are missing at random: whether one is missing may hang on the others of its
+    row, not on itself. The covariance is positive definite wherever one of the complete data would
+    be, which pairwise correlations are not.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The rows; NaN where a value is missing. Rows without any value are left out.
+    names : tuple of str
+        The columns.
+    sample_weight, weight_kind
+        As in :class:`~skcoral.moments.Moments`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.covariances import em_moments
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> X[:, 1] += X[:, 0]
+    >>> X[:50, 1] = np.nan
+    >>> bool(abs(em_moments(X, ("a", "b")).mean[1] - np.nanmean(X[:, 1])) < 0.2)
+    True
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    seen = ~np.isnan(rows)
+    used = seen.any(axis=1)
+    weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+    used &= weights > 0
+    counts = (seen & used[:, None]).sum(axis=0)
+    if (counts < 2).any():
+        bare = [name for name, few in zip(names, counts < 2, strict=True) if few]
+        raise InvalidTableError(
+            f"{', '.join(f'`{name}`' for name in bare)}: fewer than two values are there, which "
+            "determine no correlation. Leave out the column."
+        )
+    rows, seen, weights = rows[used], seen[used], weights[used]
+    filled = np.where(seen, rows, np.nanmean(rows, axis=0))
+    moments = Moments(names, weight_kind=weight_kind)
+    moments.update(filled, sample_weight=None if sample_weight is None else weights)
+    refuse_unusable(moments, shrinkage=1.0)
+    if seen.all():
+        return moments
+    centre, unit = filled.mean(axis=0), filled.std(axis=0)
+    Z = (rows - centre) / unit
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    parts = [np.flatnonzero(which.ravel() == k) for k in range(len(patterns))]
+    total, p = weights.sum(), len(names)
+    mean = np.zeros(p)
+    C = np.diag(np.array([np.average((z - 0.0) ** 2, weights=w) for z, w in _columns(Z, weights)]))
+    for _ in range(_EM_STEPS):
+        first, second = np.zeros(p), np.zeros((p, p))
+        for there, part in zip(patterns, parts, strict=True):
+            w, block, gone = weights[part], Z[part], ~there
+            full = block - mean
+            full[:, gone] = 0.0
+            if gone.any():
+                slope = np.linalg.solve(C[np.ix_(there, there)], C[np.ix_(there, gone)])
+                full[:, gone] = full[:, there] @ slope
+                rest = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
+                second[np.ix_(gone, gone)] += w.sum() * rest
+            first += w @ full
+            second += (full * w[:, None]).T @ full
+        shift = first / total
+        update = second / total - np.outer(shift, shift)
+        change = max(np.abs(update - C).max(), np.abs(shift).max())
+        mean, C = mean + shift, 0.5 * (update + update.T)
+        if change < _EM_CLOSE:
+            break
+    state = moments.state()
+    p_zeros = np.zeros(p)
+    state["mean"] = np.stack((centre + mean * unit, p_zeros))
+    state["comoment"] = np.stack((C * np.outer(unit, unit) * total, np.zeros((p, p))))
+    return Moments.from_state(state)
+
+
+def _columns(Z: Array, weights: Array) -> list[tuple[Array, Array]]:
+    return [(column[there], weights[there]) for column in Z.T for there in [~np.isnan(column)]]
+
+
+def effective_rows(X: Any) -> int:
+    """Rows in which the pair of columns with the most missing values is complete.
+
+    Every correlation that EM estimates is known at least as well as from this many complete rows.
+    """
+    seen = (~np.isnan(np.asarray(X, dtype=np.float64))).astype(np.float64)
+    return int((seen.T @ seen).min())

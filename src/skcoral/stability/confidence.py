@@ -1,0 +1,359 @@
+"""Floors that hold for the population, with a stated confidence."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral._requirements import listing, real_number
+from skcoral._validation import check_choice, check_count
+from skcoral.estimator import CORAL
+from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
+from skcoral.measured import rounded_down
+from skcoral.results import EXACT_TOL, Array
+from skcoral.stability._frozen import Frozen
+from skcoral.stability.dependence import Dependence, read_dependence
+from skcoral.stability.margins_of_error import (
+    Errors,
+    drawn_errors,
+    fidelity_on,
+    fisher,
+    left_out,
+    resampled,
+)
+from skcoral.stability.refitting import Fitted, Progress, Refits, counter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = ("left_out", "bootstrap")
+#: A floor beyond this is as good as one: the variable may as well be left as it is.
+HIGHEST = 0.9999
+_DRAWS = 2000
+_PASSES = 4
+_AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
+_LOOSE = 1.1  # times the margin: what it need not be raised by
+_CELLS = 20_000_000
+
+
+@dataclass(frozen=True)
+class ConfidentFloors(Frozen):
+    """Raised floors, and what holds for the population with them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The outputs.
+    rho_min : ndarray of shape (k,)
+        The floors that were asked for, meant for the population.
+    floors : ndarray of shape (k,)
+        The floors to fit with: raised by the uncertainty of each. One where no floor below one is
+        confident; those that were not asked for (zero) are not raised.
+    confidence : float
+        Of all fidelities together, or of each on its own.
+    simultaneous : bool
+        Whether the confidence is that of all fidelities together.
+    fidelity : ndarray of shape (k,)
+        On the rows fitted, with the raised floors.
+    lower : ndarray of shape (k,)
+        Lower confidence bounds of the fidelities in the population, with the raised floors.
+    residual_bound : ndarray of shape (k,) or None
+        With the same confidence, no correlation of this output with another one is larger in the
+        population, whatever the pair; None with ``method="bootstrap"``.
+    objective, objective_plain : float
+        Residual at the raised floors and at those asked for: what the confidence costs.
+    method : {"left_out", "bootstrap"}
+        How it was found.
+    about : str
+        What counted as independent: rows, groups or blocks.
+    largest_confidence : float
+        The largest confidence that floors below one can have.
+    largest_floor : float
+        The largest common floor that can be promised with this confidence by floors below one.
+    """
+
+    names: tuple[str, ...]
+    rho_min: Array
+    floors: Array
+    confidence: float
+    simultaneous: bool
+    fidelity: Array
+    lower: Array
+    residual_bound: Array | None
+    objective: float
+    objective_plain: float
+    method: str
+    about: str
+    largest_confidence: float
+    largest_floor: float
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """Outputs for which no floor below one is confident, so that they stay as they are."""
+        found = (self.floors >= 1.0) & (self.rho_min < 1.0)
+        return tuple(name for name, hit in zip(self.names, found, strict=True) if hit)
+
+    def sentence(self) -> str:
+        """The promise, its price and its limits, in words."""
+        scope = "all fidelities" if self.simultaneous else "each fidelity (taken singly)"
+        asked = self.rho_min[self.rho_min > 0.0]
+        level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
+        raised = self.floors[self.rho_min > 0.0]
+        said = (
+            f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
+            f"for which the floors are raised to {_span(raised)} (judged by {self.about}). The "
+            f"residual is {_residual(self.objective)} instead of {_residual(self.objective_plain)}."
+        )
+        if self.residual_bound is not None and len(self.names) > 1:
+            bound = float(self.residual_bound.max())
+            said += f" No correlation left is larger than {bound:.2f} in the population."
+        return f"{said} {self.limits()}".rstrip()
+
+    def limits(self) -> str:
+        """What cannot be promised, where floors below one do not do; else nothing."""
+        if not self.untouched:
+            return ""
+        return (
+            f"No floor below one is confident for {listing(self.untouched)}: there are too few "
+            f"rows, and these variables are left as they are. Floors below one can have a "
+            f"confidence of {rounded_down(self.largest_confidence, 2):.2f}, or with "
+            f"{self.confidence:.4g} promise {rounded_down(self.largest_floor, 2):.2f}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per output: floors asked and raised, fidelity fitted, bounds."""
+        import pandas as pd
+
+        columns = {
+            "floor": self.rho_min,
+            "raised": self.floors,
+            "fidelity": self.fidelity,
+            "lower": self.lower,
+        }
+        if self.residual_bound is not None:
+            columns["residual_bound"] = self.residual_bound
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="variable"))
+
+    def __repr__(self) -> str:
+        return (
+            f"ConfidentFloors(confidence={self.confidence:g}, floors={_span(self.floors)}, "
+            f"lower bounds from {self.lower.min():.4f}, residual {_residual(self.objective)} "
+            f"instead of {_residual(self.objective_plain)})"
+        )
+
+
+def confident_floors(
+    X: Any,
+    rho_min: Any,
+    *,
+    confidence: float = 0.95,
+    simultaneous: bool = True,
+    estimator: CORAL | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    block_length: Any = None,
+    method: str = "left_out",
+    n_folds: int = 10,
+    n_boot: int = 200,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    callback: Progress | None = None,
+) -> ConfidentFloors:
+    """Raise floors so that the fidelities in the population keep those asked for.
+
+    A floor is met on the rows fitted and, about half of the time or less, missed in the population
+    that they come from. Each floor is raised by its optimism (what fidelity loses on rows left out
+    of the fit) and by a quantile of its sampling error, both on Fisher's scale, so that with the
+    confidence given no fidelity in the population is below its floor.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+        The rows.
+    rho_min : float, sequence, mapping by name
+        Floors for the population, as in :func:`skcoral.decorrelate`.
+    confidence : float, default=0.95
+        Of the promise.
+    simultaneous : bool, default=True
+        Whether it is about all fidelities together, or about each on its own.
+    estimator : CORAL, optional
+        Other settings: criterion, shrinkage, covariance, margins, …
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+    groups : array-like of shape (n,), optional
+        Labels of clusters: rows of a cluster count as one observation.
+    block_length : int or "auto", optional
+        For rows in the order of time: the length of stretches that count as one observation.
+    method : {"left_out", "bootstrap"}, default="left_out"
+        Fits that leave a part of the rows out, measured there; or refits to resampled rows,
+        measured on the table. The first takes a tenth of the time and covers better; with missing
+        values it is always the second.
+    n_folds : int, default=10
+        Parts that are left out in turn.
+    n_boot : int, default=200
+        Resampled tables of the bootstrap.
+    n_jobs : int, optional
+        Processes, as in joblib. The answer does not depend on it.
+    random_state : int, default=0
+        Seed of draws and folds.
+    callback : callable, optional
+        Called with the number of refits done and their largest number.
+
+    Returns
+    -------
+    ConfidentFloors
+
+    Warns
+    -----
+    ConfidenceWarning
+        For some variables no floor below one is confident.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral.stability import confident_floors
+    >>> found = confident_floors(load_wine().data, 0.8)
+    >>> bool((found.floors > 0.8).all() and found.floors.max() < 0.95)
+    True
+    >>> bool(found.lower.min() > 0.79)
+    True
+    """
+    level = check_confidence(confidence)
+    check_choice("method", method, METHODS)
+    refits = Refits(estimator, X, sample_weight)
+    if refits.model.budget is not None:
+        raise InvalidArgumentError("Floors are raised, so give floors (rho_min), not a budget.")
+    dependence = read_dependence(
+        refits.rows,
+        groups=groups,
+        block_length=block_length,
+        sample_weight=refits.weights,
+        weight_kind=refits.model.weight_kind,
+    )
+    if refits.incomplete:
+        method = "bootstrap"  # rows left out could not be measured one by one
+    n_folds = check_count("n_folds", n_folds, minimum=2)
+    n_boot = check_count("n_boot", n_boot, minimum=20)
+    seed = check_count("random_state", random_state, minimum=0)
+    plain = refits.fit(floors=rho_min)
+    names = plain.result.names
+    asked = np.asarray(plain.result.rho_min)
+    promised = (asked > 0.0) & (asked < 1.0)
+    if not promised.any():
+        raise InvalidArgumentError(
+            "No floor lies between 0 and 1, so there is none to be confident of: give rho_min."
+        )
+    per_pass = n_folds if method == "left_out" else n_boot
+    step = counter(callback, per_pass * _PASSES)
+
+    def errors_of(fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
+        common: dict[str, Any] = {"n_jobs": n_jobs, "step": step, "seed": seed}
+        if method == "bootstrap":
+            return resampled(refits, fit, floors, dependence, n_draws=n_boot, **common), None
+        return left_out(refits, fit, floors, dependence, n_folds=n_folds, n_draws=_DRAWS, **common)
+
+    target, k, n = fisher(asked), len(asked), dependence.n_units
+    # what normal rows need, to begin with
+    margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
+    floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
+    fit = refits.fit(floors=floors, warm=plain.result)
+    free, first = promised, None
+    for _ in range(_PASSES):
+        errors, outputs = errors_of(fit, floors)
+        if first is None or free.sum() == promised.sum():
+            first = errors  # while all of them have floors below one
+        used, margin = margin, np.where(free, errors.margin(level, free, simultaneous), margin)
+        settled = (errors.fitted >= target + margin) & (used < _LOOSE * margin)
+        if settled[free].all():
+            break
+        floors = np.where(free, np.tanh(target + _AIM * margin), floors)
+        # a variable that is left as it is keeps every promise
+        floors[free & (floors > HIGHEST)] = 1.0
+        free = free & (floors < 1.0)
+        fit = refits.fit(floors=floors, warm=fit.result)
+        errors = replace(errors, fitted=fisher(fidelity_on(fit, refits)))
+        if not free.any():
+            break
+    if callback is not None:
+        callback(per_pass * _PASSES, per_pass * _PASSES)
+    assert first is not None
+    room = (fisher(HIGHEST) - target - first.optimism) / first.spread
+    found = ConfidentFloors(
+        names=names,
+        rho_min=asked,
+        floors=floors,
+        confidence=level,
+        simultaneous=simultaneous,
+        fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
+        lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
+        residual_bound=None
+        if outputs is None
+        else residual_bounds(outputs, dependence, level, seed),
+        objective=float(fit.result.objective),
+        objective_plain=float(plain.result.objective),
+        method=method,
+        about=dependence.noun,
+        largest_confidence=float((first.draws <= room)[:, promised].all(axis=1).mean()),
+        largest_floor=float(np.tanh(fisher(HIGHEST) - margin[promised].max())),
+    )
+    if found.untouched:
+        warnings.warn(found.limits(), ConfidenceWarning, stacklevel=2)
+    return found
+
+
+def residual_bounds(outputs: Array, dependence: Dependence, confidence: float, seed: int) -> Array:
+    """Bounds for the correlations of each output with the others, in the population.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n, k)
+        Standardised outputs, each from a fit that left its row out.
+    dependence : Dependence
+        Which rows hang together.
+    confidence : float
+        Of all correlations together.
+    seed : int
+        Of the draws.
+    """
+    n, k = outputs.shape
+    left, right = np.triu_indices(k, 1)
+    if not len(left):
+        return np.zeros(k)
+    largest = np.zeros(_DRAWS)
+    size, spread = np.empty(len(left)), np.empty(len(left))
+    width = max(1, _CELLS // n)
+    for start in range(0, len(left), width):
+        here = slice(start, start + width)
+        a, b = outputs[:, left[here]], outputs[:, right[here]]
+        product = a * b
+        weights = dependence.weights
+        g = product.mean(axis=0) if weights is None else weights @ product / weights.sum()
+        values = (product - 0.5 * g * (a * a + b * b)) / (1.0 - np.minimum(g * g, HIGHEST))
+        size[here] = np.abs(fisher(g))
+        spread[here], draws = drawn_errors(values, dependence, _DRAWS, seed)
+        np.maximum(largest, np.abs(draws).max(axis=1), out=largest)
+    bound = np.tanh(size + float(np.quantile(largest, confidence)) * spread)
+    out = np.zeros(k)
+    np.maximum.at(out, left, bound)
+    np.maximum.at(out, right, bound)
+    return out
+
+
+def check_confidence(confidence: Any) -> float:
+    """Return a confidence as a number between 0 and 1."""
+    level = real_number(confidence, "confidence", InvalidArgumentError)
+    if not 0.0 < level < 1.0:
+        raise InvalidArgumentError(f"confidence lies between 0 and 1; got {confidence!r}.")
+    return level
+
+
+def _residual(value: float) -> str:
+    return "0" if value < EXACT_TOL else f"{value:.4g}"
+
+
+def _span(values: Array) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.4f}" if high - low < 5e-5 else f"{low:.4f} to {high:.4f}"

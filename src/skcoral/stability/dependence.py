@@ -1,0 +1,264 @@
+"""Which rows hang together: single rows, clusters, or blocks in time.
+
+Rows that hang together are drawn together, left out together, and count as one observation where
+a standard error is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._requirements import checked_weights, listing
+from skcoral._validation import check_count
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.results import Array
+
+Index = NDArray[np.intp]
+_FEWEST_UNITS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How the rows of a table hang together, and how much each counts.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the table.
+    groups : ndarray of int of shape (n,) or None
+        The cluster of each row, numbered from zero.
+    block_length : int or None
+        Mean length of the blocks in which rows of a series are drawn.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+    counted : bool
+        Whether weights count equal rows; otherwise they compare rows.
+    """
+
+    n_rows: int
+    groups: Index | None = None
+    block_length: int | None = None
+    weights: Array | None = None
+    counted: bool = True
+
+    @property
+    def n_units(self) -> int:
+        """Groups, blocks or rows: what counts as independent."""
+        return int(self.units().max()) + 1
+
+    def units(self) -> Index:
+        """The number of the group or (consecutive) block of each row; its own without these."""
+        if self.groups is not None:
+            return self.groups
+        rows = np.arange(self.n_rows)
+        if self.block_length is None:
+            return rows
+        # the rest that fills no block joins the last one
+        return np.minimum(rows // self.block_length, max(self.n_rows // self.block_length - 1, 0))
+
+    def drawn(self, seed: Any) -> Array:
+        """Weights of the rows in one resampled table: counts, times reliability weights if any.
+
+        Groups are drawn whole; rows in time as the stationary bootstrap has it, in blocks of
+        geometric length around the circle (Politis and Romano, 1994).
+        """
+        rng, n = np.random.default_rng(seed), self.n_rows
+        if self.groups is not None:
+            size = self.n_units
+            counts = rng.multinomial(size, np.full(size, 1.0 / size))[self.groups]
+        elif self.block_length is not None:
+            starts = rng.random(n) < 1.0 / self.block_length
+            starts[0] = True
+            places = rng.integers(n, size=n)
+            first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
+            counts = np.bincount((places[first] + np.arange(n) - first) % n, minlength=n)
+        elif self.weights is not None and self.counted:
+            total = round(float(self.weights.sum()))
+            return rng.multinomial(total, self.weights / self.weights.sum()).astype(np.float64)
+        else:
+            counts = rng.multinomial(n, np.full(n, 1.0 / n))
+        drawn = counts.astype(np.float64)
+        return drawn if self.weights is None else drawn * self.weights
+
+    def folds(self, n_folds: int, seed: int = 0) -> Iterator[tuple[Index, Index]]:
+        """Rows fitted and rows left out: units dealt at random, blocks in stretches of time."""
+        units, n_units = self.units(), self.n_units
+        k = min(n_folds, n_units)
+        if self.groups is None and self.block_length is not None:
+            part = np.arange(n_units) * k // n_units
+        else:
+            part = np.empty(n_units, dtype=np.intp)
+            part[np.random.default_rng(seed).permutation(n_units)] = np.arange(n_units) % k
+        for fold in range(k):
+            left = part[units] == fold
+            yield np.flatnonzero(~left), np.flatnonzero(left)
+
+    def sums(self, values: Array) -> tuple[Array, Array]:
+        """Sums of rows' values over each unit, weighted, and how often each unit occurs.
+
+        The mean of all values is the sum of ``sums * counts`` over the number of units.
+        """
+        if self.weights is None:
+            weighted = values
+        else:
+            weighted = values * (self.weights / self.weights.mean())[:, None]
+        if self.groups is None and self.block_length is None:
+            if self.weights is not None and self.counted:
+                return values, self.weights
+            return weighted, np.ones(len(values))
+        units, n_units = self.units(), self.n_units
+        order = np.argsort(units, kind="stable")
+        starts = np.searchsorted(units[order], np.arange(n_units))
+        totals = np.add.reduceat(weighted[order], starts, axis=0)
+        return np.asarray(totals * (n_units / self.n_rows)), np.ones(n_units)
+
+    @property
+    def noun(self) -> str:
+        """What was taken as independent, in words."""
+        if self.groups is not None:
+            return f"{self.n_units:,} groups"
+        if self.block_length is not None:
+            return f"{self.n_units:,} blocks of {self.block_length} rows"
+        return f"{self.n_rows:,} rows"
+
+
+def read_dependence(
+    rows: Array,
+    *,
+    groups: Any = None,
+    block_length: Any = None,
+    sample_weight: Any = None,
+    weight_kind: str = "auto",
+) -> Dependence:
+    """Judge what is said about the rows of a table.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        The rows, in time where there are blocks.
+    groups : array-like of shape (n,), optional
+        Labels of clusters, of any type.
+    block_length : int or "auto", optional
+        Mean length of blocks; "auto" chooses it by :func:`automatic_block_length` for the squares
+        of the standardised columns.
+    sample_weight, weight_kind
+        As in :class:`skcoral.CORAL`.
+    """
+    n = len(rows)
+    weights = checked_weights(sample_weight, n)
+    counted = weight_kind != "reliability"
+    if weights is not None and weight_kind == "auto":
+        counted = bool((weights == np.floor(weights)).all())
+    if groups is not None and block_length is not None:
+        raise InvalidArgumentError(
+            "Rows hang together in groups or in blocks of time, not both: give groups or "
+            "block_length."
+        )
+    codes = None if groups is None else _codes(groups, n)
+    length = None if block_length is None else _length(rows, block_length)
+    found = Dependence(n, codes, length, weights, counted)
+    if found.n_units < _FEWEST_UNITS:
+        raise InvalidArgumentError(
+            f"{found.noun} are too few to tell anything about others: at least {_FEWEST_UNITS} "
+            "independent ones are needed."
+        )
+    return found
+
+
+def automatic_block_length(series: Any) -> float:
+    """The block length of the stationary bootstrap with the least mean squared error.
+
+    The rule of Politis and White (2004), as corrected by Patton, Politis and White (2009):
+    autocovariances up to twice the lag after which autocorrelations are negligible, in a flat-top
+    window, give the long-run variance and its curvature. The lengths of several series are
+    averaged.
+
+    Parameters
+    ----------
+    series : array-like of shape (n,) or (n, k)
+        One series per column.
+
+    Returns
+    -------
+    float
+        At least one, at most ``min(3 √n, n / 3)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.stability import automatic_block_length
+    >>> steps = np.random.default_rng(0).normal(size=2000)
+    >>> automatic_block_length(steps) < automatic_block_length(np.convolve(steps, np.ones(9)))
+    True
+    """
+    columns = np.asarray(series, dtype=np.float64)
+    columns = columns.reshape(len(columns), -1)
+    n = len(columns)
+    longest = max(1.0, min(3.0 * np.sqrt(n), n / 3.0))
+    lengths = [_one_length(column - column.mean(), longest) for column in columns.T]
+    return float(np.mean(lengths))
+
+
+def _one_length(x: Array, longest: float) -> float:
+    n = len(x)
+    patience = max(5, int(np.sqrt(np.log10(n))))
+    last = min(int(np.ceil(np.sqrt(n))) + patience, n - 1)
+    size = 2 ** int(np.ceil(np.log2(2 * n)))
+    spectrum = np.abs(np.fft.rfft(x, size)) ** 2
+    covariance = np.fft.irfft(spectrum, size)[: 2 * last + 1] / n
+    if covariance[0] <= 0.0:
+        return 1.0
+    small = np.abs(covariance[1 : last + 1]) < 2.0 * np.sqrt(np.log10(n) / n) * covariance[0]
+    run = np.convolve(small, np.ones(patience), mode="valid") >= patience
+    if run.any():
+        lag = int(np.argmax(run))
+    else:
+        large = np.flatnonzero(~small)
+        lag = int(large[-1]) + 1 if large.size else 0
+    width = min(2 * max(lag, 1), len(covariance) - 1)
+    k = np.arange(1, width + 1)
+    taper = np.clip(2.0 * (1.0 - k / width), 0.0, 1.0)
+    variance = covariance[0] + 2.0 * (taper * covariance[1 : width + 1]).sum()
+    curvature = 2.0 * (taper * k * covariance[1 : width + 1]).sum()
+    if variance <= 0.0:
+        return longest
+    return float(np.clip((curvature**2 / variance**2 * n) ** (1.0 / 3.0), 1.0, longest))
+
+
+def _length(rows: Array, block_length: Any) -> int:
+    n = len(rows)
+    if isinstance(block_length, str) and block_length == "auto":
+        spread = rows.std(axis=0)
+        Z = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        return int(np.ceil(automatic_block_length(Z * Z)))
+    if isinstance(block_length, str):
+        raise InvalidArgumentError(
+            f"block_length is a whole number of rows or 'auto'; got {block_length!r}."
+        )
+    length = check_count("block_length", block_length)
+    if length > n // _FEWEST_UNITS:
+        raise InvalidArgumentError(
+            f"Blocks of {length} rows leave {n // length} of them in {n} rows: at least "
+            f"{_FEWEST_UNITS} are needed. Choose shorter blocks, or 'auto'."
+        )
+    return length
+
+
+def _codes(groups: Any, n: int) -> Index:
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise InvalidArgumentError(
+            f"groups must hold one label for each of the {n} rows; got shape {labels.shape}."
+        )
+    missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
+    if missing:
+        raise InvalidArgumentError(
+            f"groups has no label in row {listing([str(i) for i in missing])}: every row belongs "
+            "to a group; give rows of their own a label of their own."
+        )
+    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)

@@ -1,0 +1,220 @@
+"""How far fidelities in the population may lie below those of the rows fitted.
+
+All of this is on Fisher's scale, artanh of a correlation: there, the standard error hardly depends
+on the correlation, and a floor that is raised stays below one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+
+from skcoral.exceptions import CoralError, InvalidTableError
+from skcoral.results import Array
+from skcoral.stability.dependence import Dependence
+from skcoral.stability.refitting import Fitted, Refits, in_parallel
+
+_MOST_UNITS = 2000  # beyond, units are added up at random: their sums tell the same
+_LARGEST = np.tanh(18.0)  # the last correlation that is told from one
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Fidelities of a fit, of rows left out, and draws of the error between them.
+
+    Attributes
+    ----------
+    fitted, optimism : ndarray of shape (k,)
+        Fidelity on the rows fitted, and how much lower it is expected elsewhere; Fisher's scale.
+    spread : ndarray of shape (k,)
+        Standard error.
+    draws : ndarray of shape (m, k)
+        Draws of the error over its standard error.
+    """
+
+    fitted: Array
+    optimism: Array
+    spread: Array
+    draws: Array
+
+    def margin(self, confidence: float, promised: Any, simultaneous: bool) -> Array:
+        """What a fidelity on the rows fitted must exceed one in the population by."""
+        return self.optimism + self.quantile(confidence, promised, simultaneous) * self.spread
+
+    def quantile(self, confidence: float, promised: Any, simultaneous: bool) -> Any:
+        """The quantile of the errors: of the largest promised one, or of each."""
+        if simultaneous:
+            return max(float(np.quantile(self.draws[:, promised].max(axis=1), confidence)), 0.0)
+        return np.maximum(np.quantile(self.draws, confidence, axis=0), 0.0)
+
+
+def fisher(correlation: Any) -> Array:
+    """Fisher's transformation, finite for correlations of one."""
+    return np.asarray(np.arctanh(np.clip(correlation, -_LARGEST, _LARGEST)))
+
+
+def left_out(
+    refits: Refits,
+    fit: Fitted,
+    floors: Array,
+    dependence: Dependence,
+    *,
+    n_folds: int,
+    n_draws: int,
+    n_jobs: int | None,
+    step: Callable[[], None],
+    seed: int,
+) -> tuple[Errors, Array]:
+    """Errors by cross-fitting: one fit per fold, each measured on the rows that it left out.
+
+    To first order, the error of a fidelity is the mean of the rows' influence values
+
+        ψ = u v − f (u² + v²) / 2
+
+    for u a standardised output, v its source and f their correlation; how the transformation
+    hangs on the rows has no part in it, because on the rows fitted every floor is met by
+    construction. What is left is of second order: the optimism of a transformation that was
+    chosen on the same rows, of the size of p/n. Rows left out show both, because the first-order
+    errors of the folds cancel in their mean. The distribution of the largest error comes from
+    drawing units of rows and studentising anew each time, without a refit.
+
+    Returns
+    -------
+    errors : Errors
+    outputs : ndarray of shape (n, k)
+        Standardised outputs, each from the fit that left its row out.
+    """
+    splits = list(dependence.folds(n_folds))
+    tasks = (delayed(_outputs_left_out)(refits, train, test, floors, fit) for train, test in splits)
+    n, k = len(refits.rows), len(fit.result.names)
+    outputs, sources = np.empty((n, k)), np.empty((n, k))
+    for (_, test), found in zip(splits, in_parallel(tasks, n_jobs), strict=True):
+        outputs[test], sources[test] = found
+        step()
+    u, v = (standardised(side, refits.weights) for side in (outputs, sources))
+    found_f = mean_of(u * v, refits.weights)
+    share = 1.0 - 1.0 / len(splits)  # rows fitted in a fold, as a part of all: it costs more
+    fitted = fisher(fidelity_on(fit, refits))
+    optimism = np.maximum(fitted - fisher(found_f), 0.0) * share
+    psi = (u * v - 0.5 * found_f * (u * u + v * v)) / np.maximum(1.0 - found_f**2, 1e-12)
+    spread, draws = drawn_errors(psi, dependence, n_draws, seed)
+    # the fit's own fluctuation adds a share of about p/n to the variance
+    spread = spread * np.sqrt(1.0 + len(refits.names) / dependence.n_units)
+    return Errors(fitted, optimism, spread, draws), u
+
+
+def _outputs_left_out(
+    refits: Refits, train: Any, test: Any, floors: Array, fit: Fitted
+) -> tuple[Array, Array]:
+    try:
+        fold = refits.fit(train, floors=floors, warm=fit.result)
+    except InvalidTableError as error:
+        raise InvalidTableError(
+            f"{error} This is about {len(train)} of {len(refits.rows)} rows: what holds for the "
+            "population is measured on the others."
+        ) from error
+    outputs, sources = fold.outputs(refits.rows), fold.sources(refits.rows)
+    return standardised(outputs, refits.weights)[test], standardised(sources, refits.weights)[test]
+
+
+def resampled(
+    refits: Refits,
+    fit: Fitted,
+    floors: Array,
+    dependence: Dependence,
+    *,
+    n_draws: int,
+    n_jobs: int | None,
+    step: Callable[[], None],
+    seed: int,
+) -> Errors:
+    """Errors by the bootstrap: refits to resampled rows, measured on the table itself."""
+    fitted = fisher(fidelity_on(fit, refits))
+    seeds = np.random.SeedSequence(seed).spawn(n_draws)
+    tasks = (delayed(_refitted)(refits, dependence.drawn(s), floors, fit) for s in seeds)
+    lost = []
+    for fidelity in in_parallel(tasks, n_jobs):
+        if fidelity is not None:
+            lost.append(fitted - fisher(fidelity))
+        step()
+    if len(lost) < n_draws / 2:
+        raise InvalidTableError(
+            f"{n_draws - len(lost)} of {n_draws} resampled tables could not be fitted: there are "
+            "too few different rows for this many columns."
+        )
+    errors = np.array(lost)
+    spread = np.maximum(errors.std(axis=0, ddof=1), 1e-300)
+    return Errors(fitted, np.zeros_like(spread), spread, errors / spread)
+
+
+def _refitted(refits: Refits, weights: Array, floors: Array, fit: Fitted) -> Array | None:
+    try:
+        return fidelity_on(refits.fit(weights=weights, floors=floors, warm=fit.result), refits)
+    except CoralError:
+        return None
+
+
+def drawn_errors(
+    values: Array, dependence: Dependence, n_draws: int, seed: int
+) -> tuple[Array, Array]:
+    """Standard errors of means of rows' values, and draws of studentised errors.
+
+    Units (rows, groups or blocks) are drawn with replacement; each draw is divided by its own
+    standard error, which makes the quantiles right to second order (the bootstrap-t).
+    """
+    sums, counts = dependence.sums(values)
+    rng = np.random.default_rng(seed)
+    if len(sums) > _MOST_UNITS and (counts == 1.0).all():
+        part = rng.permutation(np.arange(len(sums)) % _MOST_UNITS)
+        order = np.argsort(part, kind="stable")
+        starts = np.searchsorted(part[order], np.arange(_MOST_UNITS))
+        sums = np.add.reduceat(sums[order], starts, axis=0) * (_MOST_UNITS / len(sums))
+        counts = np.ones(_MOST_UNITS)
+    total = float(counts.sum())
+    centred = sums - counts @ sums / total
+    squares = centred * centred
+    spread = np.sqrt(counts @ squares / (total * (total - 1.0)))
+    drawn = rng.multinomial(round(total), counts / total, size=n_draws).astype(np.float64)
+    means = drawn @ centred / total
+    variance = drawn @ squares / total - means * means
+    # a draw of few different units may have no spread at all
+    least = 1e-3 * np.maximum(spread**2, 1e-300)
+    return spread, means / np.sqrt(np.maximum(variance / (total - 1.0), least))
+
+
+def fidelity_on(fit: Fitted, refits: Refits) -> Array:
+    """Correlations of a fit's outputs with their sources, on all rows of the table.
+
+    Where values are missing, those that the table's own estimate implies.
+    """
+    if refits.incomplete:
+        whole, relative = refits.whole, refits.whole.scale / fit.table.scale
+        T = fit.result.T * relative[:, None]
+        anchors = fit.result.anchors
+        targets = np.diag(relative) if anchors is None else anchors * relative[:, None]
+        covariances = np.einsum("ij,ij->j", targets, whole.R @ T)
+        variances = [np.einsum("ij,ij->j", B, whole.R @ B) for B in (T, targets)]
+        return np.asarray(covariances / np.sqrt(variances[0] * variances[1]))
+    u, v = (
+        standardised(side, refits.weights)
+        for side in (fit.outputs(refits.rows), fit.sources(refits.rows))
+    )
+    return mean_of(u * v, refits.weights)
+
+
+def standardised(values: Array, weights: Array | None) -> Array:
+    """Columns with mean zero and mean square one, weighted."""
+    centred = values - mean_of(values, weights)
+    size = np.sqrt(mean_of(centred * centred, weights))
+    return np.asarray(centred / np.where(size > 0.0, size, 1.0))
+
+
+def mean_of(values: Array, weights: Array | None) -> Array:
+    """Weighted mean of each column."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0))
+    return np.asarray(weights @ values / weights.sum())

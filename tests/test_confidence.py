@@ -1,0 +1,233 @@
+"""Floors for the population: definitions, closed forms, limits, and the same answer everywhere."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import sqrtm
+from sklearn.datasets import load_wine
+
+from skcoral import CORAL
+from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
+from skcoral.stability import bootstrap, confident_floors
+from skcoral.stability.dependence import Dependence
+from skcoral.stability.margins_of_error import drawn_errors
+from skcoral.stability.refitting import Refits
+from skcoral.stability.threshold import _left_out
+
+MIXING = np.eye(5) + 0.4 * np.random.default_rng(1).normal(size=(5, 5))
+
+
+def table(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 5)) @ MIXING
+
+
+def in_population(coral):
+    """Fidelities of a fit for the covariance that the rows are drawn from."""
+    covariance = MIXING.T @ MIXING
+    B = coral.T_ / coral.scale_[:, None]
+    spread = np.sqrt(np.diag(covariance) * np.diag(B.T @ covariance @ B))
+    return np.diag(covariance @ B) / spread
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+def test_floors_hold_for_the_population_and_plain_ones_do_not():
+    sure, plain = 0, 0
+    for seed in range(20):
+        X = table(100, seed)
+        raised = confident_floors(X, 0.9)
+        sure += in_population(CORAL(raised.floors).fit(X)).min() >= 0.9
+        plain += in_population(CORAL(0.9).fit(X)).min() >= 0.9
+    assert plain <= 6
+    assert sure >= 16  # fewer once in 400 times if the coverage is 95 %
+
+
+def test_what_the_estimator_keeps(wine):
+    coral = CORAL(0.8, confidence=0.95).fit(wine)
+    report = coral.confidence_
+    np.testing.assert_array_equal(coral.floors_, report.floors)
+    np.testing.assert_allclose(coral.fidelity_, report.fidelity, atol=1e-7)
+    assert (coral.fidelity_ >= coral.floors_ - 1e-9).all()
+    assert (report.lower >= 0.8).all()
+    assert coral.result_.objective == pytest.approx(report.objective, rel=1e-6)
+    assert report.objective > report.objective_plain
+    assert report.sentence() in coral.result_.summary()
+    same = confident_floors(wine, 0.8)
+    np.testing.assert_array_equal(same.floors, report.floors)
+    frame = report.to_frame()
+    assert list(frame.index) == list(wine.columns)
+    assert list(frame.columns) == ["floor", "raised", "fidelity", "lower", "residual_bound"]
+    assert (CORAL(0.8).fit(wine).floors_ == 0.8).all()
+
+
+def test_floors_of_a_normal_table_are_raised_by_its_standard_error():
+    # one pair far apart: artanh of a fidelity has variance 1/n for normal rows, and no optimism
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    found = confident_floors(X, [0.97, 0.0], n_folds=4)
+    step = np.arctanh(found.floors[0]) - np.arctanh(0.97)
+    assert step * np.sqrt(20_000) == pytest.approx(1.645, abs=0.15)
+    assert found.floors[1] == 0.0  # nothing was promised
+
+
+def test_studentised_draws_against_a_loop():
+    values = np.random.default_rng(0).exponential(size=(30, 2))
+    spread, draws = drawn_errors(values, Dependence(30), 50, 7)
+    np.testing.assert_allclose(spread, values.std(axis=0, ddof=1) / np.sqrt(30))
+    rng = np.random.default_rng(7)
+    counts = rng.multinomial(30, np.full(30, 1 / 30), size=50)
+    for drawn, found in zip(counts, draws, strict=True):
+        again = np.repeat(values - values.mean(axis=0), drawn, axis=0)
+        by_hand = again.mean(axis=0) / (again.std(axis=0, ddof=0) / np.sqrt(29))
+        np.testing.assert_allclose(found, by_hand, rtol=1e-9)
+
+
+def test_frequencies_are_repeated_rows_and_reliabilities_have_no_scale():
+    rng = np.random.default_rng(0)
+    values, counts = rng.normal(size=(40, 3)), rng.integers(1, 4, size=40).astype(float)
+    weighted, _ = drawn_errors(values, Dependence(40, weights=counts), 10, 0)
+    repeated, _ = drawn_errors(
+        np.repeat(values, counts.astype(int), axis=0), Dependence(int(counts.sum())), 10, 0
+    )
+    np.testing.assert_allclose(weighted, repeated)
+    w = rng.random(40) + 0.5
+    X = table(40)
+    one, two = (
+        confident_floors(X, 0.9, sample_weight=s * w, n_folds=4).floors for s in (1.0, 1000.0)
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
+def test_more_confidence_and_more_promises_cost_more():
+    X = table(120)
+    low, high = (confident_floors(X, 0.9, confidence=c) for c in (0.8, 0.99))
+    assert (high.floors > low.floors).all()
+    assert high.objective > low.objective
+    single = confident_floors(X, 0.9, simultaneous=False)
+    together = confident_floors(X, 0.9)
+    assert single.floors.mean() < together.floors.mean()
+    assert "taken singly" in single.sentence()
+    assert (together.residual_bound >= CORAL(together.floors).fit(X).measured_.residual).all()
+
+
+def test_clusters_cost_what_they_hide():
+    X = np.repeat(table(60), 4, axis=0) + 0.01 * table(240, 1)
+    blind = confident_floors(X, 0.9)
+    known = confident_floors(X, 0.9, groups=np.repeat(np.arange(60), 4))
+    once = confident_floors(X[::4], 0.9)
+    assert known.floors.mean() > blind.floors.mean() + 0.01
+    assert known.floors.mean() == pytest.approx(once.floors.mean(), abs=0.01)
+    assert known.about == "60 groups"
+
+
+def test_processes_and_progress_change_nothing():
+    X, seen = table(60), []
+    one = confident_floors(X, 0.9, n_folds=4, callback=lambda *a: seen.append(a))
+    two = confident_floors(X, 0.9, n_folds=4, n_jobs=2)
+    np.testing.assert_array_equal(one.floors, two.floors)
+    assert seen[-1] == (16, 16)
+    assert [a[0] for a in seen] == sorted(a[0] for a in seen)
+
+
+def test_the_bootstrap_judges_alike():
+    X = table(400)
+    left, judge = confident_floors(X, 0.9), confident_floors(X, 0.9, method="bootstrap", n_boot=60)
+    np.testing.assert_allclose(left.floors, judge.floors, atol=0.012)
+    assert judge.residual_bound is None
+
+
+def test_too_few_rows_are_told_with_what_can_be_had():
+    X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
+    with pytest.warns(ConfidenceWarning, match="No floor below one is confident"):
+        found = confident_floors(X, 0.99, confidence=0.999, n_folds=9)
+    assert found.untouched
+    assert (found.floors[[n in found.untouched for n in found.names]] == 1.0).all()
+    assert found.largest_confidence < 0.999
+    assert found.largest_floor < 0.99
+    assert found.limits() in found.sentence()
+
+
+def test_other_settings_are_measured_on_plain_rows(wine):
+    X = wine.iloc[:, :6]
+    for settings in ({"shrinkage": 0.2}, {"margins": "ranks"}, {"covariance": "OAS"}):
+        found = confident_floors(X, 0.9, estimator=CORAL(**settings), n_folds=4)
+        assert (found.lower >= 0.9).all()
+        assert found.floors.min() > 0.9
+
+
+def test_anchors_and_floors_by_name(wine):
+    X = wine.iloc[:, :4]
+    B = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert len(confident_floors(X, 0.9, estimator=CORAL(anchors=B), n_folds=4).floors) == 2
+    named = CORAL({"ash": 0.95}, confidence=0.9).fit(X)
+    assert named.floors_[2] > 0.95
+    assert (named.floors_[[0, 1, 3]] == 0.0).all()
+
+
+def test_missing_values_go_through_the_bootstrap():
+    X = table(150)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    holed = confident_floors(X, 0.9, estimator=CORAL(missing="em"), n_boot=20)
+    assert holed.method == "bootstrap"
+    whole = confident_floors(table(150), 0.9, method="bootstrap", n_boot=20)
+    assert holed.floors.mean() > whole.floors.mean() - 0.005
+
+
+def test_what_makes_no_sense_is_refused(wine):
+    for settings, message in (
+        ({"confidence": 95}, "between 0 and 1"),
+        ({"groups": [1, 2]}, "one label for each"),
+        ({"groups": [0] * 178}, "too few"),
+        ({"block_length": "long"}, "'auto'"),
+        ({"block_length": 80}, "shorter blocks"),
+        ({"block_length": 5, "groups": np.arange(178)}, "not both"),
+        ({"method": "guess"}, "method"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            confident_floors(wine, 0.8, **settings)
+    with pytest.raises(InvalidArgumentError, match="rho_min"):
+        CORAL(confidence=0.9).fit(wine)
+    with pytest.raises(InvalidArgumentError, match="No floor lies between"):
+        confident_floors(wine, 0.0)
+    with pytest.raises(InvalidArgumentError, match="all rows are needed"):
+        CORAL(0.8, confidence=0.9).fit(iter([wine]))
+    with pytest.raises(InvalidTableError, match="This is about"):
+        confident_floors(wine[:15], 0.8, estimator=CORAL(on_singular="raise"))
+
+
+def test_the_interval_of_the_threshold_by_definition(wine):
+    refits = Refits(None, wine.iloc[:, :5])
+    train, test = next(Dependence(178).folds(10))
+    upper, psi = _left_out(refits, train, test)
+    X = wine.iloc[:, :5].to_numpy()
+    weights = CORAL().fit(wine.iloc[train, :5]).threshold_.weights
+    D = np.diag(weights / weights.sum())
+    S = sqrtm(D @ np.corrcoef(X[train].T) @ D).real
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    held = Z[test].T @ Z[test] / len(test)
+    bound = 0.5 * (np.trace(np.linalg.inv(S) @ D @ held @ D) + np.trace(S))
+    off_scale = 0.5 * np.trace(S) * (np.diag(D) @ np.diag(held) - 1.0)
+    assert upper.mean() == pytest.approx(bound - off_scale, rel=1e-6)
+    assert abs(psi.mean()) < 0.1
+
+
+def test_the_interval_holds_a_threshold_that_the_table_misses():
+    # independent columns: ρ★ is one, and that of every table is below it
+    hits = 0
+    for seed in range(8):
+        X = np.random.default_rng(seed).normal(size=(60, 4))
+        report = bootstrap(X, n_boot=2)
+        assert report.threshold < report.threshold_estimate
+        assert report.threshold_interval[0] < report.threshold_estimate
+        hits += report.threshold_interval[1] >= 1.0 - 1e-9
+    assert hits >= 6
+
+
+def test_a_frame_with_dates_keeps_its_rows_in_blocks():
+    rows = pd.DataFrame(table(120), index=pd.date_range("2024-01-01", periods=120))
+    rows.columns = list("abcde")
+    found = CORAL(0.9, confidence=0.95, block_length="auto").fit(rows)
+    assert "blocks of" in found.confidence_.about
