@@ -134,6 +134,8 @@ def test_dependent_columns_are_compared_without_a_vif(wine):
     found = compare_floors(X.corr())
     assert all(c.largest_vif == np.inf for c in found.choices)
     assert found.choices[-1].largest_correlation > found.choices[0].largest_correlation
+    assert found.recommended is None
+    assert "No floor is recommended" in found.sentence()
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst"])

@@ -129,3 +129,28 @@ def test_the_way_back_returns_frames_under_set_output(evil):
     pd.testing.assert_frame_equal(back, evil, atol=1e-9, rtol=0)
     plain = CORAL(0.9).fit(evil.to_numpy())
     assert isinstance(plain.inverse_transform(plain.transform(evil.to_numpy())), np.ndarray)
+
+
+def test_methods_and_fitted_attributes_of_the_transformer_are_typed():
+    import inspect
+    import re
+
+    from skcoral.estimator.learning import Learning
+
+    ours = (CORAL, Learning)
+    methods = {
+        name: member
+        for kind in ours
+        for name, member in vars(kind).items()
+        if inspect.isfunction(member) and (not name.startswith("_") or name == "__init__")
+    }
+    assert {"fit", "transform", "inverse_transform", "score", "loadings", "summary"} <= set(methods)
+    for name, method in methods.items():
+        signature = inspect.signature(method)
+        assert signature.return_annotation is not signature.empty, name
+        untyped = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
+        assert untyped == ["self"], name
+    section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
+    told = {n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")}
+    typed = {*Learning.__annotations__, "n_samples_seen_"}
+    assert told <= typed

@@ -98,22 +98,28 @@ class FloorComparison:
     ----------
     choices : tuple of Choice
         From ρ★ upwards.
-    recommended : Choice
+    recommended : Choice or None
         The highest floor at which no correlation exceeds 0.5 and no VIF 2; ρ★ where there is none
-        or where it keeps 0.95 of every variable.
+        or where it keeps 0.95 of every variable. None where variables depend on each other.
     largest_correlation_before, largest_vif_before : float
         Those of the variables themselves.
     """
 
     choices: tuple[Choice, ...]
-    recommended: Choice
+    recommended: Choice | None
     largest_correlation_before: float
     largest_vif_before: float
 
     def sentence(self) -> str:
         """The recommendation, with its reason."""
+        if self.recommended is None:
+            return (
+                "No floor is recommended: some variables are determined by others, or the rows are "
+                "too few, so correlation stays at every floor. Leave columns out, or take more "
+                "rows, and look again."
+            )
         best, limits = self.recommended, f"{LITTLE_CORRELATION:g} and no VIF exceeds {LITTLE_VIF:g}"
-        otherwise = "Take ρ★ where no correlation may remain, a higher floor to stay closer."
+        otherwise = "Lower floors leave less, down to none at ρ★; higher ones stay closer."
         if has_little(self.largest_correlation_before, self.largest_vif_before):
             return (
                 "The variables hardly correlate: no two by more than "
@@ -186,7 +192,7 @@ def compare_floors(
     0.9
     >>> print(found.sentence())
     Recommended: floor 0.9, the highest of these at which no two outputs correlate by more than 0.5
-    and no VIF exceeds 2. Take ρ★ where no correlation may remain, a higher floor to stay closer.
+    and no VIF exceeds 2. Lower floors leave less, down to none at ρ★; higher ones stay closer.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
@@ -214,7 +220,7 @@ def compare_floors(
         matrix = np.asarray(matrix, dtype=np.float64)
     return FloorComparison(
         tuple(choices),
-        _recommended(choices),
+        _recommended(choices) if best.rank is None else None,
         float(largest_residuals(matrix).max(initial=0.0)),
         _largest_vif(matrix, best.rank),
     )
@@ -232,5 +238,5 @@ def _recommended(choices: list[Choice]) -> Choice:
 
 
 def has_little(correlation: float, vif: float) -> bool:
-    """Whether no two variables correlate much; the VIF of dependent ones is infinite anyway."""
-    return correlation <= LITTLE_CORRELATION and (vif <= LITTLE_VIF or not np.isfinite(vif))
+    """Whether no two variables correlate much."""
+    return correlation <= LITTLE_CORRELATION and vif <= LITTLE_VIF

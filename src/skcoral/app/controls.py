@@ -62,10 +62,11 @@ def _floor(threshold: Threshold) -> None:
 def compare(problem: Problem, compared: FloorComparison) -> None:
     """Show what usual floors give; a click takes one."""
     best = compared.recommended
-    named = "ρ★" if best.rho_min is None else f"{best.rho_min:g}"
     little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
-    title = "Which floor? " + ("Little is to be gained here." if little else f"Try {named}.")
-    with st.expander(title):
+    advice = "Variables depend on each other."
+    if best is not None:
+        advice = f"Try {'ρ★' if best.rho_min is None else format(best.rho_min, 'g')}."
+    with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))
         st.caption("A click takes a floor. Largest |r|, largest VIF, weakest fidelity:")
         for choice in compared.choices:

@@ -102,10 +102,10 @@ def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[
         floor = [] if choice.rho_min is None else ["--rho-min", f"{choice.rho_min:g}"]
         command = shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
         floors.append(asdict(choice) | {"command": command})
-    best = compared.choices.index(compared.recommended)
+    best = compared.recommended
     return {
         "floors": floors,
-        "recommended": floors[best],
+        "recommended": None if best is None else floors[compared.choices.index(best)],
         "recommendation": compared.sentence(),
     }
 
@@ -280,7 +280,7 @@ def _show_floors(answer: dict[str, Any]) -> None:
         )
     if answer["recommendation"]:
         console.say(console.bold(answer["recommendation"]))
-    if answer["floors"]:
+    if answer.get("recommended"):
         console.copyable(f"  {answer['recommended']['command']}")
 
 

@@ -34,6 +34,7 @@ _HEAT = [
     [1.0, "rgba(200,50,50,1)"],
 ]
 FIGURES_UP_TO = 15
+_MOST_PAIRS = 100  # variables whose pairs of full names go into the page
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"}
 
 
@@ -181,19 +182,22 @@ def heat_map(
 
     With ``figures``, the cells of up to 15 variables hold their numbers.
     """
-    full = [label(name, 80) for name in names]
     data: list[Figure] = [
         {
             "type": "heatmap",
             "z": M,
-            "customdata": [[f"{row} – {column}" for column in full] for row in full],
             "zmin": -top,
             "zmax": top,
             "colorscale": _HEAT,
             "colorbar": {"thickness": 10},
-            "hovertemplate": f"%{{customdata}}<br>{word} %{{z:.4f}}<extra></extra>",
+            "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
         }
     ]
+    many = len(names) > _MOST_PAIRS
+    if not many:
+        full = [label(name, 80) for name in names]
+        data[0]["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
+        data[0]["hovertemplate"] = data[0]["hovertemplate"].replace("%{y} – %{x}", "%{customdata}")
     shown = figures and len(names) <= FIGURES_UP_TO
     room = 24 if shown else 15  # for a cell
     height = int(np.clip(170 + room * len(names), 300, 760))
@@ -202,7 +206,11 @@ def heat_map(
     if shown:
         data[0]["text"] = [[figure(value) for value in row] for row in M]
         data[0]["texttemplate"], data[0]["textfont"] = "%{text}", {"size": 8}
-    axis = _named_axis(names) | {"tickfont": {"size": size}, "showgrid": False, "zeroline": False}
+    axis = _named_axis(names, 40 if many else 18) | {
+        "tickfont": {"size": size},
+        "showgrid": False,
+        "zeroline": False,
+    }
     layout = _layout(height, legend=False)
     layout["xaxis"] = axis | {"tickangle": -90}
     layout["yaxis"] = axis | {"autorange": "reversed"}
@@ -253,9 +261,9 @@ def _layout(height: int, *, legend: bool) -> Figure:
     }
 
 
-def _named_axis(names: Sequence[str]) -> Figure:
+def _named_axis(names: Sequence[str], limit: int = 18) -> Figure:
     return {
         "tickvals": list(range(len(names))),
-        "ticktext": [label(name) for name in names],
+        "ticktext": [label(name, limit) for name in names],
         "automargin": True,
     }

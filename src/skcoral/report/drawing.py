@@ -201,7 +201,7 @@ def _cells(
 ) -> list[str]:
     out = []
     figures = max(len(rows), len(columns)) <= FIGURES_UP_TO
-    size = min(7.5, 0.42 * cell)
+    size = min(11.0, 0.42 * cell)
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             value = float(M[i, j])
@@ -217,7 +217,7 @@ def _cells(
                 kind = "strong" if strength > 0.6 else "weak"
                 out.append(
                     f'<text class="{kind}" font-size="{size:.1f}" x="{x + cell / 2:.1f}" '
-                    f'y="{y + cell / 2 + 2.6:.1f}" text-anchor="middle">{text}</text>'
+                    f'y="{y + cell / 2 + 0.35 * size:.1f}" text-anchor="middle">{text}</text>'
                 )
             out.append("</g>")
     return out

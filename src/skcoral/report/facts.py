@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from skcoral.stability import Holdout
 
 #: Points on the curve and parts held out, for up to so many variables; none beyond.
-_POINTS = ((100, 25), (200, 11), (400, 7))
-_FOLDS = ((100, 5), (200, 2))
+_POINTS = ((100, 25), (300, 11), (400, 7))
+_FOLDS = ((100, 5), (300, 2))
 _QUICK = 2e6  # r²p of a solution that dozens of can be waited for
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
@@ -247,7 +247,11 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
     if estimator.estimate_.weights != "none":
         asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
-    asked.append(("outputs", f"{estimator.output_scale} scale"))
+    units = {
+        "unit": "standardised: mean 0, standard deviation 1",
+        "original": "in the mean and standard deviation of their sources",
+    }
+    asked.append(("outputs", units[estimator.output_scale]))
     return asked
 
 
