@@ -29,7 +29,7 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.exact import solve_exact, solve_threshold
+from skcoral.exact import BestExact, solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
 
@@ -260,18 +260,18 @@ def decorrelate(
         )
     else:
         there = problem.R if composites else beside(problem.R, R)
-        answer: Decorrelation | None = None
+        answer: Decorrelation | BestExact | None = None
         if warm is not None and floors is not None:
             from skcoral.tradeoff import solve_from_neighbour
 
             answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
         if answer is None:
             answer = solve_exact(there, floors, **settings)
-        if answer is None:
+        if isinstance(answer, BestExact):
             assert floors is not None  # "as high as possible" is always within reach
             from skcoral.tradeoff import solve_tradeoff
 
-            answer = solve_tradeoff(there, floors, **settings)
+            answer = solve_tradeoff(there, floors, refused=answer, **settings)
         result = answer
     return given.described(result, composites)
 

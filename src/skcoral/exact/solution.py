@@ -81,8 +81,8 @@ def solve_exact(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
-) -> Decorrelation | None:
-    """Return the best exact decorrelator that meets the floors, or None if there is none.
+) -> Decorrelation | BestExact:
+    """Return the best exact decorrelator that meets the floors, or how they were refused.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def solve_exact(
         if best.feasible and _has_largest_mean(R, floors, best):
             return _result(R, floors, best, names, criterion, pair_weights, settled=True)
         if not best.feasible and best.trace_margin < -1e-6:
-            return None  # proved to be out of reach by a clear margin
+            return best  # proved to be out of reach by a clear margin
         tol = min(tol, _AIM * FLOOR_TOL)  # what does not bind may be short by a part of it
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
@@ -116,7 +116,7 @@ def solve_exact(
         if best.feasible and not (met and settled):
             return _result(R, floors, best, names, criterion, pair_weights, settled=False)
         if not met:
-            return None
+            return best
     return _result(R, floors, edge, names, criterion, pair_weights, settled=settled)
 
 

@@ -16,7 +16,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral.exact import solve_exact
-from skcoral.results import Criterion
+from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria, solve_tradeoff
 
 Array = NDArray[np.float64]
@@ -77,9 +77,10 @@ def _searched(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            if solve_exact(R, floors, **settings) is not None:
+            refused = solve_exact(R, floors, **settings)
+            if isinstance(refused, Decorrelation):
                 return None
-            answer = solve_tradeoff(R, floors, **settings)
+            answer = solve_tradeoff(R, floors, refused=refused, **settings)
         except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
             return None
     dual = answer.certificate.arrays

@@ -79,7 +79,7 @@ def solve_budget(
         exact = solve_exact(
             R, None, names=tuple(names), criterion=criterion, pair_weights=pair_weights, tol=tol
         )
-        if exact is not None:
+        if isinstance(exact, Decorrelation):
             details["rho_upper"] = min(path.threshold.upper, 1.0)
             return replace(exact, details=details)
     node, upper = _invert(path, budget, everything, tol, callback)

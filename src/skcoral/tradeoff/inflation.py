@@ -64,7 +64,7 @@ def solve_vif(
     """
     if limit <= 1.0 + _NONE:
         exact = solve_exact(R, None, names=tuple(names), criterion="squared", tol=tol)
-        if exact is not None:
+        if isinstance(exact, Decorrelation):
             return _limited(exact, limit)
     path = Path(R, criterion="squared", pair_weights=None, tol=tol, max_iter=max_iter)
     visited: dict[float, tuple[Node, float]] = {}

@@ -82,6 +82,7 @@ class Path:
                 tol=self.tol,
                 max_iter=self.max_iter,
                 warm=self._neighbour(rho) if self._warm and rho < 1 else None,
+                refused=self.threshold,
             )
         node = Node(rho, solved, float(np.sum(prices_of(solved, floors))))
         self.nodes.append(node)

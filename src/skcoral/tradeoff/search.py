@@ -163,11 +163,13 @@ class Search:
         ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
         the criterion leaves open. None where the guess could not be corrected.
         """
+        tried: set[bytes] = set()
         for _ in range(_TRIES):
             found = self._solve_binding(problem, at, np.flatnonzero(guess))
-            if found is None:
+            if found is None or found[2].tobytes() in tried:
                 return None
             dual, T, keep = found
+            tried.add(keep.tobytes())
             candidate = settle(self.R, self.floors, T, dual)
             if not candidate.settled and final:
                 candidate = self._undecided(dual, T, self._worst(dual.members, T))

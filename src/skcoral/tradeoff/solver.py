@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.exact import BestExact, ExactThreshold
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff.outcome import Solved, as_result
 from skcoral.tradeoff.search import Search, Warm
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
+Exact = BestExact | ExactThreshold
 
 
 def solve_tradeoff(
@@ -33,7 +35,7 @@ def solve_tradeoff(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
-    warm: Warm | None = None,
+    refused: Exact | None = None,
 ) -> Decorrelation:
     """Least residual correlation for floors that exact decorrelation cannot meet.
 
@@ -56,8 +58,8 @@ def solve_tradeoff(
         Largest number of Newton steps.
     callback : callable, optional
         Called as ``callback(iteration, objective, lower_bound)`` after each step.
-    warm : Warm, optional
-        Start from the solution of a neighbouring problem.
+    refused : BestExact or ExactThreshold, optional
+        How exact decorrelation was refused; computed if not given.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def solve_tradeoff(
         tol=tol,
         max_iter=max_iter,
         callback=callback,
-        warm=warm,
+        refused=refused,
     )
     return as_result(
         solved,
@@ -145,11 +147,13 @@ def solve_floors(
     max_iter: int,
     callback: Callback | None = None,
     warm: Warm | None = None,
+    refused: Exact | None = None,
 ) -> Solved:
     """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
     search = Search.of(R, floors, criterion, pair_weights, tol, max_iter, callback)
     if search is None:
         return _nothing_counts(R, floors, tol, max_iter)
+    search.exact = refused
     near = None
     if warm is not None and criterion == "squared":
         near = search.from_neighbour(warm)
