@@ -20,7 +20,13 @@ from skcoral.certificates.attained import Attained, Outputs
 from skcoral.certificates.claims import tradeoff_bound
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import squares_bound, threshold_bound
-from skcoral.certificates.inequalities import complete_square, definite, floors_of
+from skcoral.certificates.inequalities import (
+    complete_square,
+    definite,
+    floors_of,
+    root_diagonal,
+    scaled_floors,
+)
 from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.certificates.supports import _spectral_size, support_bound
@@ -344,6 +350,43 @@ def test_the_size_of_a_matrix_is_proved(monkeypatch: Any, sign: float) -> None:
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda A: true(A) * 0.999)
     with pytest.raises(CertificateError, match="cannot be proved"):
         _spectral_size(3 * M, 0.0, Floats(2))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_the_worst_number_in_a_radius(share: float) -> None:
+    """One by one the bound is sharp: z²/a at the least a."""
+    for a in (0.7, 3.0, 1e-9):
+        found = definite(Floats(2), np.array([[a]]), np.array([[share * a]]))
+        assert found is not None
+        wanted = 4.0 / (a * (1 - share))
+        assert wanted <= found.inverse_form(np.array([[2.0]])) <= wanted * (1 + 1e-7)
+    assert definite(Floats(2), np.array([[1.0]]), np.array([[1.001]])) is None
+
+
+@arithmetics
+def test_floors_of_composites_to_more_digits_than_a_float_has(kind_of_arithmetic: str) -> None:
+    rho = np.array([0.9, 1.0, 0.3, 1 - 1e-15])
+    found = scaled_floors(ARITHMETICS[kind_of_arithmetic](), R, ANCHORS, rho)
+    for j in range(4):
+        b = exact(ANCHORS[:, j : j + 1])
+        value = flint.arb(rho[j]) * (b.transpose() * exact(R) * b)[0, 0].sqrt()
+        lack = value - flint.arb(float(found.near[j]))
+        assert (
+            flint.arb(float(found.rest.lower[j])) <= lack <= flint.arb(float(found.rest.upper[j]))
+        )
+        assert found.rest.upper[j] - found.rest.lower[j] <= 1e-20
+        assert abs(float(lack)) < 1e-15
+
+
+@arithmetics
+def test_the_root_of_a_nearly_singular_matrix(kind_of_arithmetic: str) -> None:
+    """Two variables: (√(1+r) + √(1-r))/2 in multiple precision; one correction keeps the digits."""
+    for r in (0.5, 1 - 1e-6, 1 - 1e-10):
+        two = np.array([[1.0, r], [r, 1.0]])
+        found = root_diagonal(ARITHMETICS[kind_of_arithmetic](), two)
+        value = ((1 + flint.arb(r)).sqrt() + (1 - flint.arb(r)).sqrt()) / 2
+        for end in range(2):
+            contains(found[end], value, 4e-16 if r < 1 - 1e-8 else 1e-12)
 
 
 def test_definite_with_a_radius() -> None:

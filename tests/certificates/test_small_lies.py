@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
@@ -22,7 +22,7 @@ from skcoral.support import certified_bound
 from skcoral.support.bounds import feasible_set, frame_certificate
 from skcoral.support.frame import FrameBound, frame_bound, frame_value
 
-from .conftest import MASK, R, honest
+from .conftest import ANCHORS, MASK, R, honest
 
 
 def with_T(result: Decorrelation, T: np.ndarray, **more: Any) -> Decorrelation:
@@ -136,6 +136,17 @@ def test_a_budget() -> None:
     details = {**result.details, "rho_upper": result.details["rho_upper"] - 5e-9}
     lower = replace(result, details=details)
     assert "largest floor" in {c.name for c in check(lower, R).claims if not c.holds}
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_the_bound_on_a_floor_within_a_budget(anchored: bool) -> None:
+    """What is left of the budget, over the slope of the bound: no floor can be raised further."""
+    result = maximize_fidelity(R, 0.05, anchors=ANCHORS if anchored else None)
+    slope = float(result.prices.sum())
+    details = {**result.details, "budget": result.details["budget"] + 1e-3}
+    for share, wrong in ((1.001, []), (0.999, ["largest floor"]), (0.5, ["largest floor"])):
+        details["rho_upper"] = float(result.rho_min[0]) + share * 1e-3 / slope
+        broken(replace(result, details=dict(details), status="best_found"), *wrong)
 
 
 @pytest.mark.parametrize("field", ["correlation", "fidelity", "objective"])
