@@ -7,7 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skcoral._linalg import conjugate_gradient, gram_defect, make_exact, precise_column_dots
+from skcoral._linalg import (
+    conjugate_gradient,
+    gram_defect,
+    make_exact,
+    precise_column_dots,
+)
+from skcoral.exact import best_exact
 
 
 def exact_gram(R: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -79,3 +85,15 @@ def test_conjugate_gradient_solves_and_stops_at_flat_directions() -> None:
     assert steps <= 20
     flat, _ = conjugate_gradient(lambda v: 0 * v, b, np.ones(8), rtol=1e-12, max_iter=10)
     assert flat @ b > 0
+
+
+def test_equations_without_a_solution_do_not_overflow() -> None:
+    """Floors that no exact decorrelator meets: the Newton equations lose their curvature."""
+    phi = float.fromhex("-0x1.febfc4be201e1p-2")
+    R = phi ** np.abs(np.subtract.outer(range(8), range(8)))
+    next_to_one = [0.999, 1.0, 0.9999999019455252, 0.999, 0.9999999999999979]
+    floors = np.array([*next_to_one, 0.85, 0.0, 0.9997301540734447])
+    with np.errstate(over="raise", invalid="raise"):
+        found = best_exact(R, floors)
+    assert not found.feasible
+    assert found.trace_margin < 0

@@ -201,7 +201,8 @@ def conjugate_gradient_matrix(
         rz = inner(residual, Z)
     direction = Z
     steps = 0
-    while steps < max_iter:
+    most = 1e40 * rz  # where the equations have no solution, the residual grows without bound
+    while steps < max_iter and not rz > most:
         if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
             break
         image = apply(direction)
