@@ -77,8 +77,9 @@ class Collected:
         if found is None:
             raise SystemExit("the survey of the tests ended early")
         fresh, failed = found
-        if failed:
-            raise SystemExit("tests that fail on the source as it is: " + ", ".join(failed))
+        for name in failed:
+            print(f"fails on the source as it is, and is left out: {name}")
+            del fresh[name]
         known |= fresh
         if kept is not None:
             kept.write_bytes(pickle.dumps({digest.digest(): known}))

@@ -371,7 +371,7 @@ def test_a_factor_of_unit_columns() -> None:
 
 
 def test_floors_of_one_cost_nothing_where_it_is_said_so() -> None:
-    result = SINGULAR["frame, mixed"]
+    result = SINGULAR["branched, mixed"]
     ones = np.flatnonzero(result.rho_min == 1)
     assert np.isinf(result.prices[ones]).any()
     for value, wrong in ((0.0, False), (np.inf, False), (1.0, True), (1e99, True), (np.nan, True)):
