@@ -407,3 +407,7 @@ def web_app(
         return extras.app(host=host, port=port, browser=browser, as_json=json)
 
     return work
+
+
+# The commands of panels are registered by being loaded, now that ``app`` exists.
+from skcoral.cli import panel_commands  # noqa: E402, F401

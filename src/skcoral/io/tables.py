@@ -255,11 +255,12 @@ def complete_rows(
     *,
     weights: str | None = None,
     on_batch: Callable[[Batch], None] | None = None,
+    size: int = BATCH_ROWS,
 ) -> Iterator[Complete]:
     """Go through the table and give the complete rows of the columns ``names`` as numbers."""
     places = [table.index(name) for name in names]
     weight_place = None if weights is None else table.index(weights)
-    for batch in table.batches():
+    for batch in table.batches(size):
         values = np.empty((len(batch.rows), len(places)))
         for k, (j, name) in enumerate(zip(places, names, strict=True)):
             values[:, k] = _numbers(table, batch, j, name)

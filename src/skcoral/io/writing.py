@@ -216,7 +216,8 @@ class _TextWriter:
 
     def _cells(self, column: Any) -> list[str]:
         if isinstance(column, np.ndarray):
-            written = [repr(value) for value in column.tolist()]
+            # a missing number is an empty cell
+            written = ["" if value != value else repr(value) for value in column.tolist()]
             return (
                 [c.replace(".", self._decimal) for c in written]
                 if self._decimal != "."

@@ -13,7 +13,7 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.figures import figures_of
-from skcoral.panels.running import Run, run
+from skcoral.panels.running import run
 from skcoral.panels.solving import Solver
 from skcoral.panels.windows import check_times, cut, rule
 from skcoral.results import Array
@@ -23,12 +23,13 @@ from skcoral.results import Array
 class Pushed:
     """Outputs of one batch of rows, and figures of the windows that ended in it.
 
-    ``first`` and ``last`` among the ``figures`` count all rows since the beginning.
+    ``first`` and ``last`` among the ``figures`` count all rows since the beginning; none of them is
+    below ``gone``.
     """
 
     outputs: Array
     figures: dict[str, Any]
-    run: Run
+    gone: int
 
 
 class Roller:
@@ -86,7 +87,7 @@ class Roller:
         self.needs_times = self.rule.span is not None or self.rule.period is not None
         self._values = np.empty((0, len(self.names)))
         self._times = np.empty(0, dtype=np.int64)
-        self._gone = 0  # rows before those kept
+        self.gone = 0  # rows before those that are kept
         self._anchor: int | None = None
         self._reported = -1  # row that the last window reported ended with
 
@@ -106,7 +107,7 @@ class Roller:
         if self.needs_times:
             self._times = np.concatenate([self._times, check_times(times, "The column of dates")])
             if np.any(np.diff(self._times) < 0):
-                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self._gone
+                back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self.gone
                 raise InvalidTableError(
                     f"Row {back} is earlier than the one before: sort the rows by date first."
                 )
@@ -115,17 +116,18 @@ class Roller:
         # rows that were transformed before have no part in this batch
         found.of_row[:before] = -1
         done = run(everything, complete, [found], self.solver, n_jobs=self.n_jobs)
-        figures, by_output = figures_of([found], [self._gone], done, self.solver.output_names)
+        figures, _ = figures_of([found], [self.gone], done, self.solver.output_names)
         new = figures["last"] > self._reported
-        figures = {name: column[new] for name, column in (figures | by_output).items()}
+        figures = {name: column[new] for name, column in figures.items()}
+        gone = self.gone
         self._keep(everything, found)
-        return Pushed(done.outputs[before:], figures, done)
+        return Pushed(done.outputs[before:], figures, gone)
 
     def _keep(self, everything: Array, found: Any) -> None:
         """Keep the rows of the window that the next row belongs to, and all later ones."""
         n = len(everything)
         if len(found.last):
-            self._reported = int(found.last[-1]) + self._gone
+            self._reported = int(found.last[-1]) + self.gone
             current = max(int(np.searchsorted(found.last, n - self.rule.lag, side="right")) - 1, 0)
             start, anchor = int(found.first[current]), int(found.last[current])
         else:
@@ -133,7 +135,7 @@ class Roller:
         self._values = everything[start:].copy()
         self._times = self._times[start:].copy() if self.needs_times else self._times
         self._anchor = None if anchor is None else anchor - start
-        self._gone += start
+        self.gone += start
 
     def _earliest(self, n: int) -> int:
         """The first row that a later window can still reach, before there is any window."""

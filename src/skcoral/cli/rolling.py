@@ -1,0 +1,305 @@
+"""``coral roll``: rolling windows over a file, read and written batch by batch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from skcoral.cli import console
+from skcoral.cli.asking import floors_by_name
+from skcoral.cli.loading import Loaded, load, naming
+from skcoral.cli.options import TableOptions
+from skcoral.cli.outputs import check_output, destination
+from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.exceptions import InvalidTableError
+from skcoral.io.cells import plain_cells
+from skcoral.io.staging import Outputs
+from skcoral.io.tables import Batch, complete_rows
+from skcoral.io.writing import TableWriter, table_writer
+from skcoral.panels.streaming import Pushed, Roller
+
+_BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
+_CERTIFIED = ("exact", "optimal")
+_FIGURES = (
+    "rows",
+    "missing",
+    "status",
+    "threshold",
+    "objective",
+    "lower_bound",
+    "largest_before",
+    "largest_after",
+    "min_fidelity",
+    "weakest",
+    "turnover",
+    "reason",
+)
+
+
+@dataclass(frozen=True)
+class RollOptions:
+    """What ``coral roll`` was asked for."""
+
+    table: TableOptions
+    window: str
+    date: str | None = None
+    by: Sequence[str] = ()
+    lag: int = 0
+    step: int = 1
+    refit: str | None = None
+    min_rows: int | None = None
+    halflife: float | None = None
+    expanding: bool = False
+    rho_min: Sequence[str] = ()
+    criterion: str = "squared"
+    output: str = "-"
+    windows: Path | None = None
+    jobs: int = 1
+    escape_formulas: bool = False
+    force: bool = False
+
+
+@dataclass
+class _Group:
+    """One group: its windows, and the dates of the rows that these can still refer to."""
+
+    roller: Roller
+    labels: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class _Tally:
+    """What is told at the end."""
+
+    status: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    without: int = 0
+    first_reason: str = ""
+    threshold: list[float] = field(default_factory=lambda: [np.inf, -np.inf])
+    min_fidelity: float = np.inf
+    before: float = 0.0
+    after: float = 0.0
+
+    def add(self, outputs: Any, figures: dict[str, Any]) -> None:
+        self.status.update(figures["status"].tolist())
+        self.rows += len(outputs)
+        self.without += int(np.isnan(outputs).any(axis=1).sum())
+        self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
+        if np.isfinite(figures["threshold"]).any():
+            lower = figures["threshold"]
+            self.threshold = [
+                min(self.threshold[0], float(np.nanmin(lower))),
+                max(self.threshold[1], float(np.nanmax(lower))),
+            ]
+            self.min_fidelity = min(self.min_fidelity, float(np.nanmin(figures["min_fidelity"])))
+            self.before = max(self.before, float(np.nanmax(figures["largest_before"])))
+            self.after = max(self.after, float(np.nanmax(figures["largest_after"])))
+
+    @property
+    def solved(self) -> int:
+        return sum(n for kind, n in self.status.items() if kind not in ("short", "refused"))
+
+    def record(self, label: str, n_groups: int, written: list[str]) -> dict[str, Any]:
+        return {
+            "file": label,
+            "windows": sum(self.status.values()),
+            "groups": n_groups,
+            "status": dict(sorted(self.status.items())),
+            "threshold": {"least": self.threshold[0], "largest": self.threshold[1]},
+            "min_fidelity": self.min_fidelity,
+            "largest_correlation_before": self.before,
+            "largest_correlation": self.after,
+            "rows_given": self.rows,
+            "rows_without_output": self.without,
+            "certified": all(kind in (*_CERTIFIED, "short", "refused") for kind in self.status),
+            "written": written,
+        }
+
+
+def roll(options: RollOptions, *, as_json: bool) -> int:
+    """Decorrelate a file by rolling windows; the outputs appear together, or not at all."""
+    check_output(options.output, as_json)
+    if options.windows is not None:
+        check_output(str(options.windows), as_json)
+    if options.table.weights is not None:
+        raise UsageError(
+            "coral roll takes no --weights.\nUse --halflife to let rows count less with age."
+        )
+    aside = [name for name in (options.date, *options.by) if name is not None]
+    files = [path for path in (options.output, options.windows) if path is not None]
+    with Outputs(force=options.force) as outputs:
+        for path in files:
+            if str(path) != "-":
+                outputs.reserve(path)
+        table = replace(options.table, exclude=[*options.table.exclude, *aside], matrix=False)
+        loaded = load(table)
+        for name in aside:
+            loaded.table.index(name)
+        run = _Run(loaded, options)
+        with contextlib.ExitStack() as stack:
+            stream = stack.enter_context(destination(outputs, options.output))
+            figures = None
+            if options.windows is not None:
+                figures = stack.enter_context(outputs.open(options.windows))
+            assert stream is not None  # "-" is an output too
+            run.write(stream, figures)
+        outputs.commit()
+    written = [str(path) for path in files]
+    if as_json:
+        console.machine(run.tally.record(loaded.table.label, len(run.groups), written))
+    else:
+        run.tell(written)
+    uncertified = set(run.tally.status) - {*_CERTIFIED, "short", "refused"}
+    return NOT_CERTIFIED if uncertified else OK
+
+
+class _Run:
+    """A file on its way through the windows of its groups."""
+
+    def __init__(self, loaded: Loaded, options: RollOptions) -> None:
+        self.loaded, self.options = loaded, options
+        self.groups: dict[tuple[str, ...], _Group] = {}
+        self.tally = _Tally()
+        window, refit = options.window, options.refit
+        self.arguments: dict[str, Any] = {
+            "window": int(window) if window.isdecimal() else window,
+            "step": options.step,
+            "lag": options.lag,
+            "min_rows": options.min_rows,
+            "halflife": options.halflife,
+            "expanding": options.expanding,
+            "refit": int(refit) if refit is not None and refit.isdecimal() else refit,
+            "n_jobs": options.jobs,
+            "rho_min": floors_by_name(options.rho_min, loaded.names),
+            "criterion": options.criterion,
+        }
+        self._new_roller()  # what makes no sense is refused before anything is read
+
+    def _new_roller(self) -> Roller:
+        roller = Roller(self.loaded.names, **self.arguments)
+        if roller.needs_times and self.options.date is None:
+            raise UsageError(
+                "windows of time need dates.\nSay which column holds them: --date NAME"
+            )
+        roller.needs_times = self.options.date is not None
+        return roller
+
+    def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
+        """Go through the file once."""
+        table, options = self.loaded.table, self.options
+        look = {"separator": table.separator, "decimal": table.decimal}
+        look["escape_formulas"] = options.escape_formulas  # type: ignore[assignment]
+        writer = table_writer(stream, table.names, path=options.output, **look)  # type: ignore[arg-type]
+        log: TableWriter | None = None
+        if figures is not None and options.windows is not None:
+            keys = [*options.by, options.date or "row"]
+            names = [*keys, "first", *_FIGURES]
+            log = table_writer(figures, names, path=options.windows, **look)  # type: ignore[arg-type]
+        place = {name: k for k, name in enumerate(self.loaded.names)}
+        with console.progress("Rolling") as tell, naming(table):
+            for values, batch in self._batches():
+                made = np.full(values.shape, np.nan)
+                for key, rows in self._groups_of(batch):
+                    pushed = self._push(key, values[rows], batch, rows)
+                    made[rows] = pushed.outputs
+                    group = self.groups[key]
+                    if log is not None:
+                        log.write(_log(key, group.labels, pushed))
+                    del group.labels[: group.roller.gone - pushed.gone]
+                writer.write(
+                    [
+                        made[:, place[name]] if name in place else cells
+                        for name, cells in zip(table.names, batch.columns, strict=True)
+                    ]
+                )
+                tell(batch.fraction)
+        writer.close()
+        if log is not None:
+            log.close()
+
+    def _batches(self) -> Iterator[tuple[Any, Batch]]:
+        """Rows as numbers, NaN where missing."""
+        names = self.loaded.names
+        for part in complete_rows(self.loaded.table, names, size=_BATCH):
+            values = np.full((len(part.kept), len(names)), np.nan)
+            values[part.kept] = part.values
+            yield values, part.batch
+
+    def _groups_of(self, batch: Batch) -> list[tuple[tuple[str, ...], Any]]:
+        """The groups in a batch, and where their rows are."""
+        if not self.options.by:
+            return [((), np.arange(len(batch.rows)))]
+        table = self.loaded.table
+        cells = [plain_cells(batch.columns[table.index(name)]) for name in self.options.by]
+        found: dict[tuple[str, ...], list[int]] = {}
+        for k, key in enumerate(zip(*cells, strict=True)):
+            found.setdefault(tuple("" if cell is None else str(cell) for cell in key), []).append(k)
+        return [(key, np.array(rows)) for key, rows in found.items()]
+
+    def _push(self, key: tuple[str, ...], values: Any, batch: Batch, rows: Any) -> Pushed:
+        group = self.groups.setdefault(key, _Group(self._new_roller()))
+        times, date = None, self.options.date
+        if date is None:
+            group.labels += [batch.rows[k] for k in rows]
+        else:
+            cells = plain_cells(batch.columns[self.loaded.table.index(date)])
+            group.labels += [cells[k] for k in rows]
+            times = _dates([cells[k] for k in rows], date)
+        pushed = group.roller.push(values, times)
+        self.tally.add(pushed.outputs, pushed.figures)
+        return pushed
+
+    def tell(self, written: list[str]) -> None:
+        """Say what was done, to people."""
+        tally, stderr = self.tally, self.options.output == "-"
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items())) or "none"
+        groups = f" in {len(self.groups):,} groups" if self.options.by else ""
+        console.say(f"{sum(tally.status.values()):,} windows{groups}: {kinds}.", stderr=stderr)
+        if tally.solved:
+            console.say(
+                f"Largest correlation {tally.before:.2f} → {tally.after:.2f}, every variable keeps "
+                f"at least {tally.min_fidelity:.4g} in its window; ρ★ from "
+                f"{tally.threshold[0]:.4f} to {tally.threshold[1]:.4f}.",
+                stderr=stderr,
+            )
+        if tally.without:
+            console.say(
+                f"{tally.without:,} of {tally.rows:,} rows have no output: no window before them, "
+                "missing values, or a window without a model. Their variables are left empty.",
+                stderr=stderr,
+            )
+        if tally.first_reason:
+            console.say(f"First window refused: {tally.first_reason}", stderr=stderr)
+        for note in self.loaded.notes:
+            console.say(note, stderr=stderr)
+        if not stderr:
+            console.say(f"Written: {', '.join(written)}")
+
+
+def _log(key: tuple[str, ...], labels: list[Any], pushed: Pushed) -> list[Any]:
+    """Columns of the table of windows."""
+    figures = pushed.figures
+    last, first = (
+        [str(labels[k - pushed.gone]) for k in figures[name]] for name in ("last", "first")
+    )
+    columns = [figures[name] for name in _FIGURES]
+    plain = [c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns]
+    return [*([part] * len(last) for part in key), last, first, *plain]
+
+
+def _dates(cells: list[Any], name: str) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.to_datetime(pd.Series(cells, dtype=object), format="mixed")
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidTableError(
+            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
+        ) from error

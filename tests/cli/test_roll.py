@@ -1,0 +1,133 @@
+"""``coral roll``: files in and out against :func:`skcoral.panels.rolling` in memory."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral.panels import rolling
+
+NAMES = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(5, size=(150, 2)) @ rng.normal(size=(2, 4)) + rng.standard_t(5, (150, 4))
+    table = pd.DataFrame(X, columns=NAMES)
+    table.insert(0, "date", pd.date_range("2021-03-01", periods=150, freq="B"))
+    table.insert(3, "sector", np.where(np.arange(150) % 3, "tech", "oil"))
+    table.loc[60, "b"] = np.nan
+    path = tmp_path_factory.mktemp("roll") / "prices.csv"
+    table.to_csv(path, index=False)
+    return path, table
+
+
+@pytest.mark.parametrize("by", [None, "sector"])
+def test_files_hold_what_rolling_returns(prices, main, tmp_path, by, monkeypatch):
+    monkeypatch.setattr("skcoral.cli.rolling._BATCH", 37)  # windows reach over several batches
+    path, table = prices
+    out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
+    options = ["--by", by] if by else []
+    status, said, _ = main(
+        "roll", path, "--date", "date", "--window", "40D", "--min-rows", 8, "--lag", 1,
+        "--rho-min", 0.95, "-o", out, "--windows", log, *options,
+    )  # fmt: skip
+    assert status == 0
+    rows = table if by else table.drop(columns="sector")
+    panel = rolling(rows, "40D", on="date", by=by, min_rows=8, lag=1, rho_min=0.95)
+    made = pd.read_csv(out, parse_dates=["date"])
+    assert list(made.columns) == list(table.columns)
+    assert (made["sector"] == table["sector"]).all()
+    wanted = panel.outputs[NAMES].to_numpy()
+    assert np.array_equal(made[NAMES].isna().to_numpy(), np.isnan(wanted))
+    assert np.nanmax(np.abs(made[NAMES].to_numpy() - wanted)) < 1e-8
+    windows = pd.read_csv(log)
+    figures = panel.to_frame().reset_index()
+    windows["date"] = pd.to_datetime(windows["date"])
+    keys = [*([by] if by else []), "date"]
+    windows, figures = windows.sort_values(keys), figures.sort_values(keys)
+    assert (windows["date"].to_numpy() == figures["date"].to_numpy()).all()
+    assert (windows["rows"].to_numpy() == figures["rows"].to_numpy()).all()
+    assert np.allclose(windows["threshold"], figures["threshold"], atol=1e-9)
+    assert f"{len(panel)} windows" in said
+
+
+def test_answers_for_machines(prices, answer, tmp_path):
+    path, _ = prices
+    status, told = answer(
+        "roll", path, "--window", 40, "--rho-min", 0.9, "--columns", "a,b,c,d",
+        "-o", tmp_path / "out.parquet",
+    )  # fmt: skip
+    assert status == 0
+    assert told["windows"] == 111
+    assert told["status"]["short"] == 40  # the windows with the gap
+    assert told["rows_without_output"] == 39 + 40
+    assert told["min_fidelity"] >= 0.9 - 1e-10
+    assert pd.read_parquet(tmp_path / "out.parquet").shape == (150, 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--window", "90D"], "windows of time need dates"),
+        (["--window", "soon", "--date", "date"], "span of time"),
+        (["--window", "40", "--date", "a"], "does not hold dates"),
+        (["--window", "40", "--by", "sectr"], "Did you mean 'sector'"),
+        (["--window", "40", "--weights", "a"], "takes no --weights"),
+        (["--window", "40", "--rho-min", "2"], "between 0 and 1"),
+    ],
+)
+def test_wrong_use_is_told_and_leaves_no_file(prices, main, tmp_path, arguments, told):
+    out = tmp_path / "out.csv"
+    status, _, err = main("roll", prices[0], *arguments, "-o", out)
+    assert status in (2, 3)
+    assert told in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_out_of_order_are_refused(prices, main, tmp_path):
+    path = tmp_path / "back.csv"
+    prices[1].iloc[::-1].to_csv(path, index=False)
+    status, _, err = main("roll", path, "--date", "date", "--window", 40, "-o", tmp_path / "o.csv")
+    assert status == 3
+    assert "earlier than the one before" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["back.csv"]
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    path, out = tmp_path / "long.csv", tmp_path / "out.csv"
+    X = rng.normal(size=(12_000, 8)) @ rng.normal(size=(8, 8))
+    pd.DataFrame(X, columns=list("abcdefgh")).to_csv(path, index=False)
+    command = [sys.executable, "-m", "skcoral.cli", "roll", str(path), "--window", "60"]
+    process = subprocess.Popen(
+        [*command, "--rho-min", "0.95", "-o", str(out)],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    deadline = time.monotonic() + 120
+    while not any(p.name.startswith(".out.csv") and p.stat().st_size for p in tmp_path.iterdir()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [p.name for p in tmp_path.iterdir()] == ["long.csv"]
+
+
+def test_json_has_no_nan(prices, main, tmp_path):
+    path = tmp_path / "short.csv"
+    prices[1].iloc[:20].drop(columns=["sector", "date"]).to_csv(path, index=False)
+    status, out, _ = main("roll", path, "--window", 40, "-o", tmp_path / "o.csv", "--json")
+    told = json.loads(out, parse_constant=lambda name: pytest.fail(name))
+    assert status == 0
+    assert told["windows"] == 0
+    assert told["rows_without_output"] == 20
