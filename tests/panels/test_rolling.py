@@ -2,6 +2,7 @@
 
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -72,7 +73,7 @@ def test_every_window_is_a_fresh_fit(asked):
     X = pd.DataFrame(returns(n=90), columns=NAMES)
     made = rolling(X, 40, **asked).outputs
     assert made.iloc[:39].isna().all().all()
-    for t in range(39, 90, 3):
+    for t in range(39, 90, 5):
         single = CORAL(**asked).fit(X.iloc[t - 39 : t + 1])
         wanted = single.transform(X.iloc[[t]])[0]
         assert np.abs(made.iloc[t] - wanted).max() < 1e-8 * max(1.0, np.abs(wanted).max())
@@ -133,16 +134,14 @@ def test_figures_are_those_of_single_fits():
 
 @settings(max_examples=10, deadline=None)
 @given(
-    changed=st.integers(0, 79), lag=st.sampled_from([0, 1]), size=st.sampled_from([1e-3, 1.0, 1e6])
+    changed=st.integers(0, 79), lag=st.sampled_from([0, 1]), size=st.sampled_from([1e-3, 1.0, 30.0])
 )
 def test_no_look_ahead(changed, lag, size):
     X = returns(n=80, p=4, seed=2)
     other = X.copy()
     other[changed] += size * np.array([1.0, -2.0, 0.5, 3.0])
     options = {"lag": lag, "rho_min": 0.96}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an outlier of 1e6 leaves rounding, and says so
-        before, after = (rolling(Y, 40, **options).outputs for Y in (X, other))
+    before, after = (rolling(Y, 40, **options).outputs for Y in (X, other))
     assert np.array_equal(before[:changed], after[:changed], equal_nan=True)
     # with a lag, the model of a row does not know the row itself
     if lag and changed > 40 and changed + 1 < 80:
@@ -153,7 +152,8 @@ def test_no_look_ahead(changed, lag, size):
 def test_number_of_processes_changes_nothing():
     X = returns(n=260, seed=4)
     alone = rolling(X, 30, rho_min=0.95)
-    together = rolling(X, 30, rho_min=0.95, n_jobs=2)
+    with joblib.parallel_config(backend="threading"):
+        together = rolling(X, 30, rho_min=0.95, n_jobs=3)
     assert np.array_equal(alone.outputs, together.outputs, equal_nan=True)
     assert alone.to_frame().equals(together.to_frame())
 
@@ -248,17 +248,17 @@ def test_constant_columns_are_refused_with_a_reason():
 
 
 def test_singular_windows_follow_the_rules_of_singular_tables():
-    X = frame(n=80)
+    X = frame(n=72)
     X["total"] = X["value"] + X["size"]
     X.iloc[:45, 5] += np.random.default_rng(0).normal(size=45)  # dependent from row 45 on
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         panel = rolling(X, 25, rho_min=0.9)
-        t = 75
+        t = 70
         single = CORAL(rho_min=0.9).fit(X.iloc[t - 24 : t + 1])
     told = [str(w.message) for w in caught if w.category is SingularCorrelationWarning]
     assert len(told) == 2  # one for all windows, one for the single fit
-    assert told[0].startswith("11 windows, first 2020-04-07")
+    assert told[0].startswith("3 windows, first 2020-04-07")
     assert "total" in told[0]
     assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
     with pytest.raises(SingularCorrelationError, match="total"):
@@ -266,12 +266,12 @@ def test_singular_windows_follow_the_rules_of_singular_tables():
 
 
 def test_fewer_rows_than_columns():
-    X = returns(n=30, p=10)
+    X = returns(n=10, p=10)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         panel = rolling(X, 8, rho_min=0.95)
-        single = CORAL(rho_min=0.95).fit(X[10:18])
-    assert np.allclose(panel.outputs[17], single.transform(X[17:18])[0], atol=1e-8)
+        single = CORAL(rho_min=0.95).fit(X[1:9])
+    assert np.allclose(panel.outputs[8], single.transform(X[8:9])[0], atol=1e-8)
 
 
 def test_groups():

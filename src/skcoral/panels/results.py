@@ -36,7 +36,8 @@ class Panel(Shown):
         fewer than ``min_rows`` complete rows; "refused": no model, see ``reason``), the number of
         complete ``rows`` and of ``missing`` ones, the label of the ``first`` row, and ``reason``.
     threshold : DataFrame
-        ρ★ of each window, between ``lower`` and ``upper``.
+        ρ★ of each window, between ``lower`` and ``upper``; missing for a singular one, whose
+        threshold takes as long as its solution and is left to ``model(t).threshold_``.
     objective : DataFrame
         Residual of each window and its ``lower_bound``; the largest correlation ``before`` and
         ``after``.

@@ -165,7 +165,7 @@ class Solver:
             except SingularCorrelationError as error:
                 error.args = (f"{_WINDOW.format(k)}{error}", *error.args[1:])
                 raise
-            result, th = model.result_, model.threshold_
+            result = model.result_
         for warning in caught:
             known = out.warned.setdefault(warning.category, (str(warning.message), []))
             if not known[1] or known[1][-1] != k:
@@ -177,7 +177,8 @@ class Solver:
             out.maps[k] = model.margins_
         out.units[k] = model.moments_.scale if self.original else 1.0
         out.fidelity[k], out.status[k] = result.fidelity, result.status
-        out.lower[k], out.upper[k] = th.lower, th.upper
+        if result.rank is None:  # of a singular window it takes as long as the answer: model(t)
+            out.lower[k], out.upper[k] = model.threshold_.lower, model.threshold_.upper
         out.objective[k], out.bound[k] = result.objective, result.lower_bound
         measured = model.measured_
         out.before[k] = measured.largest_correlation_before
