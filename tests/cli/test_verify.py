@@ -83,6 +83,34 @@ def test_a_certificate_is_not_left_behind_by_a_failed_fit(coral, tmp_path):
     assert not (tmp_path / "c.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[" * 100_000, "not a certificate file"),
+        (b'{"format": ' * 50_000, "not a certificate file"),
+        (b'{"version": ' + b"9" * 5000 + b"}", "not a certificate file"),
+        (b'{"format": 1, "format": "scikit-coral certificate"}', "not a certificate file"),
+        (b"\xef\xbb\xbf{}", "not a certificate file"),
+        (b"a,b\n1,2\n", "not a certificate file"),
+        (b"{}", "not a scikit-coral certificate"),
+    ],
+)
+def test_files_that_are_no_certificates(coral, wine_csv, tmp_path, content, words):
+    path = tmp_path / "c.json"
+    path.write_bytes(content)
+    done = coral("verify", wine_csv, path)
+    assert done.returncode == 4
+    first, second = done.stderr.splitlines()
+    assert words in first
+    assert "coral fit --certificate" in second
+
+
+def test_a_folder_is_no_certificate(coral, wine_csv, tmp_path):
+    done = coral("verify", wine_csv, tmp_path)
+    assert done.returncode == 2
+    assert "is a directory" in done.stderr
+
+
 def test_a_certificate_of_a_wide_table(coral, tmp_path):
     """More columns than a matrix of all pairs may have: the file holds factors."""
     rng = np.random.default_rng(0)

@@ -249,6 +249,8 @@ def test_the_limit_of_time_ends_with_its_block():
     ):
         _busy(began + 30)
     assert alarm() == before
+    with use(Limits(command_seconds=1e300)), deadline("this"):
+        assert alarm() == before
     assert Limits().seconds == 3600
     assert Limits().command_seconds == 86400
 

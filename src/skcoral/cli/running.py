@@ -155,6 +155,10 @@ def _two_lines(error: CoralError) -> str:
         # What to do stands in the second line, in the words of the command.
         told = message.partition(" Drop one column of each relation")[0]
         return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
+    if isinstance(error, CertificateError):
+        return (
+            f"{message}\nGet it again from where it came, or make one: coral fit --certificate FILE"
+        )
     if isinstance(error, ModelFileError):
         return f"{message}\nOr make the model again with: coral fit --model FILE"
     for kind, remedy in _WRONG_USE.items():
@@ -172,6 +176,8 @@ def _file_trouble(error: OSError) -> str:
         return f"{name}: {reason}.\nCheck the name; folders are not made for you."
     if isinstance(error, PermissionError):
         return f"{name}: {reason}.\nChoose a file or folder that you may use."
+    if isinstance(error, IsADirectoryError):
+        return f"{name}: {reason}.\nName a file in it."
     return f"{name}: {reason}.\nChoose another place for the output."
 
 
