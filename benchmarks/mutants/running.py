@@ -21,6 +21,7 @@ import pytest
 
 Lines = set[tuple[str, int]]
 _MEMORY = 6 * 2**30
+_CALLS = 30  # of a function in one test; later ones are taken to execute the same lines
 
 
 class Collected:
@@ -92,7 +93,7 @@ class Collected:
         seconds, lines, failed = {}, {}, []
         items = [item for item in self.session.items if item.nodeid not in known]
         for item in items:
-            tracer.seen, start = set(), time.perf_counter()
+            tracer.seen, tracer.calls, start = set(), {}, time.perf_counter()
             with tracer:
                 if not self._passes([item]):
                     failed.append(item.nodeid)
@@ -138,6 +139,7 @@ class Tracer:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.seen: Lines = set()
+        self.calls: dict[Any, int] = {}
         self.shared: dict[tuple[str, str], Lines] = {}
 
     def __enter__(self) -> None:
@@ -149,7 +151,11 @@ class Tracer:
         threading.settrace(None)  # type: ignore[arg-type]
 
     def _call(self, frame: Any, event: str, argument: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(self.folder) else None
+        code = frame.f_code
+        if not code.co_filename.startswith(self.folder):
+            return None
+        calls = self.calls[code] = self.calls.get(code, 0) + 1
+        return self._line if calls <= _CALLS else None
 
     def _line(self, frame: Any, event: str, argument: Any) -> Any:
         self.seen.add((frame.f_code.co_filename[len(self.folder) :], frame.f_lineno))
