@@ -17,9 +17,9 @@ from skcoral.datasets import load_wine
 ROOT = Path(__file__).parents[1]
 
 
-def run_example(name, folder):
+def run_example(name, folder, *arguments):
     return subprocess.run(
-        [sys.executable, ROOT / "examples" / name],
+        [sys.executable, ROOT / "examples" / name, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -164,6 +164,15 @@ def test_the_reference_has_the_first_line_of_every_public_name():
             assert told == first.replace("``", "`").replace("|", r"\|"), f"{name}.{public}"
         names = [one for one in getattr(module, "__all__", []) if callable(getattr(module, one))]
         assert set(names) <= set(listed), name
+
+
+def test_bets_say_that_they_are_simulated(tmp_path):
+    done = run_example("factor_bets.py", tmp_path, "--days", "260")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Simulated factor returns:")
+    kept = re.search(r"CORAL, floor 0.9 .*on average and (\d\.\d+) at least", done.stdout)
+    assert float(kept.group(1)) >= 0.9
+    assert "141 windows" in done.stdout
 
 
 def test_shares_add_up(tmp_path):

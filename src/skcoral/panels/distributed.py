@@ -31,7 +31,8 @@ def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
     Parameters
     ----------
     X : dask.dataframe.DataFrame
-        The rows; within a group they keep their order.
+        The rows. Partitions may come in any order, so that windows follow the column ``on``, or
+        else the index, which has to tell the order of time.
     by : str or list of str
         Columns whose values are groups.
     **arguments
@@ -46,7 +47,7 @@ def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
         )
     arguments = {"by": names, **arguments}
     example = _example(X)
-    # every row of a group is brought to one partition; rows keep their order within it
+    # every row of a group is brought to one partition, in any order
     together = X.shuffle(on=names)
     made = {
         what: together.map_partitions(_part, what, arguments, meta=_part(example, what, arguments))
@@ -64,6 +65,8 @@ def _part(rows: Any, what: str, arguments: dict[str, Any]) -> Any:
     """Outputs or figures of the groups in one partition."""
     from skcoral.panels.rolling import grouped
 
+    on = arguments.get("on")
+    rows = rows.sort_index(kind="stable") if on is None else rows.sort_values(on, kind="stable")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkippedWindowsWarning)  # the status says so
         panel = grouped(rows, **arguments)

@@ -140,7 +140,7 @@ class Solver:
         inside = self.floors is None or bool(
             np.all((self.floors > 0.0) & (self.floors < 1.0 - 1e-9))
         )
-        self.stacks = plain and inside and self.criterion == "squared" and len(names) > 1
+        self.stacks = plain and inside and len(names) > 1
 
     def solve(self, rows: Array, starts: Any, ends: Any, chain: Any) -> Solutions:
         """Solve the windows ``rows[start:end]``; equal numbers in ``chain`` are neighbours."""
@@ -253,17 +253,8 @@ class Solver:
         """Trade-offs, from the neighbours' dual points or else from the thresholds' weights."""
         assert self.floors is not None
         done = np.zeros(len(at), dtype=bool)
-        if len(self.floors) > LARGEST:
-            for k in range(len(at)):
-                answer = api.decorrelate(R[k], self.floors, warm=near.answers.get(on[k]))
-                near.answers[on[k]] = answer
-                if answer.status == "optimal":
-                    self._store(
-                        out, at[k : k + 1], R[k : k + 1], answer.T[None], answer.lower_bound
-                    )
-                    done[k] = True
-            return done
-        for warm in (True, False):
+        stacked = self.criterion == "squared" and len(self.floors) <= LARGEST
+        for warm in (True, False) if stacked else ():
             trying = np.flatnonzero(~done & near.dual[on] if warm else ~done)
             if not len(trying):
                 continue
@@ -279,12 +270,17 @@ class Solver:
             self._store(out, at[kept], R[kept], found.T[ok], found.lower_bound[ok])
             done[kept] = True
         for k in np.flatnonzero(~done).tolist():
-            answer = api.decorrelate(R[k], self.floors)
+            answer = api.decorrelate(
+                R[k], self.floors, criterion=self.criterion, warm=near.answers.get(on[k])
+            )
+            near.answers[on[k]] = answer
             if answer.status == "optimal":
-                near.multipliers[on[k]] = answer.certificate.arrays["multipliers"]
-                near.H[on[k]] = answer.certificate.arrays["H"]
-                near.dual[on[k]] = True
-                self._store(out, at[k : k + 1], R[k : k + 1], answer.T[None], answer.lower_bound)
+                if stacked:
+                    near.multipliers[on[k]] = answer.certificate.arrays["multipliers"]
+                    near.H[on[k]] = answer.certificate.arrays["H"]
+                    near.dual[on[k]] = True
+                one = slice(k, k + 1)
+                self._store(out, at[one], R[one], answer.T[None], answer.lower_bound)
                 done[k] = True
         return done
 
@@ -296,9 +292,15 @@ class Solver:
         G[:, own, own] = 0.0
         out.T[at], out.status[at] = T, status
         out.fidelity[at] = (R * T).sum(axis=1)
-        out.objective[at] = 0.5 * (G * G).sum(axis=(1, 2))
+        size = np.abs(G)
+        if self.criterion == "squared":
+            out.objective[at] = 0.5 * (G * G).sum(axis=(1, 2))
+        elif self.criterion == "worst":
+            out.objective[at] = size.max(axis=(1, 2))
+        else:
+            out.objective[at] = 0.5 * size.sum(axis=(1, 2))
         out.bound[at] = bound
-        out.after[at] = np.abs(G).max(axis=(1, 2))
+        out.after[at] = size.max(axis=(1, 2))
 
     @staticmethod
     def _with_single_thresholds(R: Array, th: Thresholds) -> None:

@@ -225,7 +225,7 @@ def _sorted_groups(keys: list[Any], n: int) -> tuple[Any, list[tuple[tuple[Any, 
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     groups = []
-    for start, end in zip(starts, np.append(starts[1:], n), strict=True):
+    for start, end in zip(starts, [*starts[1:], n], strict=False):
         row = order[start]
         key = tuple(uniques[codes[row]] for codes, uniques in coded)
         groups.append((key, slice(int(start), int(end))))

@@ -15,7 +15,7 @@ import numpy as np
 from skcoral.results import Array
 
 REFRESH = 64  # windows after which sums are begun afresh
-ROUNDING = 2e-14  # largest rounding of a variance, relative to itself, that is tolerated
+ROUNDING = 5e-14  # largest rounding of a variance, relative to itself, that is tolerated
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -96,7 +96,7 @@ class _Sums:
         self.start, self.end = start, end
         left = self.second.diagonal() - self.first**2 / self._weight()
         # also where the mean has moved away from the origin and squares would cancel
-        if np.any(_EPS * (self.passed + self.second.diagonal()) > ROUNDING * left):
+        if np.any(_EPS * (self.passed + 4.0 * self.second.diagonal()) > ROUNDING * left):
             self._begin(start, end)
 
     def _begin(self, start: int, end: int) -> None:
@@ -123,7 +123,8 @@ class _Sums:
             )
         self.first = self.first + sign * weighted.sum(axis=0)
         self.second = self.second + sign * products
-        self.passed = self.passed + products.diagonal()
+        # what has been rounded since the beginning: each product, and each sum
+        self.passed = self.passed + products.diagonal() + self.second.diagonal()
 
     def _weight(self) -> float:
         return float(_geometric(self.q, np.float64(self.end - self.start)))

@@ -1,0 +1,101 @@
+"""Identities of effective bets, and minimum torsion against its definition."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.linalg as sla
+import scipy.optimize as so
+
+from skcoral import CORAL, decorrelate, threshold
+from skcoral.baselines import cholesky, pca, zca_cor
+from skcoral.exceptions import InvalidArgumentError
+from skcoral.panels import effective_bets, minimum_torsion
+
+
+def factors(p=5, seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(5, size=(n, 2)) @ rng.normal(size=(2, p)) + rng.standard_t(5, size=(n, p))
+    return pd.DataFrame(X * 10.0 ** np.linspace(-3, 1, p), columns=[f"f{j}" for j in range(p)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contributions_add_up_to_the_variance(seed):
+    X = factors(seed=seed)
+    R, b = X.corr(), np.random.default_rng(seed).normal(size=5)
+    variance = float(np.var(X.to_numpy() @ b, ddof=1))
+    answers = [None, pca(R), zca_cor(R), cholesky(R), threshold(R), decorrelate(R, 0.97), np.eye(5)]
+    for T in [*answers, CORAL(rho_min=0.95).fit(X)]:
+        bets = effective_bets(b, X.cov(), T)
+        assert bets.variance == pytest.approx(variance, rel=1e-10)
+        assert bets.contributions.sum() == pytest.approx(variance, rel=1e-9)
+        assert bets.shares.sum() == pytest.approx(1.0)
+        assert 1.0 - 1e-12 <= bets.effective <= 5.0 + 1e-12
+        assert bets.shared == pytest.approx(
+            variance - (bets.exposures**2).sum(), rel=1e-6, abs=1e-12
+        )
+    for T in (None, pca(R), threshold(R)):  # uncorrelated: squares, and nothing shared
+        bets = effective_bets(b, X.cov(), T)
+        assert np.allclose(bets.contributions, bets.exposures**2, rtol=1e-8)
+        assert abs(bets.shared) < 1e-9 * variance
+        assert np.allclose(bets.shares, bets.contributions / variance, atol=1e-9)
+
+
+def test_the_outputs_carry_the_same_portfolio():
+    X = factors()
+    model = CORAL(rho_min=0.96).fit(X)
+    b = np.array([3.0, -1.0, 0.5, 2.0, 0.1])
+    bets = effective_bets(b, X.cov(), model)
+    carried = model.transform(X) @ bets.exposures
+    assert np.allclose(carried, (X - X.mean()).to_numpy() @ b)
+
+
+def test_extremes():
+    X = factors()
+    sigma = X.cov()
+    scale = np.sqrt(np.diag(sigma))
+    T = minimum_torsion(X.corr()).T
+    # a portfolio that is one of the uncorrelated factors is one bet, all of them alike are p
+    one = effective_bets(T[:, 2] / scale, sigma)
+    assert one.effective == pytest.approx(1.0, abs=1e-8)
+    assert np.argmax(one.shares) == 2
+    assert effective_bets(T.sum(axis=1) / scale, sigma).effective == pytest.approx(5.0)
+    nothing = effective_bets(np.zeros(5), sigma)
+    assert nothing.variance == 0.0
+    assert np.isnan(nothing.shares).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_minimum_torsion_loses_the_least_on_average(seed):
+    R = factors(p=4, seed=seed).corr().to_numpy()
+    best = minimum_torsion(R)
+    assert np.allclose(best.T.T @ R @ best.T, np.eye(4), atol=1e-10)
+    values, V = np.linalg.eigh(R)
+    root = (V * np.sqrt(values)) @ V.T
+
+    def lost(x):
+        """Of all exact decorrelators ``R^{-1/2} Q``, with Q from the exponential of x."""
+        A = np.zeros((4, 4))
+        A[np.triu_indices(4, 1)] = x
+        return float(np.sum(1.0 - np.diag(root @ sla.expm(A - A.T)) ** 2))
+
+    starts = np.random.default_rng(seed).normal(scale=0.3, size=(4, 6))
+    found = min(so.minimize(lost, x, method="BFGS", options={"gtol": 1e-9}).fun for x in starts)
+    assert np.sum(1.0 - best.fidelity**2) == pytest.approx(found, abs=1e-8)
+    assert threshold(R).value >= best.min_fidelity - 1e-9  # what the common floor buys
+
+
+def test_portfolios_by_name():
+    X = factors()
+    by_name = effective_bets({"f1": 2.0, "f4": -1.0}, X.cov())
+    by_place = effective_bets([0.0, 2.0, 0.0, 0.0, -1.0], X.cov())
+    assert by_name.effective == by_place.effective
+    assert by_name.to_frame().index.tolist() == list(X.columns)
+    assert "effective" in repr(by_name)
+    with pytest.raises(InvalidArgumentError, match="not among the factors"):
+        effective_bets({"f9": 1.0}, X.cov())
+    with pytest.raises(InvalidArgumentError, match="5 finite numbers"):
+        effective_bets([1.0, 2.0], X.cov())
+    with pytest.raises(InvalidArgumentError, match="no inverse"):
+        effective_bets(np.ones(5), X.cov(), np.zeros((5, 5)))
+    with pytest.raises(InvalidArgumentError, match="variances above 0"):
+        effective_bets([1.0, 1.0], [[1.0, 0.0], [0.0, 0.0]])

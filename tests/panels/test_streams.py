@@ -1,0 +1,116 @@
+"""Rows in batches, Dask DataFrames, and pictures."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.panels import grouped, rolling
+from skcoral.panels.streaming import Roller
+from skcoral.plotting import WindowsDisplay
+
+
+def frame(n=200, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(5, size=(n, 2)) @ rng.normal(size=(2, p)) + rng.standard_t(5, size=(n, p))
+    days = pd.date_range("2020-01-01", periods=n, freq="B")
+    return pd.DataFrame(X, index=days, columns=[f"f{j}" for j in range(p)])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"window": 30},
+        {"window": 30, "lag": 1, "step": 7},
+        {"window": 30, "lag": 3, "min_rows": 10},
+        {"window": "45D", "min_rows": 12, "lag": 1},
+        {"window": 40, "refit": "MS", "lag": 1},
+        {"window": 25, "expanding": True, "step": 5},
+        {"window": 30, "halflife": 10.0},
+    ],
+    ids=str,
+)
+def test_batches_give_what_the_whole_table_gives(asked):
+    X = frame(n=130)
+    X.iloc[50, 2] = np.nan
+    options = {"min_rows": 20, **asked, "rho_min": 0.96}
+    whole = rolling(X, **options)
+    roller = Roller(list(X.columns), **options)
+    outputs, last, thresholds = [], [], []
+    for start, end in ((0, 1), (1, 12), (12, 60), (60, 61), (61, 130)):
+        pushed = roller.push(X.iloc[start:end], X.index[start:end])
+        outputs.append(pushed.outputs)
+        last.extend(pushed.figures["last"].tolist())
+        thresholds.extend(pushed.figures["threshold"].tolist())
+    made = np.concatenate(outputs)
+    wanted = whole.outputs.to_numpy()
+    assert np.array_equal(np.isnan(made), np.isnan(wanted))
+    assert np.nanmax(np.abs(made - wanted)) < 1e-8
+    assert X.index[last].equals(whole.threshold.index)
+    assert np.allclose(thresholds, whole.threshold["lower"], atol=1e-9, equal_nan=True)
+
+
+def test_memory_does_not_grow_with_the_number_of_windows():
+    rng = np.random.default_rng(0)
+
+    def peak(batches):
+        roller = Roller(["a", "b", "c"], 20, rho_min=0.8)
+        roller.push(rng.normal(size=(100, 3)))
+        tracemalloc.start()
+        for _ in range(batches):
+            roller.push(rng.normal(size=(100, 3)))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert len(roller._values) <= 21
+        return most
+
+    assert peak(8) < 1.2 * peak(2) + 50_000
+
+
+def test_rows_of_a_stream_come_in_order():
+    X = frame(n=60)
+    roller = Roller(list(X.columns), "30D", min_rows=10)
+    roller.push(X.iloc[:40], X.index[:40])
+    with pytest.raises(InvalidTableError, match="earlier than the one before"):
+        roller.push(X.iloc[30:], X.index[30:])
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_groups_of_a_dask_table():
+    dd = pytest.importorskip("dask.dataframe")
+    X = frame(n=160).reset_index(names="date")
+    X["desk"] = np.where(np.arange(160) % 3 == 0, "a", "b")
+    table = dd.from_pandas(X.drop(columns="date"), npartitions=4)
+    panel = grouped(table, by="desk", rho_min=0.95)
+    wanted = grouped(X.drop(columns="date"), by="desk", rho_min=0.95)
+    made = panel.outputs.compute(scheduler="synchronous").sort_index()
+    assert list(made.columns) == list(wanted.outputs.columns)
+    names = [f"f{j}" for j in range(4)]
+    assert np.allclose(made[names], wanted.outputs[names], atol=1e-8)
+    figures = panel.windows.compute(scheduler="synchronous").sort_values("desk")
+    assert figures["desk"].tolist() == ["a", "b"]
+    assert np.allclose(figures["threshold"], wanted.to_frame()["threshold"].sort_index(), atol=1e-9)
+    windows = grouped(table, by="desk", window=30, lag=1, rho_min=0.95)
+    rolled = windows.outputs.compute(scheduler="synchronous").sort_index()
+    again = grouped(X.drop(columns="date"), by="desk", window=30, lag=1, rho_min=0.95).outputs
+    assert np.allclose(rolled[names], again[names], atol=1e-8, equal_nan=True)
+    with pytest.raises(InvalidArgumentError, match="must name columns"):
+        grouped(table, by="sector")
+
+
+def test_the_picture_has_the_numbers_of_the_windows():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X = frame(n=90)
+    panel = rolling(X, 40, rho_min=0.95)
+    display = panel.plot()
+    assert isinstance(display, WindowsDisplay)
+    drawn = display.ax_.lines[0].get_ydata()
+    assert np.array_equal(drawn, panel.threshold["lower"])
+    assert np.array_equal(display.ax_.lines[1].get_ydata(), panel.fidelity.min(axis=1))
+    plt.close(display.figure_)
+    groups = rolling(X, 30, by=np.arange(90) % 2, rho_min=0.95).plot()
+    assert len(groups.ax_.lines) == 4
+    plt.close(groups.figure_)
+    assert "window" in panel._repr_html_()
