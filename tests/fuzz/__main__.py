@@ -126,6 +126,30 @@ def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path)
         tally.add(kind, "forged", "a transformation without unit variances was loaded")
 
 
+def verify(tally: Tally, kind: str, rng: Any, honest: list[Any]) -> None:
+    """Verify a certificate file with some values altered and the checksum that fits."""
+    import json
+
+    from skcoral.certificates import parse_certificate
+    from skcoral.certificates.json_values import checksum_of
+
+    result, R, content = honest[int(rng.integers(len(honest)))]
+    for _ in range(int(rng.integers(1, 4))):
+        content = json.loads(files.altered_json(rng, content))
+    if isinstance(content, dict) and {"claim", "proof"} <= set(content):
+        content["checksum"] = checksum_of({name: content[name] for name in ("claim", "proof")})
+    file = parse_certificate(json.dumps(content))
+    if not file.verify(R, rigorous=bool(rng.random() < 0.2)).passed:
+        return
+    off = max(
+        result.lower_bound - file.result.objective, file.result.lower_bound - result.objective
+    )
+    if off > 1e-6 and np.array_equal(file.result.rho_min, result.rho_min):
+        tally.add(kind, "forged", "a certificate with other bounds was accepted")
+    if file.result.status == "optimal" and file.result.gap > 2e-7:
+        tally.add(kind, "forged", "a certificate with a gap was accepted as optimal")
+
+
 def attempt(tally: Tally, kind: str, seed: int, work: Callable[[Any], None]) -> None:
     """One problem: what the library refuses in words is counted, anything else is a crash."""
     from skcoral.exceptions import CoralError
@@ -147,11 +171,18 @@ def works(folder: Path) -> dict[str, Callable[[Tally, str, Any], None]]:
     """Every kind of work by its name."""
     import json
 
-    from skcoral import CORAL
+    from skcoral import CORAL, decorrelate
+    from skcoral.certificates import certificate_text
     from skcoral.io import save_model
 
     save_model(CORAL(0.9).fit(np.random.default_rng(0).normal(size=(40, 4))), folder / "m.json")
     model = json.loads((folder / "m.json").read_text())
+    honest = []
+    for asked in (0.3, 0.97, [0.9, 0.99, 1.0, 0.5, 0.97]):
+        R = problems.factor(np.random.default_rng(3), 5)
+        for criterion in ("squared", "worst"):
+            result = decorrelate(R, asked, criterion=criterion)
+            honest.append((result, R, json.loads(certificate_text(result, R))))
 
     def dense(family: Any) -> Callable[[Tally, str, Any], None]:
         return lambda tally, kind, rng: solve(tally, kind, problems.dense(rng, family), rng)
@@ -161,6 +192,7 @@ def works(folder: Path) -> dict[str, Callable[[Tally, str, Any], None]]:
         "support": lambda tally, kind, rng: solve(tally, kind, problems.restricted(rng), rng),
         "tables": fit,
         "files": read,
+        "certificate files": lambda tally, kind, rng: verify(tally, kind, rng, honest),
         "model files": lambda tally, kind, rng: load(tally, kind, rng, model, folder),
     }
 

@@ -87,10 +87,10 @@ def damaged(rng: Any, data: bytes) -> bytes:
 
 
 def altered_json(rng: Any, model: dict[str, Any]) -> str:
-    """A model with one value somewhere replaced by another one."""
+    """A model, or another file of JSON, with one value somewhere replaced by another one."""
     values = [None, True, -1, 0, 1e308, "x", [], {}, {"$float": "nan"}, [[1]], 10**30, -0.5]
     content = json.loads(json.dumps(model))
-    node, place = content["content"], "result"
+    node, place = content.get("content", content), "result"
     for _ in range(int(rng.integers(1, 9))):
         keys = list(node) if isinstance(node, dict) else range(len(node))
         if not keys:
