@@ -47,6 +47,8 @@ def _turned(
 def _refuted(
     problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold
 ) -> Stationary | None:
+    if len(exact.S) < problem.p:  # a threshold that some variables do not bind
+        return None
     S = beside(exact.S, problem.R) * problem.live
     gain = float(exact.weights @ problem.floor_values) - inner(S, problem.identity)
     loss = 0.5 * inner(model.stiffness * S, S)
