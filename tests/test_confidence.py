@@ -10,7 +10,7 @@ from skcoral import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.stability import bootstrap, confident_floors
 from skcoral.stability.dependence import Dependence
-from skcoral.stability.margins_of_error import drawn_errors
+from skcoral.stability.margins_of_error import Draws
 from skcoral.stability.refitting import Refits
 from skcoral.stability.threshold import _left_out
 
@@ -75,12 +75,12 @@ def test_floors_of_a_normal_table_are_raised_by_its_standard_error():
 
 def test_studentised_draws_against_a_loop():
     values = np.random.default_rng(0).exponential(size=(30, 2))
-    spread, draws = drawn_errors(values, Dependence(30), 50, 7)
+    drawn = Draws(Dependence(30), 50, 7)
+    assert (drawn.drawn.sum(axis=1) == 30).all()
+    spread, draws = drawn.errors(values)
     np.testing.assert_allclose(spread, values.std(axis=0, ddof=1) / np.sqrt(30))
-    rng = np.random.default_rng(7)
-    counts = rng.multinomial(30, np.full(30, 1 / 30), size=50)
-    for drawn, found in zip(counts, draws, strict=True):
-        again = np.repeat(values - values.mean(axis=0), drawn, axis=0)
+    for counts, found in zip(drawn.drawn.astype(int), draws, strict=True):
+        again = np.repeat(values - values.mean(axis=0), counts, axis=0)
         by_hand = again.mean(axis=0) / (again.std(axis=0, ddof=0) / np.sqrt(29))
         np.testing.assert_allclose(found, by_hand, rtol=1e-9)
 
@@ -88,10 +88,9 @@ def test_studentised_draws_against_a_loop():
 def test_frequencies_are_repeated_rows_and_reliabilities_have_no_scale():
     rng = np.random.default_rng(0)
     values, counts = rng.normal(size=(40, 3)), rng.integers(1, 4, size=40).astype(float)
-    weighted, _ = drawn_errors(values, Dependence(40, weights=counts), 10, 0)
-    repeated, _ = drawn_errors(
-        np.repeat(values, counts.astype(int), axis=0), Dependence(int(counts.sum())), 10, 0
-    )
+    weighted, _ = Draws(Dependence(40, weights=counts), 10, 0).errors(values)
+    rows = np.repeat(values, counts.astype(int), axis=0)
+    repeated, _ = Draws(Dependence(len(rows)), 10, 0).errors(rows)
     np.testing.assert_allclose(weighted, repeated)
     w = rng.random(40) + 0.5
     X = table(40)

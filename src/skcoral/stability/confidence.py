@@ -15,13 +15,14 @@ from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
 from skcoral.stability._frozen import Frozen
-from skcoral.stability.dependence import Dependence, read_dependence
+from skcoral.stability.dependence import read_dependence
 from skcoral.stability.margins_of_error import (
+    Draws,
     Errors,
-    drawn_errors,
     fidelity_on,
     fisher,
     left_out,
+    mean_of,
     resampled,
 )
 from skcoral.stability.refitting import Fitted, Progress, Refits, counter
@@ -249,11 +250,14 @@ def confident_floors(
     per_pass = n_folds if method == "left_out" else n_boot
     step = counter(callback, per_pass * _PASSES)
 
+    draws = None if method == "bootstrap" else Draws(dependence, _DRAWS, seed)
+
     def errors_of(fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
-        common: dict[str, Any] = {"n_jobs": n_jobs, "step": step, "seed": seed}
-        if method == "bootstrap":
-            return resampled(refits, fit, floors, dependence, n_draws=n_boot, **common), None
-        return left_out(refits, fit, floors, dependence, n_folds=n_folds, n_draws=_DRAWS, **common)
+        common: dict[str, Any] = {"n_jobs": n_jobs, "step": step}
+        if draws is None:
+            found = resampled(refits, fit, floors, dependence, n_draws=n_boot, seed=seed, **common)
+            return found, None
+        return left_out(refits, fit, floors, dependence, n_folds=n_folds, draws=draws, **common)
 
     target, k, n = fisher(asked), len(asked), dependence.n_units
     # what normal rows need, to begin with
@@ -290,8 +294,8 @@ def confident_floors(
         fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
         lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
         residual_bound=None
-        if outputs is None
-        else residual_bounds(outputs, dependence, level, seed),
+        if outputs is None or draws is None
+        else residual_bounds(outputs, draws, level),
         objective=float(fit.result.objective),
         objective_plain=float(plain.result.objective),
         method=method,
@@ -304,37 +308,34 @@ def confident_floors(
     return found
 
 
-def residual_bounds(outputs: Array, dependence: Dependence, confidence: float, seed: int) -> Array:
+def residual_bounds(outputs: Array, draws: Draws, confidence: float) -> Array:
     """Bounds for the correlations of each output with the others, in the population.
 
     Parameters
     ----------
     outputs : ndarray of shape (n, k)
         Standardised outputs, each from a fit that left its row out.
-    dependence : Dependence
-        Which rows hang together.
+    draws : Draws
+        Of the rows.
     confidence : float
         Of all correlations together.
-    seed : int
-        Of the draws.
     """
     n, k = outputs.shape
     left, right = np.triu_indices(k, 1)
     if not len(left):
         return np.zeros(k)
-    largest = np.zeros(_DRAWS)
+    largest = np.zeros(len(draws.drawn))
     size, spread = np.empty(len(left)), np.empty(len(left))
     width = max(1, _CELLS // n)
     for start in range(0, len(left), width):
         here = slice(start, start + width)
         a, b = outputs[:, left[here]], outputs[:, right[here]]
         product = a * b
-        weights = dependence.weights
-        g = product.mean(axis=0) if weights is None else weights @ product / weights.sum()
+        g = mean_of(product, draws.dependence.weights)
         values = (product - 0.5 * g * (a * a + b * b)) / (1.0 - np.minimum(g * g, HIGHEST))
         size[here] = np.abs(fisher(g))
-        spread[here], draws = drawn_errors(values, dependence, _DRAWS, seed)
-        np.maximum(largest, np.abs(draws).max(axis=1), out=largest)
+        spread[here], found = draws.errors(values)
+        np.maximum(largest, np.abs(found).max(axis=1), out=largest)
     bound = np.tanh(size + float(np.quantile(largest, confidence)) * spread)
     out = np.zeros(k)
     np.maximum.at(out, left, bound)

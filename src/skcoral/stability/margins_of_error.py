@@ -64,10 +64,9 @@ def left_out(
     dependence: Dependence,
     *,
     n_folds: int,
-    n_draws: int,
+    draws: Draws,
     n_jobs: int | None,
     step: Callable[[], None],
-    seed: int,
 ) -> tuple[Errors, Array]:
     """Errors by cross-fitting: one fit per fold, each measured on the rows that it left out.
 
@@ -101,10 +100,10 @@ def left_out(
     fitted = fisher(fidelity_on(fit, refits))
     optimism = np.maximum(fitted - fisher(found_f), 0.0) * share
     psi = (u * v - 0.5 * found_f * (u * u + v * v)) / np.maximum(1.0 - found_f**2, 1e-12)
-    spread, draws = drawn_errors(psi, dependence, n_draws, seed)
+    spread, drawn = draws.errors(psi)
     # the fit's own fluctuation adds a share of about p/n to the variance
     spread = spread * np.sqrt(1.0 + len(refits.names) / dependence.n_units)
-    return Errors(fitted, optimism, spread, draws), u
+    return Errors(fitted, optimism, spread, drawn), u
 
 
 def _outputs_left_out(
@@ -158,32 +157,53 @@ def _refitted(refits: Refits, weights: Array, floors: Array, fit: Fitted) -> Arr
         return None
 
 
-def drawn_errors(
-    values: Array, dependence: Dependence, n_draws: int, seed: int
-) -> tuple[Array, Array]:
-    """Standard errors of means of rows' values, and draws of studentised errors.
+class Draws:
+    """Draws of units (rows, groups or blocks) with replacement, made once for any values.
 
-    Units (rows, groups or blocks) are drawn with replacement; each draw is divided by its own
-    standard error, which makes the quantiles right to second order (the bootstrap-t).
+    Parameters
+    ----------
+    dependence : Dependence
+        Which rows hang together.
+    n_draws, seed : int
+        How many draws, and where they begin.
     """
-    sums, counts = dependence.sums(values)
-    rng = np.random.default_rng(seed)
-    if len(sums) > _MOST_UNITS and (counts == 1.0).all():
-        part = rng.permutation(np.arange(len(sums)) % _MOST_UNITS)
-        order = np.argsort(part, kind="stable")
-        starts = np.searchsorted(part[order], np.arange(_MOST_UNITS))
-        sums = np.add.reduceat(sums[order], starts, axis=0) * (_MOST_UNITS / len(sums))
-        counts = np.ones(_MOST_UNITS)
-    total = float(counts.sum())
-    centred = sums - counts @ sums / total
-    squares = centred * centred
-    spread = np.sqrt(counts @ squares / (total * (total - 1.0)))
-    drawn = rng.multinomial(round(total), counts / total, size=n_draws).astype(np.float64)
-    means = drawn @ centred / total
-    variance = drawn @ squares / total - means * means
-    # a draw of few different units may have no spread at all
-    least = 1e-3 * np.maximum(spread**2, 1e-300)
-    return spread, means / np.sqrt(np.maximum(variance / (total - 1.0), least))
+
+    def __init__(self, dependence: Dependence, n_draws: int, seed: int) -> None:
+        self.dependence = dependence
+        rng = np.random.default_rng(seed)
+        _, self.counts = dependence.sums(np.empty((dependence.n_rows, 0)))
+        self._part = None
+        if len(self.counts) > _MOST_UNITS and (self.counts == 1.0).all():
+            self._part = rng.permutation(np.arange(len(self.counts)) % _MOST_UNITS)
+            self.counts = np.ones(_MOST_UNITS)
+        size, total = len(self.counts), round(float(self.counts.sum()))
+        if total == size:
+            places = rng.integers(size, size=(n_draws, size)) + size * np.arange(n_draws)[:, None]
+            drawn = np.bincount(places.ravel(), minlength=n_draws * size).reshape(n_draws, size)
+        else:
+            drawn = rng.multinomial(total, self.counts / self.counts.sum(), size=n_draws)
+        self.drawn = drawn.astype(np.float64)
+
+    def errors(self, values: Array) -> tuple[Array, Array]:
+        """Standard errors of means of rows' values, and draws of their studentised errors.
+
+        Each draw is divided by its own standard error, which makes the quantiles right to second
+        order (the bootstrap-t).
+        """
+        sums, _ = self.dependence.sums(values)
+        if self._part is not None:
+            order = np.argsort(self._part, kind="stable")
+            starts = np.searchsorted(self._part[order], np.arange(_MOST_UNITS))
+            sums = np.add.reduceat(sums[order], starts, axis=0) * (_MOST_UNITS / len(sums))
+        total = float(self.counts.sum())
+        centred = sums - self.counts @ sums / total
+        squares = centred * centred
+        spread = np.sqrt(self.counts @ squares / (total * (total - 1.0)))
+        means = self.drawn @ centred / total
+        variance = self.drawn @ squares / total - means * means
+        # a draw of few different units may have no spread at all
+        least = 1e-3 * np.maximum(spread**2, 1e-300)
+        return spread, means / np.sqrt(np.maximum(variance / (total - 1.0), least))
 
 
 def fidelity_on(fit: Fitted, refits: Refits) -> Array:

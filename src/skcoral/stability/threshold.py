@@ -10,7 +10,7 @@ from joblib import delayed
 from skcoral import api
 from skcoral.results import Array
 from skcoral.stability.dependence import Dependence
-from skcoral.stability.margins_of_error import drawn_errors, mean_of, standardised
+from skcoral.stability.margins_of_error import Draws, mean_of, standardised
 from skcoral.stability.refitting import Refits, in_parallel
 
 _DRAWS = 2000
@@ -57,7 +57,7 @@ def interval(
     for (_, test), found in zip(splits, in_parallel(tasks, n_jobs), strict=True):
         upper[test], psi[test] = found
     bound = float(mean_of(upper[:, None], refits.weights)[0])
-    spread, draws = drawn_errors(psi[:, None], dependence, _DRAWS, seed)
+    spread, draws = Draws(dependence, _DRAWS, seed).errors(psi[:, None])
     width = float(spread[0]) * np.sqrt(1.0 + len(refits.names) / dependence.n_units)
     tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()
