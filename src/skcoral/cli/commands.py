@@ -11,9 +11,12 @@ from typing import Annotated, Literal
 import typer
 
 from skcoral.cli.options import (
+    BlockLength,
+    Confidence,
     CriterionOption,
     EscapeFormulas,
     Force,
+    Groups,
     Json,
     KeepSources,
     MaxCorrelation,
@@ -140,6 +143,9 @@ def fit(
     ] = None,
     max_vif: MaxVif = None,
     max_correlation: MaxCorrelation = None,
+    confidence: Confidence = None,
+    groups: Groups = None,
+    block_length: BlockLength = None,
     criterion: CriterionOption = "squared",
     support: Annotated[
         str | None,
@@ -203,6 +209,9 @@ def fit(
             budget=budget,
             max_vif=max_vif,
             max_correlation=max_correlation,
+            confidence=confidence,
+            groups=groups,
+            block_length=block_length,
             criterion=criterion,
             support=support,
             shrinkage=shrinkage,

@@ -20,6 +20,7 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
 from skcoral.io.staging import Outputs
+from skcoral.io.tables import Complete
 from skcoral.io.transforming import Layout
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
@@ -43,6 +44,9 @@ class FitOptions:
     budget: float | None = None
     max_vif: float | None = None
     max_correlation: float | None = None
+    confidence: float | None = None
+    groups: str | None = None
+    block_length: str | None = None
     criterion: str = "squared"
     support: str | None = None
     shrinkage: str | None = None
@@ -64,6 +68,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
     check_output(options.output, as_json)
     _check_report(options.report)
     _check_target(options)
+    _check_confidence(options)
     if options.interactive and options.report is None:
         raise UsageError(
             "--interactive is about the report, and none is asked for.\n"
@@ -73,13 +78,14 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         for path in (options.output, options.model, options.report, options.certificate):
             if path is not None and str(path) != "-":
                 outputs.reserve(path)
-        loaded = load(options.table)
+        loaded = load(replace(options.table, groups=options.groups))
         X: Any = None
         dropped: list[int] = []
+        known: dict[str, Any] = {}
         if loaded.matrix is not None:
             estimator: Any = fit_matrix(loaded, options)
         else:
-            estimator, X, dropped = fitted(loaded, options)
+            estimator, X, dropped, known = fitted(loaded, options)
         result = estimator.result_
         with console.progress("Checking"):
             check = certificates.check(result, estimator.correlation_)
@@ -101,12 +107,12 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         if loaded.matrix is not None:
             said = write_transformation(outputs, options.output, estimator, destination)
             answer = Answer(loaded, estimator, estimator.measured_, [], said)
-            _write_report(outputs, options, answer, X)
+            _write_report(outputs, options, answer, X, known)
         else:
             with destination(outputs, options.output) as stream:
                 measured = _measured(stream, options, loaded, estimator, X)
                 answer = Answer(loaded, estimator, measured, dropped, _written_as(options))
-                _write_report(outputs, options, answer, X)
+                _write_report(outputs, options, answer, X, known)
         outputs.commit()
     files = (options.output, options.model, options.report, options.certificate)
     written = [str(path) for path in files if path is not None]
@@ -117,8 +123,19 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
     return OK if words.is_certified(result) else NOT_CERTIFIED
 
 
-def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
-    """The fitted estimator, the rows if they are held in memory, and the rows left out."""
+def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int], dict[str, Any]]:
+    """Fit the rows of a table.
+
+    Returns
+    -------
+    estimator : CORAL
+    X : DataFrame or None
+        The rows, if they are held in memory.
+    dropped : list of int
+        The rows left out.
+    known : dict
+        Weights and groups of the rows, as ``fit`` takes them.
+    """
     from skcoral.estimator import CORAL
 
     shrinkage: str | float | None = options.shrinkage
@@ -135,6 +152,8 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
         "budget": options.budget,
         "max_vif": options.max_vif,
         "max_correlation": options.max_correlation,
+        "confidence": options.confidence,
+        "block_length": _block_length(options.block_length),
         "criterion": options.criterion,
         "support": read_support(options.support, loaded.names),
         "shrinkage": shrinkage,
@@ -144,16 +163,22 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     }
     estimator = CORAL(**settings)
     dropped: list[int] = []
-    needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.is_wide
+    sure = options.confidence is not None
+    needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.is_wide or sure
     if needs_rows:
-        in_parts = "Without --margins and --shrinkage auto, long tables are read in parts."
+        in_parts = (
+            "Without --margins, --confidence and --shrinkage auto, long tables are read in parts."
+        )
         require_room(loaded, "" if loaded.is_wide else in_parts)
     few = min(IN_MEMORY, current().cells)
     if needs_rows or loaded.content.n_rows * len(loaded.names) <= few:
         values: list[Array] = []
         weights: list[Array] = []
+        labels: list[Any] = []
         with console.progress(f"Reading {loaded.table.label}") as tell:
             for part in loaded.rows(lambda batch: tell(batch.fraction)):
+                if options.groups is not None:
+                    labels.extend(_labels(part, loaded.table.index(options.groups)))
                 # The numbers only: the cells that they were made of take ten times the room.
                 values.append(part.values)
                 if part.weights is not None:
@@ -162,9 +187,14 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
         X = _frame(np.concatenate(values), loaded.names)
         del values
         require_rows(loaded, len(X))
+        known: dict[str, Any] = {}
+        if weights:
+            known["sample_weight"] = np.concatenate(weights)
+        if options.groups is not None:
+            known["groups"] = np.array(labels, dtype=object)
         with console.progress("Solving"), naming(loaded.table):
-            estimator.fit(X, sample_weight=np.concatenate(weights) if weights else None)
-        return estimator, X, dropped
+            estimator.fit(X, **known)
+        return estimator, X, dropped, known
     n_rows = 0
     with console.progress(f"Reading {loaded.table.label}") as tell:
         for part in loaded.rows(lambda batch: tell(batch.fraction)):
@@ -175,7 +205,42 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int]]:
     require_rows(loaded, n_rows)
     with console.progress("Solving"), naming(loaded.table):
         _ = estimator.result_
-    return estimator, None, dropped
+    return estimator, None, dropped, {}
+
+
+def _labels(part: Complete, place: int) -> list[Any]:
+    """The cells of a column in the complete rows; None where there is none."""
+    cells = part.batch.columns[place]
+    cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells
+    kept = (cell for cell, keep in zip(cells, part.kept, strict=True) if keep)
+    return [None if cell is None or cell == "" else str(cell) for cell in kept]
+
+
+def _block_length(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(
+            f"--block-length must be 'auto' or a whole number of rows, not {text!r}.\n"
+            "Example: --block-length auto"
+        )
+    return int(text)
+
+
+def _check_confidence(options: FitOptions) -> None:
+    _block_length(options.block_length)
+    if options.confidence is None:
+        return
+    if not 0.0 < options.confidence < 1.0:
+        raise UsageError(
+            f"--confidence must lie between 0 and 1, not {options.confidence:g}.\n"
+            "Example: --confidence 0.95"
+        )
+    if not options.rho_min:
+        raise UsageError(
+            "--confidence raises floors, and none is given.\nExample: --rho-min 0.85 --confidence "
+            f"{options.confidence:g}"
+        )
 
 
 def _check_target(options: FitOptions) -> None:
@@ -255,12 +320,14 @@ def _check_report(report: Path | None) -> None:
         )
 
 
-def _write_report(outputs: Outputs, options: FitOptions, answer: Answer, X: Any) -> None:
+def _write_report(
+    outputs: Outputs, options: FitOptions, answer: Answer, X: Any, known: dict[str, Any]
+) -> None:
     if options.report is not None:
-        outputs.write_text(options.report, _report(options, answer, X))
+        outputs.write_text(options.report, _report(options, answer, X, known))
 
 
-def _report(options: FitOptions, answer: Answer, X: Any) -> str:
+def _report(options: FitOptions, answer: Answer, X: Any, known: dict[str, Any]) -> str:
     from skcoral import report
 
     loaded = answer.loaded
@@ -272,13 +339,14 @@ def _report(options: FitOptions, answer: Answer, X: Any) -> str:
     elif X is None or len(X) > HOLDOUT_ROWS:
         rows = None
         notes.append("The table is large: no hold-out table was made.")
-    elif loaded.weights is not None or len(X) < 4 * len(loaded.names):
+    elif len(X) < 4 * len(loaded.names):
         rows = None
-        notes.append("No hold-out table: it needs unweighted rows, four or more per variable.")
+        notes.append("No hold-out table: it needs four or more rows per variable.")
     with console.progress("Making the report"):
         facts = report.gather(
             answer.estimator,
             X=rows,
+            known=known,
             measured=answer.measured,
             title=f"Decorrelation of {Path(loaded.table.label).stem}",
             file=Path(loaded.table.label).name,

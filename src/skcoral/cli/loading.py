@@ -147,9 +147,10 @@ def load(options: TableOptions) -> Loaded:
         return _choose_from(matrix, options, table, content)
     weights = options.weights
     exclude = split_names(options.exclude, table)
-    if weights is not None:
-        table.index(weights)
-        exclude = (*exclude, weights)
+    for other in (weights, options.groups):
+        if other is not None:
+            table.index(other)
+            exclude = (*exclude, other)
     columns = split_names(options.columns, table) or None
     if options.columns and columns is None:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")

@@ -15,6 +15,7 @@ class TableOptions:
     """Which table, and how to read it.
 
     ``matrix`` says whether the file holds a correlation or covariance matrix; None recognises it.
+    ``groups`` is a column of labels, and so no variable.
     """
 
     file: str
@@ -29,6 +30,7 @@ class TableOptions:
     encoding: str | None = None
     sheet: str | None = None
     na: Sequence[str] = ()
+    groups: str | None = None
 
     def arguments(self) -> list[str]:
         """The file and the options that differ from their defaults, as they are typed.
@@ -86,6 +88,20 @@ CriterionOption = Annotated[
     typer.Option(help="How residual correlation is measured."),
 ]
 
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        metavar="LEVEL", help="Raise the floors so that the population keeps them, such as 0.95."
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Clusters: rows of one count as one observation."),
+]
+BlockLength = Annotated[
+    str | None,
+    typer.Option(metavar="N|auto", help="Rows in time: N neighbours count as one observation."),
+]
 _FILE = Annotated[str, typer.Argument(metavar="FILE", help="The table; '-' is standard input.")]
 _COLUMNS: dict[str, tuple[Any, Any]] = {
     "columns": (

@@ -107,6 +107,7 @@ def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
         "rank": result.rank,
         "least_residual": result.details.get("least_residual", 0.0),
         "new_rows": result.details.get("new_rows"),
+        "confidence": _confidence(estimator),
         "shrinkage": float(estimator.shrinkage_),
         "margins": estimator.margins,
         "weights": estimator.estimate_.weights,
@@ -114,6 +115,24 @@ def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
         "rho_min": by_name(result.rho_min),
         "prices": by_name(result.prices),
         "written": written,
+    }
+
+
+def _confidence(estimator: Any) -> dict[str, Any] | None:
+    """What holds for the population, where it was asked for."""
+    found = getattr(estimator, "confidence_", None)
+    if found is None:
+        return None
+    columns = found.to_frame()
+    return {
+        "sentence": found.sentence(),
+        "confidence": found.confidence,
+        "about": found.about,
+        "objective_plain": found.objective_plain,
+        "largest_confidence": found.largest_confidence,
+        "largest_floor": found.largest_floor,
+        "untouched": list(found.untouched),
+        **{name: columns[name].to_dict() for name in columns},
     }
 
 
@@ -127,6 +146,7 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
     for sentence in (
         words.certificate(result),
         words.goal(result),
+        str(result.details.get("confidence", "")),
         *answer.notes,
         answer.no_floor,
     ):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from skcoral import api, certificates, words
 from skcoral._lowrank import LowRankTransform
@@ -21,7 +22,7 @@ from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
     from skcoral.results import Frontier
-    from skcoral.stability import Holdout
+    from skcoral.stability import ConfidentFloors, Holdout
 
 #: Points on the curve and parts held out, for up to so many variables; none beyond.
 _POINTS = ((100, 25), (300, 11), (400, 7))
@@ -60,6 +61,8 @@ class ReportFacts:
         The curve, where it was computed.
     holdout : Holdout or None
         Fidelity and residual on rows held out.
+    confidence : ConfidentFloors or None
+        What holds for the population, where it was asked for.
     notes : list of str
         What was left out of the table and what was assumed; said next to the answer.
     warnings, versions : list
@@ -79,6 +82,7 @@ class ReportFacts:
     baselines: dict[str, Array]
     frontier: Frontier | None = None
     holdout: Holdout | None = None
+    confidence: ConfidentFloors | None = None
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     versions: list[tuple[str, str]] = field(default_factory=list)
@@ -91,6 +95,7 @@ def gather(
     estimator: Any,
     *,
     X: Any = None,
+    known: Mapping[str, Any] | None = None,
     measured: Measured | None = None,
     title: str = "A decorrelated table",
     file: str = "",
@@ -108,6 +113,8 @@ def gather(
         Fitted.
     X : array-like of shape (n, p), optional
         The rows, for the hold-out table; left out without them.
+    known : dict, optional
+        ``sample_weight`` and ``groups`` of these rows, where there are any.
     measured : Measured, optional
         Figures of the outputs that were written; those of the rows fitted by default.
     title, command : str
@@ -134,8 +141,6 @@ def gather(
     >>> facts.title, round(float(facts.baselines["PCA"].min()), 3)
     ('Wine', 0.248)
     """
-    from skcoral.stability import holdout
-
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
     check = certificates.check(result, R)
@@ -166,13 +171,24 @@ def gather(
         passed=check.passed,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve,
-        holdout=holdout(estimator, X, cv=folds) if X is not None and folds else None,
+        holdout=_held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
+        confidence=getattr(estimator, "confidence_", None),
         notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
         warnings=_warnings(estimator, result),
         versions=_versions(),
         command=command,
         origin=[said for said in (file, _today(), _rows(estimator, measured), dropped) if said],
     )
+
+
+def _held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
+    """Hold-out at the floors in force: raised ones are not found anew in every fold."""
+    from skcoral.stability import holdout
+
+    model = clone(estimator)
+    if estimator.confidence is not None:
+        model.set_params(rho_min=estimator.floors_, confidence=None)
+    return holdout(model, X, cv=folds, block_length=estimator.block_length, **known)
 
 
 def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:

@@ -62,6 +62,8 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         _section("Variance inflation", _vif(facts)),
         _section("What each output is made of", _made_of(facts)),
     ]
+    if facts.confidence is not None:
+        sections.append(_section("For the population", _population(facts)))
     if facts.holdout is not None:
         sections.append(_section("On rows not used for fitting", _holdout(facts)))
     if facts.warnings:
@@ -279,14 +281,42 @@ def _made_of(facts: ReportFacts) -> str:
     )
 
 
+def _population(facts: ReportFacts) -> str:
+    """Raised floors, what they promise for the population, and what they cost."""
+    sure = facts.confidence
+    if sure is None:
+        return ""
+    bounds = sure.residual_bound
+    rows = [
+        [
+            _name(name),
+            f"{sure.rho_min[j]:.4f}",
+            f"{sure.floors[j]:.4f}",
+            f"{sure.lower[j]:.4f}",
+            "–" if bounds is None else f"{bounds[j]:.4f}",
+        ]
+        for j, name in _listed(facts)
+    ]
+    header = ["variable", "floor asked", "floor raised", "fidelity at least", "residual at most"]
+    return f"<p>{clean(sure.sentence())}</p>{_table(header, rows)}"
+
+
 def _holdout(facts: ReportFacts) -> str:
     held = facts.holdout
     if held is None:
         return ""
     rows = []
     fitted, new = held.fidelity_fitted.mean(axis=0), held.fidelity_new.mean(axis=0)
+    sure = facts.confidence
+    floors = facts.result.rho_min if sure is None else sure.rho_min
+    expected = (
+        "Floors are kept on the rows fitted; ▾ marks a fidelity that is lower on the others, as is "
+        "to be expected."
+        if sure is None
+        else "▾ marks a fidelity below the floor that was asked for."
+    )
     for j, name in _listed(facts):
-        low = new[j] < facts.result.rho_min[j]
+        low = new[j] < floors[j]
         shown = f"{new[j]:.4f}"
         rows.append(
             [
@@ -297,8 +327,7 @@ def _holdout(facts: ReportFacts) -> str:
         )
     return (
         f"<p>{len(held.criterion_new)} times, the transformation was fitted without one part of "
-        f"the rows and measured on it. {clean(held.sentence())} Floors are kept on the rows "
-        "fitted; ▾ marks a fidelity that is lower on the others, as is to be expected.</p>"
+        f"the rows and measured on it. {clean(held.sentence())} {expected}</p>"
         + _table(["variable", "where fitted", "held out"], rows)
     )
 

@@ -101,8 +101,8 @@ def left_out(
     optimism = np.maximum(fitted - fisher(found_f), 0.0) * share
     psi = (u * v - 0.5 * found_f * (u * u + v * v)) / np.maximum(1.0 - found_f**2, 1e-12)
     spread, drawn = draws.errors(psi)
-    # the fit's own fluctuation adds a share of about p/n to the variance
-    spread = spread * np.sqrt(1.0 + len(refits.names) / dependence.n_units)
+    # the fluctuation of the fit, and that of its optimism, each add about p/n to the variance
+    spread = spread * np.sqrt(1.0 + 2.0 * len(refits.names) / dependence.n_units)
     return Errors(fitted, optimism, spread, drawn), u
 
 
