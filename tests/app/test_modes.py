@@ -292,3 +292,36 @@ def test_modes_are_explained(open_app):
     captions = at.radio[0].proto.captions
     assert len(captions) == len(at.radio[0].options) == 3
     assert all(0 < len(caption.split()) <= 6 for caption in captions)
+
+
+def test_floors_for_the_population(open_app, metric, wine):
+    at = open_app(floor="0.85")
+    plain = metric(at, "Residual")
+    switch = next(t for t in at.toggle if "population" in t.label)
+    assert "95%" in switch.label
+    switch.set_value(True).run()
+    sure = CORAL(0.85, confidence=0.95).fit(wine.to_frame())
+    assert metric(at, "Residual") == pytest.approx(sure.result_.objective, rel=1e-3)
+    assert metric(at, "Residual") > plain
+    assert metric(at, "Weakest fidelity") == pytest.approx(sure.fidelity_.min(), abs=1e-4)
+    assert at.query_params["confidence"] == "0.95"
+    assert sure.confidence_.sentence() in at.success[0].value.replace("\\", "")
+    again = open_app(floor="0.85", confidence="0.95")
+    assert metric(again, "Residual") == metric(at, "Residual")
+    off = open_app(floor="1", confidence="0.95")
+    assert not off.exception
+    assert not off.error
+
+
+def test_hold_out_against_the_raised_floors(open_app, wine):
+    at = open_app(tab="New rows", floor="0.85", confidence="0.95")
+    assert not at.exception
+    shown = next(d.value for d in at.dataframe if "floor asked" in d.value)
+    assert list(shown["floor asked"].unique()) == [0.85]
+    assert (shown["fidelity at least"] >= 0.85).all()
+
+
+def test_a_matrix_has_no_population(open_app):
+    at = open_app(source="wdi", floor="0.85", confidence="0.95")
+    assert not any("population" in t.label for t in at.toggle)
+    assert any("need rows" in w.value for w in at.warning)

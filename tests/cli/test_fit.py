@@ -300,3 +300,48 @@ def test_figures_answer_to_the_mouse_when_asked(main, iris_csv, tmp_path):
         page = tmp_path / f"{scripts}.html"
         assert main("fit", iris_csv, "--report", page, *option)[0] == 0
         assert page.read_text(encoding="utf-8").count("<script>") == scripts
+
+
+@pytest.fixture
+def sites_csv(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(120, 3)) @ np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.4], [0.0, 0.0, 1.0]])
+    lines = [f"s{i // 6}," + ",".join(f"{v:.9f}" for v in row) for i, row in enumerate(rows)]
+    path = tmp_path / "sites.csv"
+    path.write_text("site,a,b,c\n" + "\n".join(lines) + "\n")
+    return path, rows
+
+
+def test_confidence_with_groups_and_blocks(answer, sites_csv):
+    from skcoral import CORAL
+
+    path, rows = sites_csv
+    for options, settings, known in (
+        (["--groups", "site"], {}, {"groups": np.arange(120) // 6}),
+        (["--block-length", "auto"], {"block_length": "auto"}, {}),
+        (["--block-length", "4"], {"block_length": 4}, {}),
+    ):
+        asked = ("fit", path, "--rho-min", "0.9", "--confidence", "0.9", *options)
+        status, told = answer(*asked)
+        assert status == 0
+        sure = CORAL(0.9, confidence=0.9, **settings).fit(np.round(rows, 9), **known)
+        np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors_, atol=1e-7)
+        assert told["confidence"]["about"] == sure.confidence_.about
+        assert told["confidence"]["sentence"] == sure.confidence_.sentence()
+        assert "site" in told["passed_through"]
+    assert answer("fit", path, "--rho-min", "0.9")[1]["confidence"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--confidence", "0.9"], "none is given"),
+        (["--rho-min", "0.9", "--confidence", "95"], "between 0 and 1"),
+        (["--rho-min", "0.9", "--block-length", "long"], "whole number of rows"),
+        (["--rho-min", "0.9", "--groups", "sites"], "Did you mean 'site'"),
+    ],
+)
+def test_confidence_that_makes_no_sense(main, sites_csv, options, said):
+    status, _, err = main("fit", sites_csv[0], *options)
+    assert status in (2, 3)
+    assert said in err

@@ -479,3 +479,17 @@ class TestInChromium:
         )
         assert page.title().startswith("<script>alert(1)</script>")
         assert any("Content Security Policy" in told for told in page.trouble)
+
+
+def test_floors_for_the_population_and_their_price(wine):
+    X = wine.to_frame()
+    sure = CORAL(0.8, confidence=0.95).fit(X)
+    facts = report.gather(sure, X=X, n_points=0, folds=3)
+    page = report.render(facts)
+    text = html.unescape(re.sub("<[^>]*>", " ", page))
+    assert sure.confidence_.sentence() in text
+    assert "floor raised" in text
+    assert f"{sure.confidence_.lower[0]:.4f}" in text
+    # held out at the raised floors, judged by those asked for
+    np.testing.assert_allclose(facts.holdout.fidelity_fitted.min(axis=0), sure.floors_, atol=0.05)
+    assert (facts.holdout.fidelity_fitted >= sure.floors_ - 1e-9).all()

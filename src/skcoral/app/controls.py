@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from skcoral.results import Threshold
 
+_CONFIDENCE = 0.95
+
 
 def choose_level(problem: Problem, threshold: Threshold) -> None:
     """Show the slider of the current mode and take over what it says."""
@@ -129,6 +131,21 @@ def _budget(problem: Problem) -> None:
     )
     if budget != state.current().budget:
         state.change(budget=budget)
+
+
+def choose_confidence(problem: Problem) -> None:
+    """Let the visitor ask for floors that hold for the population."""
+    if not problem.can_hold_out:
+        return
+    current = state.current().confidence
+    wanted = st.toggle(
+        f"Hold for the population, with {(current or _CONFIDENCE):.0%} confidence",
+        help="Floors are kept on these rows; raised a little, they are kept by the population "
+        "that the rows come from, with this confidence for all variables together.",
+        key=state.widget("confidence", bool(current)),
+    )
+    if wanted != bool(current):
+        state.change(confidence=_CONFIDENCE if wanted else 0.0)
 
 
 def choose_own_floors(problem: Problem) -> None:

@@ -12,13 +12,14 @@ import streamlit as st
 from skcoral.app import exports
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
-from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, unfitted
+from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, at_floors, unfitted
 from skcoral.app.settings import Settings
+from skcoral.app.text import plain
 from skcoral.measured import Measured
 from skcoral.plotting import interactive
 from skcoral.report.facts import top_sources
 from skcoral.results import Array, Decorrelation
-from skcoral.stability import Holdout, holdout
+from skcoral.stability import ConfidentFloors, Holdout, holdout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ class Answer:
     asked: tuple[Any, ...]
     result: Decorrelation
     measured: Measured
+    sure: ConfidentFloors | None = None
 
 
 def show(answer: Answer) -> None:
@@ -125,15 +127,22 @@ def _new_rows(answer: Answer) -> None:
     if not problem.can_hold_out:
         st.info(
             "Fidelity on new rows is measured on parts of a table that are held out. That needs "
-            f"the rows, unweighted, and at least {HOLDOUT_ROWS_PER_VARIABLE} per variable."
+            f"the rows, at least {HOLDOUT_ROWS_PER_VARIABLE} per variable."
         )
         return
     with st.spinner("Fitting five times …"):
         found: Holdout = about(
             problem,
             ("holdout", answer.asked),
-            lambda: holdout(unfitted(problem, answer.chosen), problem.frame(), cv=5),
+            lambda: holdout(
+                unfitted(problem, at_floors(problem, answer.chosen, answer.sure)),
+                problem.frame(),
+                cv=5,
+                sample_weight=problem.sample_weight,
+            ),
         )
+    if answer.sure is not None:
+        _population(answer.sure)
     frame = found.to_frame()
     st.markdown(
         f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
@@ -149,6 +158,14 @@ def _new_rows(answer: Answer) -> None:
         ),
         "new_rows",
     )
+
+
+def _population(sure: ConfidentFloors) -> None:
+    st.markdown(plain(sure.sentence()))
+    names = ["floor asked", "floor raised", "fidelity fitted", "fidelity at least"]
+    frame = sure.to_frame()
+    frame.columns = [*names, *(["residual at most"] if len(frame.columns) > len(names) else [])]
+    st.dataframe(frame.round(4), height=38 + 35 * min(len(frame), 20))
 
 
 def _take_away(answer: Answer) -> None:

@@ -87,6 +87,7 @@ def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: st
     facts = report.gather(
         model,
         X=problem.frame() if quick else None,
+        known={} if problem.sample_weight is None else {"sample_weight": problem.sample_weight},
         measured=measured(problem, model.result_),
         n_points=curve_points(problem, chosen.get("criterion", "squared")),
         title=f"Decorrelation of {PurePath(problem.source.label).stem}",
@@ -208,6 +209,8 @@ def command(
             for name, value in settings.own:
                 if name in asked:
                     words += ["--rho-min", f"{name}={value:g}"]
+    if "confidence" in arguments(problem, settings):
+        words += ["--confidence", f"{settings.confidence:g}"]
     if settings.mode != "support" and settings.criterion != "squared":
         words += ["--criterion", settings.criterion]
     if settings.mode == "support":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from skcoral.correlation import (
     shrunk_matrix,
 )
 from skcoral.exceptions import (
+    ConfidenceWarning,
     InvalidArgumentError,
     InvalidTableError,
     SingularCorrelationError,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skcoral.estimator import CORAL
+    from skcoral.stability import ConfidentFloors
 
 MOST_VARIABLES = 100
 #: Modes that would keep other visitors waiting with more variables than these.
@@ -120,10 +123,8 @@ class Problem:
     @property
     def can_hold_out(self) -> bool:
         """Whether fidelity on new rows can be measured."""
-        return (
-            self.rows is not None
-            and self.sample_weight is None
-            and len(self.rows) >= HOLDOUT_ROWS_PER_VARIABLE * len(self.names)
+        return self.rows is not None and len(self.rows) >= HOLDOUT_ROWS_PER_VARIABLE * len(
+            self.names
         )
 
     def frame(self) -> pd.DataFrame:
@@ -273,16 +274,50 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}
     if settings.mode == "budget":
         chosen = {"budget": settings.budget}
+    elif settings.confidence and problem.rows is not None and 0.0 < settings.floor < 1.0:
+        chosen["confidence"] = settings.confidence
     if settings.criterion != "squared":
         chosen["criterion"] = settings.criterion
     return chosen
 
 
-def solve(problem: Problem, chosen: Mapping[str, Any]) -> Decorrelation:
-    """Solve with the arguments that :func:`arguments` gives."""
+def raised(
+    problem: Problem, chosen: Mapping[str, Any], callback: Callable[[int, int], object]
+) -> ConfidentFloors:
+    """The floors that hold for the population with the confidence that was chosen."""
+    from skcoral.stability import confident_floors
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
+        return confident_floors(
+            problem.frame(),
+            chosen["rho_min"],
+            confidence=chosen["confidence"],
+            estimator=unfitted(problem, at_floors(problem, chosen)),
+            sample_weight=problem.sample_weight,
+            callback=callback,
+        )
+
+
+def at_floors(
+    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
+) -> dict[str, Any]:
+    """The arguments without a confidence, at the raised floors where these are known."""
+    plain = {name: value for name, value in chosen.items() if name != "confidence"}
+    if sure is not None:
+        plain["rho_min"] = dict(zip(problem.names, sure.floors.tolist(), strict=True))
+    return plain
+
+
+def solve(
+    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
+) -> Decorrelation:
+    """Solve with the arguments that :func:`arguments` gives, at raised floors if there are any."""
     way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
-    result = way(problem.named, **chosen)
-    about = {"about": problem.about, "is_about_rows": problem.is_about_rows}
+    result = way(problem.named, **at_floors(problem, chosen, sure))
+    about: dict[str, Any] = {"about": problem.about, "is_about_rows": problem.is_about_rows}
+    if sure is not None:
+        about["confidence"] = sure.sentence()
     return replace(result, details={**result.details, **about})
 
 
@@ -340,6 +375,7 @@ def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit"
 def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
     """The estimator fitted to the rows of a table."""
     model = unfitted(problem, chosen, scale=scale)
-    if model.margins == "none" and problem.sample_weight is None and problem.moments is not None:
+    by_moments = model.margins == "none" and model.confidence is None
+    if by_moments and problem.sample_weight is None and problem.moments is not None:
         return model.fit_moments(problem.moments)
     return model.fit(problem.frame(), sample_weight=problem.sample_weight)

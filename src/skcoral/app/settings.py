@@ -57,6 +57,8 @@ class Settings:
         Common floor, and residual allowed in the budget mode.
     criterion : str
         Key of ``CRITERIA``: how residual correlation is measured.
+    confidence : float
+        Floor mode: confidence with which floors hold for the population; 0 for none.
     own : tuple of (str, float)
         Floors of single variables.
     link : float
@@ -83,6 +85,7 @@ class Settings:
     floor: float = 0.85
     budget: float = 0.1
     criterion: str = "squared"
+    confidence: float = 0.0
     own: tuple[tuple[str, float], ...] = ()
     link: float = 0.15
     mask: str = ""
@@ -104,12 +107,13 @@ class Settings:
         """
         notes = []
         weights, shrinkage, mask = self.weights, self.shrinkage, self.mask
-        margins = self.margins
-        if not rows and (weights or shrinkage == "auto" or margins != "none"):
+        margins, confidence = self.margins, self.confidence
+        if not rows and (weights or shrinkage == "auto" or margins != "none" or confidence):
             notes.append(
-                "Weights, margins and the advised shrinkage need rows, and here is only a matrix."
+                "Weights, margins, confidence and the advised shrinkage need rows, and here is "
+                "only a matrix."
             )
-            weights, margins = "", "none"
+            weights, margins, confidence = "", "none", 0.0
             shrinkage = "none" if shrinkage == "auto" else shrinkage
         mentioned = (*self.without, *self.include, *(name for name, _ in self.own), weights)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
@@ -131,6 +135,7 @@ class Settings:
             weights=weights if weights in names else "",
             shrinkage=shrinkage,
             margins=margins,
+            confidence=confidence,
         )
         return settings, notes
 
@@ -147,6 +152,8 @@ def to_query(settings: Settings) -> dict[str, list[str]]:
         query["floor"] = [f"{settings.floor:.6g}"]
         if settings.own:
             query["own"] = [f"{name}:{value:.6g}" for name, value in settings.own]
+    if settings.mode == "floor" and settings.confidence:
+        query["confidence"] = [f"{settings.confidence:.6g}"]
     if settings.mode == "support":
         query["link"] = [f"{settings.link:.6g}"]
         if settings.mask:
@@ -198,6 +205,7 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     for name, low, high in (
         ("floor", 0.0, 1.0),
         ("budget", 0.0, 1e9),
+        ("confidence", 0.0, 0.999),
         ("link", 0.0, 1.0),
         ("size", 3, LARGEST_SIMULATION),
     ):

@@ -18,6 +18,7 @@ from skcoral.app.problem import (
     curve_points,
     measured,
     notes,
+    raised,
     refuse_many,
     solve,
 )
@@ -32,6 +33,7 @@ from skcoral.results import Decorrelation, Threshold
 
 if TYPE_CHECKING:
     from skcoral.results import Frontier
+    from skcoral.stability import ConfidentFloors
 
 _MOST_BARS = 22
 
@@ -71,6 +73,8 @@ def _explore(problem: Problem) -> None:
             controls.compare(problem, _comparison(problem, threshold))
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
+        if mode == "floor":
+            controls.choose_confidence(problem)
         plot = st.container()
         if mode != "support":
             controls.choose_criterion()
@@ -81,7 +85,8 @@ def _explore(problem: Problem) -> None:
     chosen = arguments(problem, settings)
     asked = _asked(settings, chosen)
     with plot:
-        result = _solution(problem, asked, chosen)
+        sure = _raised(problem, asked, chosen)
+        result = _solution(problem, asked, chosen, sure)
         _frontier(problem, chosen, result, threshold)
     found = measured(problem, result)
     with figures:
@@ -95,7 +100,7 @@ def _explore(problem: Problem) -> None:
         many = len(problem.names) > _MOST_BARS
         with st.container(height=500 if many else "content", border=False):
             picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
-    details.show(details.Answer(problem, settings, chosen, asked, result, found))
+    details.show(details.Answer(problem, settings, chosen, asked, result, found, sure))
 
 
 def _frontier(
@@ -127,12 +132,30 @@ def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
     if settings.mode == "budget":
         return (settings.mode, criterion, settings.budget)
     support = chosen["support"].tobytes() if "support" in chosen else b""
-    return (settings.mode, criterion, str(chosen["rho_min"]), support)
+    confidence = chosen.get("confidence", 0.0)
+    return (settings.mode, criterion, str(chosen["rho_min"]), support, confidence)
 
 
-def _solution(problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]) -> Decorrelation:
+def _raised(
+    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]
+) -> ConfidentFloors | None:
+    """Floors for the population where they are asked for, with progress while they are found."""
+    if "confidence" not in chosen:
+        return None
+    # remembered in a box of its own: what is remembered cannot draw while it is computed
+    box: dict[str, ConfidentFloors] = about(problem, ("raised", asked), dict)
+    if "floors" not in box:
+        bar = st.progress(0.0, "Leaving rows out …")
+        box["floors"] = raised(problem, chosen, lambda done, total: bar.progress(done / total))
+        bar.empty()
+    return box["floors"]
+
+
+def _solution(
+    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any], sure: ConfidentFloors | None
+) -> Decorrelation:
     with st.spinner("Solving …", show_time=True):
-        return about(problem, asked, lambda: solve(problem, chosen))
+        return about(problem, asked, lambda: solve(problem, chosen, sure))
 
 
 def _curve(problem: Problem, criterion: str) -> Frontier | None:
@@ -150,7 +173,13 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
 def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
     """The measured figures, what was left out, and what the certificate is about."""
     plain_case = words.is_certified(result) and words.is_about_rows(result)
-    told = [words.goal(result), *notes(problem), words.unfloored(result, chosen.get("rho_min"))]
+    sure = str(result.details.get("confidence", ""))
+    told = [
+        words.goal(result),
+        sure,
+        *notes(problem),
+        words.unfloored(result, chosen.get("rho_min")),
+    ]
     body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
     body += "".join(f"\n- {plain(clipped(line, 1200))}" for line in told if line)
     (st.success if plain_case else st.warning)(body)

@@ -105,8 +105,9 @@ class ConfidentFloors(Frozen):
         raised = self.floors[self.rho_min > 0.0]
         said = (
             f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
-            f"for which the floors are raised to {_span(raised)} (estimated from {self.about}). The "
-            f"residual is {_residual(self.objective)} instead of {_residual(self.objective_plain)}."
+            f"for which the floors are raised to {_span(raised)} (estimated from {self.about}). "
+            f"The residual is {_residual(self.objective)} instead of "
+            f"{_residual(self.objective_plain)}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = float(self.residual_bound.max())

@@ -261,4 +261,6 @@ def _codes(groups: Any, n: int) -> Index:
             f"groups has no label in row {listing([str(i) for i in missing])}: every row belongs "
             "to a group; give rows of their own a label of their own."
         )
-    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    # in the order in which they come, so that it does not matter what they are called
+    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.intp)
