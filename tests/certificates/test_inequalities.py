@@ -268,6 +268,21 @@ def test_supports(
     assert abs(float(found.lower) - wanted) <= (1e-10 if wanted > 0 else 1e-8) * size
 
 
+@arithmetics
+@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+def test_points_outside_the_domain_on_a_support(criterion: str, kind_of_arithmetic: str) -> None:
+    """With all coefficients allowed the bound is that of the trade-off, whatever the scale."""
+    result = honest(criterion)
+    dual = result.certificate.arrays
+    for scale in (1.0, 3.0, 10.0):
+        arrays = {"support": np.ones((P, P)), "slope": np.zeros((P, P))}
+        arrays |= {name: scale * a for name, a in dual.items()}
+        point = Certificate("support", arrays, {"bound": "lifted", "criterion": criterion})
+        found = support_bound(point, result.rho_min, R, ARITHMETICS[kind_of_arithmetic]())
+        assert result.lower_bound > 0.1
+        assert abs(float(found.lower) - result.lower_bound) <= 1e-9
+
+
 def test_a_support_of_many_coefficients() -> None:
     """Beyond a few hundred coefficients definiteness is proved another way."""
     p = 22

@@ -181,3 +181,27 @@ def test_parts_of_other_shapes_are_refused_in_words(name):
         forged = Certificate("branched", {**arrays, name: wrong}, result.certificate.info)
         with pytest.raises(CertificateError):
             check(replace(result, certificate=forged), R)
+
+
+def test_leaves_that_are_not_judged_prove_nothing():
+    """An asymmetric N, fewer multipliers than slabs, numbers that are no cuts."""
+    result, R = branched()
+    arrays = dict(result.certificate.arrays)
+    skew, r = arrays["N"].copy(), arrays["N"].shape[1]
+    skew[0, 1] += 1e-3
+    wrong = [
+        ("N", skew, "not symmetric"),
+        ("mu", np.ascontiguousarray(arrays["mu"][:, :1]), "more slabs"),
+        ("multipliers", -arrays["multipliers"], "negative"),
+        ("variable", arrays["variable"] + 0.5, "no variable"),
+        ("variable", arrays["variable"] - 10, "no variable"),
+        ("children", arrays["children"] + 0.5, "leads nowhere"),
+        ("children", np.zeros_like(arrays["children"]), "tree"),
+        ("direction", 1.001 * arrays["direction"], "unit vector"),
+        ("direction", np.eye(r)[np.zeros(len(arrays["at"]), dtype=int)], "unit vector"),
+        ("kappa", arrays["kappa"] - 1e3, "definite|negative"),
+    ]
+    for name, value, words in wrong:
+        forged = Certificate("branched", {**arrays, name: value}, result.certificate.info)
+        with pytest.raises(CertificateError, match=words):
+            check(replace(result, certificate=forged), R)
