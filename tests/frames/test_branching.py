@@ -115,7 +115,7 @@ def test_branching_never_passes_a_feasible_value():
     rng = np.random.default_rng(0)
     floors = np.array([0.5, 0.9, 0.95, 0.99, 1.0])
     start = on_caps(A, A, floors)
-    found = branch(A, floors, start, squares(start), bound=0.0, goal=1e-3, max_parts=40)
+    found = branch(A, floors, start, squares(start), goal=1e-3, max_parts=40)
     for _ in range(200):
         U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
         assert squares(U) >= found.lower_bound - 1e-9

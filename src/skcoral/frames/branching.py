@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least
 _COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
-_CHECKED = 50  # parts between two looks at the progress: what the gap has to shrink to,
-_PAYS, _HALVED = 0.95, 0.5  # where it is large and where it is small
+_CHECKED = 100  # parts between two looks at the progress: what the gap has to shrink to,
+_PAYS, _HALVED = 0.99, 0.5  # where it is large and where it is small
 _LOOKS = 20  # parts that outputs are looked for in, all first ones and then every so many
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
 
@@ -80,7 +80,7 @@ class _Part:
 
 
 def branch(
-    A: Array, floors: Array, U: Array, value: float, *, bound: float, goal: float, max_parts: int
+    A: Array, floors: Array, U: Array, value: float, *, goal: float, max_parts: int
 ) -> Branched:
     """Cut caps until the gap is closed, or ``max_parts`` parts have been bounded.
 
@@ -92,8 +92,6 @@ def branch(
         The least fidelities.
     U, value : ndarray of shape (r, p) and float
         Feasible outputs and their sum of squares.
-    bound : float
-        What is proved already.
     goal : float
         Gap at which to stop, relative to ``max(1, objective)``. The search also ends where the gap
         shrinks too slowly.
@@ -105,7 +103,7 @@ def branch(
     aim = goal * max(1.0, value)
     first = Node(A, floors).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
     heap = [(first.bound, 0, _Part(first, first, (), None))]
-    count, before, check = 1, value - bound, _CHECKED
+    count, before, check = 1, value - first.bound, _CHECKED
     while count < max_parts:
         gap = value - heap[0][0]
         if gap <= aim:

@@ -178,7 +178,6 @@ class FrameProblem:
             floors,
             U,
             answer.objective,
-            bound=answer.lower_bound,
             goal=0.5 * OPTIMAL_GAP,
             max_parts=parts,
         )
