@@ -36,6 +36,8 @@ from skcoral.results import Decorrelation
 
 Array = NDArray[np.float64]
 
+_AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -62,6 +64,8 @@ class Judged:
         """Coefficients on the variables, no more said than proved, and the matrix it is about."""
         if composites is not None:
             result = composites.map_back(result)
+        elif self.dense and result.details.get("amplification", 0.0) > _AMPLIFIED:
+            result = settle(replace(result, T=of_unit_variance(self.R, result.T)), self.R)
         elif self.dense and rounding_matters(result):
             result = settle(result, self.R)
         return replace(result, R=self.R if self.dense else None)
@@ -137,7 +141,7 @@ class Composites:
         """Coefficients on the variables instead of on the composites."""
         if self._is_singular:
             return replace(result, T=self._unit @ result.T, anchors=self.B)
-        T = self._of_unit_variance(self._unit @ result.T)
+        T = of_unit_variance(self._sources, self._unit @ result.T)
         nudge = 1e-16
         while nudge < 1e-6 and result.certificate.kind == "tradeoff":
             fidelity = precise_column_dots(self._sources @ self._unit, T)
@@ -145,13 +149,16 @@ class Composites:
             if not len(low):
                 break
             # A step towards the composite itself raises its share; rounding took a little of it.
-            T[:, low] = self._of_unit_variance((1 - nudge) * T[:, low] + nudge * self._unit[:, low])
+            nearer = (1 - nudge) * T[:, low] + nudge * self._unit[:, low]
+            T[:, low] = of_unit_variance(self._sources, nearer)
             nudge *= 4.0
         return settle(replace(result, T=T, anchors=self.B), self._sources)
 
-    def _of_unit_variance(self, T: Array) -> Array:
-        defect = np.diag(gram_defect(self._sources, T, precise=True))
-        return np.asarray(T / np.sqrt(1.0 + defect))
+
+def of_unit_variance(R: Array, T: Array) -> Array:
+    """``T`` with columns scaled to unit variance, as far as its digits go."""
+    defect = np.diag(gram_defect(R, T, precise=True))
+    return np.asarray(T / np.sqrt(1.0 + defect))
 
 
 def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:

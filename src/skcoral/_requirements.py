@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 from skcoral._arrays import to_host
 from skcoral._singular import (
     Deficiency,
+    dropped_share,
     factor_of,
     linear_relations,
     linked_variables,
@@ -227,11 +228,12 @@ def deficiency_of(
         )
     null = vectors[:, eigenvalues <= tolerance * largest].T
     sd = None if scale is None else np.asarray(scale, dtype=np.float64)
-    A, dropped = factor_of(eigenvalues, vectors, tolerance)
+    A, lengths = factor_of(R, eigenvalues, vectors, tolerance)
     return Deficiency(
         factor=A,
         tol=tolerance,
-        dropped=dropped,
+        dropped=dropped_share(lengths),
+        lengths=lengths,
         relations=linear_relations(null, names, scale=sd),
         variables=linked_variables(null, names),
         redundant=redundant_variables(null, names, scale=sd),

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve
 
+from skcoral._linalg import gram_defect
+
 Array = NDArray[np.float64]
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
@@ -30,6 +32,8 @@ class Deficiency:
         Eigenvalues up to this times the largest do not count.
     dropped : float
         Largest share of a variable's variance that lies in directions that do not count.
+    lengths : ndarray of shape (p,) or float
+        Of the columns of the factor before they were made unit vectors.
     relations, variables, redundant : list of str
         As in :class:`~skcoral.exceptions.SingularCorrelationError`; empty where the rows are too
         few to tell relations from chance.
@@ -44,6 +48,7 @@ class Deficiency:
     variables: list[str]
     redundant: list[str]
     n_rows: int | None = None
+    lengths: Array | float = 1.0
 
     @property
     def rank(self) -> int:
@@ -109,13 +114,24 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
-def factor_of(values: Array, vectors: Array, tol: float) -> tuple[Array, float]:
-    """Factor with unit columns from eigenvalues in rising order, and the largest share dropped."""
+def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> tuple[Array, Array]:
+    """Factor with unit columns from eigenvalues in rising order, and the lengths they had.
+
+    An eigenvalue is off by a rounding of the largest one. For weak directions, which the
+    transformation amplifies, that is much, so that their lengths are measured again in R itself.
+    """
     kept = values > tol * values[-1]
-    A = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
-    length = np.linalg.norm(A, axis=0)
-    dropped = float(np.max(1.0 - np.minimum(length, 1.0) ** 2))
-    return A / np.where(length > 0.0, length, 1.0), dropped
+    root, V = np.sqrt(values[kept]), vectors[:, kept]
+    shares, turn = np.linalg.eigh(gram_defect(R, V / root, precise=True))
+    A = (turn * np.sqrt(1.0 + np.maximum(shares, -0.5))) @ turn.T @ (root[:, None] * V.T)
+    lengths = np.linalg.norm(A, axis=0)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    return A / lengths, lengths
+
+
+def dropped_share(lengths: Array) -> float:
+    """The largest share of a variable's variance in directions that do not count."""
+    return float(np.max(1.0 - np.minimum(lengths, 1.0) ** 2))
 
 
 def reduced_null_basis(null: Array, scale: Array | None = None) -> tuple[Array, NDArray[np.intp]]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import checked_weights, float_array
-from skcoral._singular import Deficiency
+from skcoral._singular import Deficiency, dropped_share
 from skcoral._validation import SINGULAR_TOL, check_choice, check_names
 from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
 from skcoral.exceptions import InvalidTableError
@@ -170,16 +170,17 @@ def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
     # the rows are centred, so that one of them follows from the others
     kept = (size**2 > rank_tol * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
     A = size[kept, None] * vt[kept]
-    norm = np.linalg.norm(A, axis=0)
-    dropped = float(np.max(1.0 - np.minimum(norm, 1.0) ** 2))
-    A /= np.where(norm > 0.0, norm, 1.0)
+    lengths = np.linalg.norm(A, axis=0)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    A /= lengths
     pairs = duplicates(A)
     relations = [f"`{moments.names[j]}` duplicates `{moments.names[i]}`" for i, j in pairs]
     copies = [moments.names[j] for _, j in pairs]
     return Deficiency(
         factor=A,
         tol=rank_tol,
-        dropped=dropped,
+        dropped=dropped_share(lengths),
+        lengths=lengths,
         relations=relations,
         variables=sorted({moments.names[k] for pair in pairs for k in pair}),
         redundant=copies,

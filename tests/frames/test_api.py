@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcoral import decorrelate, frontier, maximize_fidelity, threshold
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral._validation import judge_correlation
+from skcoral.certificates import check
 from skcoral.exceptions import (
     InfeasibleError,
     InvalidArgumentError,
@@ -186,3 +187,19 @@ def test_shrunk_problems_tend_to_the_lifted_bound_and_not_to_the_singular_proble
     assert abs(values[-1] - limit) < 1e-2 * limit
     assert abs(values[-1] - limit) < abs(values[0] - limit)
     assert limit < 0.95 * singular.lower_bound
+
+
+@pytest.mark.parametrize("seed", [0, 5, 15, 20, 29, 33])
+def test_tables_of_n_equal_p_in_any_units_pass_their_own_check(seed):
+    """Weak directions are amplified by 1e3 and more; variances hold to the last digits of R."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 9))
+    units = 10.0 ** rng.uniform(-6, 6, size=p)
+    X = np.cov((rng.normal(size=(60, p)) @ rng.normal(size=(p, p)) * units).T)
+    if seed % 2 == 0:
+        weak = np.diag(10.0 ** rng.uniform(-5, 0, size=p))
+        X = rng.normal(size=(p, p)) @ weak @ rng.normal(size=(p, p)) * units
+    model = CORAL().fit(X)
+    assert model.result_.rank < p
+    verdict = check(model.result_, model.correlation_)
+    assert verdict.passed, verdict.problems

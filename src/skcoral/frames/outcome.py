@@ -94,7 +94,7 @@ def as_result(
             NotCertifiedWarning,
             stacklevel=4,
         )
-    T = transform_of(A, U, dense=dense)
+    T = transform_of(A * found.lengths, U, dense=dense)
     G = FactoredCorrelation(U)
     amplification = T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
     return Decorrelation(
@@ -186,7 +186,7 @@ def singular_threshold(
         lower=reached.lower,
         upper=reached.upper,
         weights=reached.proof.lam,
-        T=transform_of(host, U, dense=dense),
+        T=transform_of(host * found.lengths, U, dense=dense),
         fidelity=column_dots(host, U),
         names=tuple(names),
         bounds={"zca": reached.zca, "trace": reached.trace},
