@@ -77,9 +77,9 @@ class Run:
         for file in files:
             tree = ast.parse(file.read_text("utf-8"))
             found += [Mutant(file, change, tree) for change in changes(tree)]
+        found = [m for m in found if re.search(self.options.only, m.key)]
         if room == "tolerances":
             return [m for m in found if m.change.kind == "number" and m.change.names]
-        found = [m for m in found if re.search(self.options.only, m.key)]
         count = min(self.options.count, len(found))
         print(f"{room}: {len(found)} mutants, {count} sampled with seed {self.options.seed}")
         return random.Random(self.options.seed).sample(found, count)

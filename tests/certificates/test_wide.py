@@ -376,5 +376,8 @@ def test_what_is_not_judged_by_rows() -> None:
             assert any(word in found for word in words.split("|")), (words, found)
     with pytest.raises(CertificateError, match="finite"):
         check(ANSWER, factor=np.full((9, 40), np.nan))
+    for other in (ROWS[:, :5], ROWS[0], np.ones(1), np.ones((9, 40, 1))):
+        with pytest.raises(CertificateError, match="a factor with 40 columns"):
+            check(ANSWER, factor=other)
     with pytest.raises(CertificateError, match="R, or a factor"):
         check(ANSWER, ROWS.T @ ROWS, factor=ROWS)
