@@ -189,6 +189,7 @@ def test_shrunk_problems_tend_to_the_lifted_bound_and_not_to_the_singular_proble
     assert limit < 0.95 * singular.lower_bound
 
 
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.RoundingWarning")
 @pytest.mark.parametrize("seed", [0, 5, 15, 20, 29, 33])
 def test_tables_of_n_equal_p_in_any_units_pass_their_own_check(seed):
     """Weak directions are amplified by 1e3 and more; variances hold to the last digits of R."""
