@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
-from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, words
 from skcoral.certificates import check
 from skcoral.choosing import compare_floors
 from skcoral.datasets import make_system, wdi_correlation
@@ -14,6 +15,8 @@ from skcoral.exceptions import (
     InvalidBudgetError,
     SingularCorrelationError,
 )
+from skcoral.tradeoff import inflation
+from skcoral.tradeoff.inflation import vif_bound
 
 
 def vif_of(G):
@@ -38,19 +41,54 @@ def test_two_variables_have_a_closed_form(limit):
     assert vif_of(answer.correlation).max() <= limit + 1e-9
 
 
-@pytest.mark.parametrize("limit", [1.1, 1.5, 2.0, 4.0])
-def test_vif_limit_agrees_with_a_naive_bisection(limit):
+def semidefinite_floor(R, limit):
+    """The highest floor within a limit on the VIF by an independent solver: (G⁻¹)_jj ≤ limit is
+    G ⪰ e_j e_jᵀ / limit."""
+    p = len(R)
+    L = np.linalg.cholesky(R)
+    W, G, floor = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True), cp.Variable()
+    rules = [cp.bmat([[np.eye(p), W], [W.T, G]]) >> 0, cp.diag(G) == 1, cp.diag(L @ W) >= floor]
+    rules += [G - np.outer(e, e) / limit >> 0 for e in np.eye(p)]
+    problem = cp.Problem(cp.Maximize(floor), rules)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+@pytest.mark.parametrize("limit", [1.1, 2.0, 5.0])
+def test_vif_limit_agrees_with_a_semidefinite_program(limit):
     R = wdi_correlation().correlation
     answer = maximize_fidelity(R, limit, criterion="vif")
-    low, high = 0.75, 1.0
-    for _ in range(24):
-        middle = 0.5 * (low + high)
-        fits = vif_of(decorrelate(R, middle).correlation).max() <= limit
-        low, high = (middle, high) if fits else (low, middle)
-    assert answer.rho_min[0] == pytest.approx(low, abs=2e-7)
+    assert answer.rho_min[0] == pytest.approx(semidefinite_floor(R, limit), abs=1e-6)
     assert vif_of(answer.correlation).max() <= limit
+    assert 0 <= answer.details["rho_upper"] - answer.rho_min[0] <= 1e-6
+    np.testing.assert_allclose(np.diag(answer.T.T @ R @ answer.T), 1, atol=1e-12)
     assert check(answer, R).passed
-    assert "not proved" in answer.summary()
+    assert words.is_certified(answer)
+    assert answer.summary().splitlines()[1].startswith("Certified for the matrix given: every")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, 3))
+    S = A @ A.T + np.diag(rng.uniform(0.2, 1.0, 6))
+    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    L = np.linalg.cholesky(R)
+    best = maximize_fidelity(R, 1.7, criterion="vif").rho_min[0]
+    T = decorrelate(R, 0.9).T
+    for _ in range(20):
+        bound = vif_bound(R, L, L.T @ T, rng.uniform(size=6), 0.05 * rng.uniform(size=6), 1.7)
+        assert bound >= best - 1e-9
+
+
+def test_many_variables_get_the_best_of_the_curve_and_are_told(monkeypatch):
+    monkeypatch.setattr(inflation, "_LARGEST", 5)
+    R = wdi_correlation().correlation
+    answer = maximize_fidelity(R, 2.0, criterion="vif")
+    assert vif_of(answer.correlation).max() == pytest.approx(2, abs=1e-6)
+    assert vif_of(decorrelate(R, answer.rho_min[0] + 1e-4).correlation).max() > 2
+    assert not words.is_certified(answer)
+    assert "Not certified" in answer.summary()
 
 
 def test_a_table_that_keeps_to_the_limit_is_left_alone():
@@ -64,6 +102,8 @@ def test_limits_of_the_transformer_hold_on_its_outputs(wine):
     X = wine.to_frame()
     by_vif = CORAL(max_vif=2).fit(X)
     assert vif_of(np.corrcoef(by_vif.transform(X).T)).max() == pytest.approx(2, abs=1e-6)
+    assert by_vif.fidelity_.min() > 0.98
+    assert "status optimal within the limit" in by_vif.summary()
     by_pair = CORAL(max_correlation=0.3).fit(X)
     G = np.corrcoef(by_pair.transform(X).T)
     assert largest(G) == pytest.approx(0.3, abs=1e-6)

@@ -210,6 +210,16 @@ def read_floors(rho_min: Any, p: int, names: tuple[str, ...]) -> Array:
     return check_floors(rho_min, p, names)
 
 
+def read_common_floors(rho_min: Any) -> Array:
+    """A list of common floors."""
+    values = np.atleast_1d(np.asarray(rho_min, dtype=object))
+    if values.ndim != 1 or not len(values):
+        raise InvalidArgumentError(
+            f"rho_min must be a list of common floors, got an array of shape {values.shape}."
+        )
+    return check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
+
+
 def read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Least and largest coefficients, by position or by name."""
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:

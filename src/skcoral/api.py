@@ -7,7 +7,7 @@ plain arrays. Each question loads its own solver: the first answer does not wait
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from skcoral._frames import (
     Composites,
     judge,
     read_bounds,
+    read_common_floors,
     read_floors,
     read_pair_weights,
 )
@@ -24,14 +25,13 @@ from skcoral._validation import (
     check_callback,
     check_choice,
     check_count,
-    check_floors,
     check_neighbour,
     check_positive,
     check_random_state,
 )
 from skcoral.exact import BestExact, solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.results import Criterion, Decorrelation, Frontier, Threshold
+from skcoral.results import Decorrelation, Frontier, Threshold
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
@@ -213,8 +213,6 @@ def decorrelate(
     True
     """
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
-    criterion_ = cast(Criterion, check_choice("criterion", criterion, CRITERIA))
-    tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
     composites = None
     if anchors is not None:
         if support is not None or bounds is not None:
@@ -225,16 +223,10 @@ def decorrelate(
         composites = Composites(given, anchors)
     problem = given if composites is None else composites.judged
     names, p = problem.names, len(problem)
-    weights = read_pair_weights(pair_weights, p, names)
-    settings: dict[str, Any] = {
-        "names": names,
-        "criterion": criterion_,
-        "tol": tol,
-        "max_iter": max_iter,
-        "callback": check_callback(callback),
-    }
+    settings = _settings(problem, criterion, pair_weights, tol=tol, callback=callback)
+    settings["max_iter"] = check_count("max_iter", max_iter)
     if support is not None or bounds is not None:
-        if weights is not None:
+        if settings.pop("pair_weights") is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.support import solve_support
         from skcoral.support.pattern import read_support
@@ -251,7 +243,6 @@ def decorrelate(
         )
         return given.described(found)
     floors = None if rho_min is None else read_floors(rho_min, p, names)
-    settings["pair_weights"] = weights
     if problem.deficiency is not None:
         from skcoral.frames import solve_singular
 
@@ -276,6 +267,19 @@ def decorrelate(
     return given.described(result, composites)
 
 
+def _settings(
+    problem: Any, criterion: str, pair_weights: Any, *, tol: float, callback: Callback | None
+) -> dict[str, Any]:
+    """What every solver is told, judged."""
+    return {
+        "names": problem.names,
+        "criterion": check_choice("criterion", criterion, CRITERIA),
+        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
+        "tol": check_positive("tol", tol),
+        "callback": check_callback(callback),
+    }
+
+
 def maximize_fidelity(
     R: Any,
     budget: float,
@@ -296,10 +300,8 @@ def maximize_fidelity(
     the paper's dual problem. The least residual is a convex, increasing function of the floor, so
     this is its inverse: one certified solve on the frontier.
 
-    ``criterion="worst"`` limits the largest correlation. ``criterion="vif"`` limits the largest
-    variance inflation factor, which is not convex: the answer is then the highest floor on the
-    curve of least squared residuals. It is certified for its floor; that no other transformation
-    keeps more within the limit is not proved.
+    ``criterion="worst"`` limits the largest correlation, ``criterion="vif"`` the largest variance
+    inflation factor; the residual of the latter is a sum of squares that need not be the least.
 
     Parameters
     ----------
@@ -316,7 +318,8 @@ def maximize_fidelity(
     Returns
     -------
     Decorrelation
-        ``rho_min`` holds the common floor γ that was achieved.
+        ``rho_min`` holds the common floor γ that was achieved, ``details["rho_upper"]`` a bound on
+        that of every transformation within the budget.
 
     Examples
     --------
@@ -328,27 +331,19 @@ def maximize_fidelity(
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
-    check_choice("criterion", criterion, (*CRITERIA, "vif"))
-    settings: dict[str, Any] = {
-        "names": problem.names,
-        "tol": check_positive("tol", tol),
-        "max_iter": check_count("max_iter", max_iter),
-        "callback": check_callback(callback),
-    }
-    if criterion == "vif":
+    by_vif = check_choice("criterion", criterion, (*CRITERIA, "vif")) == "vif"
+    settings = _settings(
+        problem, "squared" if by_vif else criterion, pair_weights, tol=tol, callback=callback
+    )
+    settings["max_iter"] = check_count("max_iter", max_iter)
+    if by_vif:
         from skcoral.tradeoff import solve_vif
 
         limit = check_budget(budget, "The largest VIF", least=1.0)
-        if pair_weights is not None:
-            raise InvalidArgumentError(
-                "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
-            )
         matrix = problem.regular("A limit on the VIF")
-        there = matrix if composites else beside(matrix, R)
-        return given.described(solve_vif(there, limit, **settings), composites)
+        result = solve_vif(matrix if composites else beside(matrix, R), limit, **settings)
+        return given.described(result, composites)
     amount = check_budget(budget)
-    settings["criterion"] = criterion
-    settings["pair_weights"] = read_pair_weights(pair_weights, len(problem), problem.names)
     if problem.deficiency is not None:
         from skcoral.frames import singular_budget
 
@@ -406,22 +401,9 @@ def frontier(
     """
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     problem = given if anchors is None else Composites(given, anchors).judged
-    floors = None
-    if rho_min is not None:
-        values = np.atleast_1d(np.asarray(rho_min, dtype=object))
-        if values.ndim != 1 or not len(values):
-            raise InvalidArgumentError(
-                f"rho_min must be a list of common floors, got an array of shape {values.shape}."
-            )
-        floors = check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
-    settings: dict[str, Any] = {
-        "names": problem.names,
-        "criterion": cast(Criterion, check_choice("criterion", criterion, CRITERIA)),
-        "pair_weights": read_pair_weights(pair_weights, len(problem), problem.names),
-        "n_points": check_count("n_points", n_points, minimum=2),
-        "tol": check_positive("tol", tol),
-        "callback": check_callback(callback),
-    }
+    floors = None if rho_min is None else read_common_floors(rho_min)
+    settings = _settings(problem, criterion, pair_weights, tol=tol, callback=callback)
+    settings["n_points"] = check_count("n_points", n_points, minimum=2)
     if problem.deficiency is not None:
         from skcoral.frames import singular_frontier
 

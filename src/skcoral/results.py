@@ -32,6 +32,7 @@ FLOOR_TOL = 1e-10  # by how much a fidelity floor may be missed
 EXACT_TOL = 1e-8  # largest residual correlation of outputs that are called uncorrelated
 MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors, may be missed
 OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
+LIMIT_GAP = 1e-6  # by how much the highest floor for a limit on the VIF may be missed
 BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
 REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
 PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)

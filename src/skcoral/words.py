@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .measured import rounded_down, shortened
-from .results import OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
+from .results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
 
 #: What each criterion adds up.
 CRITERIA = {
@@ -66,20 +66,14 @@ def goal(result: Decorrelation) -> str:
     The floor 0.951936 is the highest at which the largest residual correlation is at most 0.3
     (proved).
     """
-    floor = f"{float(np.min(result.rho_min)):.6g}"
-    if "max_vif" in result.details:
+    if _limits_vif(result) and result.min_fidelity >= 1.0 - 1e-12:
         limit = float(result.details["max_vif"])
-        if result.min_fidelity >= 1.0 - 1e-12:
-            return f"No VIF of the variables themselves exceeds {limit:g}: nothing was changed."
-        return (
-            f"The floor {floor} is the highest found at which no VIF exceeds {limit:g}, on the "
-            "curve of least squared residuals; that no other transformation keeps more is not "
-            "proved."
-        )
+        return f"No VIF of the variables themselves exceeds {limit:g}: nothing was changed."
     if "budget" not in result.details:
         return ""
     top = float(result.details["rho_upper"])
     proved = "proved" if is_certified(result) else f"proved up to {top:.6g} only"
+    floor = f"{float(np.min(result.rho_min)):.6g}"
     return (
         f"The floor {floor} is the highest at which the {CRITERIA[result.criterion]} is at most "
         f"{float(result.details['budget']):g} ({proved})."
@@ -88,11 +82,9 @@ def goal(result: Decorrelation) -> str:
 
 def details(result: Decorrelation) -> str:
     """Floors, mean fidelity and status in one line."""
-    status = {"best_found": "best found", "not_converged": "not converged"}.get(
-        result.status, result.status
-    )
     rank = "" if result.rank is None else f", rank {result.rank} of {len(result.names)}"
-    return f"{floors(result)}, mean fidelity {result.mean_fidelity:.4f}, status {status}{rank}."
+    mean = f"mean fidelity {result.mean_fidelity:.4f}"
+    return f"{floors(result)}, {mean}, status {status(result)}{rank}."
 
 
 def rank(result: Decorrelation) -> str:
@@ -226,9 +218,24 @@ def beside_zca(coral: Array, zca: Array) -> str:
     )
 
 
+def status(result: Decorrelation) -> str:
+    """The status in words; within a limit on the VIF it is about the floor, not the residual."""
+    if _limits_vif(result) and is_certified(result):
+        return "optimal within the limit"
+    told = {"best_found": "best found", "not_converged": "not converged"}
+    return told.get(result.status, result.status)
+
+
 def is_certified(result: Decorrelation) -> bool:
     """Whether the result is proved to be the best possible for the matrix that was solved for."""
+    if _limits_vif(result):
+        return bool(float(result.details["rho_upper"]) - float(result.rho_min.min()) <= LIMIT_GAP)
     return result.status in ("exact", "optimal")
+
+
+def _limits_vif(result: Decorrelation) -> bool:
+    """Whether the highest floor for a limit on the VIF was asked for, and some correlation left."""
+    return "max_vif" in result.details and result.status != "exact"
 
 
 def is_about_rows(result: Decorrelation) -> bool:
@@ -245,6 +252,12 @@ def subject(result: Decorrelation) -> str:
 def _claim(result: Decorrelation) -> str:
     if result.status == "exact":
         return "the outputs are uncorrelated up to rounding"
+    if _limits_vif(result):
+        limit, top = (float(result.details[name]) for name in ("max_vif", "rho_upper"))
+        return (
+            f"every variable keeps {float(result.rho_min.min()):.6f} with no VIF above {limit:g}, "
+            f"and no transformation within this limit can keep more than {top:.6f}"
+        )
     measure = CRITERIA[result.criterion]
     if result.pair_weights is not None:
         measure = f"weighted {measure}"

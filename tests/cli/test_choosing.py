@@ -54,7 +54,8 @@ def test_limits_hold_in_the_written_file(main, answer, wine_file, tmp_path):
     status, told = answer("fit", wine_file, "--max-vif", 2, "-o", out)
     assert status == 0
     assert figures(out)[1] == pytest.approx(2, abs=1e-6)
-    assert "not proved" in told["certificate"]["goal"]
+    assert told["certified"]
+    assert "with no VIF above 2, and no transformation within" in told["certificate"]["sentence"]
     status, told = answer("fit", wine_file, "--max-correlation", 0.3, "-o", out, "--force")
     assert status == 0
     assert figures(out)[0] == pytest.approx(0.3, abs=1e-6)

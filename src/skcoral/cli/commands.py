@@ -22,7 +22,9 @@ from skcoral.cli.options import (
     MaxCorrelation,
     MaxVif,
     RhoMin,
+    Shrinkage,
     Suffix,
+    Support,
     TableOptions,
     takes_rows,
     takes_table,
@@ -88,11 +90,7 @@ def coral(
     epilog="\b\nExample:\n  coral inspect data.csv",
 )
 @takes_table
-def inspect(
-    *,
-    table: TableOptions,
-    json: Json = False,
-) -> Work:
+def inspect(*, table: TableOptions, json: Json = False) -> Work:
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
     def work() -> int:
@@ -108,11 +106,7 @@ def inspect(
     epilog="\b\nExample:\n  coral threshold data.csv --json",
 )
 @takes_table
-def threshold(
-    *,
-    table: TableOptions,
-    json: Json = False,
-) -> Work:
+def threshold(*, table: TableOptions, json: Json = False) -> Work:
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
 
     def work() -> int:
@@ -147,17 +141,8 @@ def fit(
     groups: Groups = None,
     block_length: BlockLength = None,
     criterion: CriterionOption = "squared",
-    support: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|NUMBER",
-            help="Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
-        ),
-    ] = None,
-    shrinkage: Annotated[
-        str | None,
-        typer.Option(metavar="auto|NUMBER", help="Shrink the correlations towards the identity."),
-    ] = None,
+    support: Support = None,
+    shrinkage: Shrinkage = None,
     margins: Annotated[
         Literal["none", "ranks", "normal"],
         typer.Option(help="Decorrelate the columns, their ranks or their normal scores."),

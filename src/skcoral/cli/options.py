@@ -69,6 +69,17 @@ EscapeFormulas = Annotated[
     bool,
     typer.Option("--escape-formulas", help="CSV: apostrophe before text that begins a formula."),
 ]
+Support = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|NUMBER",
+        help="Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
+    ),
+]
+Shrinkage = Annotated[
+    str | None,
+    typer.Option(metavar="auto|NUMBER", help="Shrink the correlations towards the identity."),
+]
 KeepSources = Annotated[
     bool, typer.Option("--keep-sources", help="Write each output beside its source, as NAME_d.")
 ]

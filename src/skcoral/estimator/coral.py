@@ -36,8 +36,8 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
     budget : float, optional
         Largest residual allowed; the common fidelity is then maximised. Excludes ``rho_min``.
     max_vif : float, optional
-        Largest variance inflation factor allowed in the outputs: the highest floor on the curve of
-        least squared residuals that keeps to it. Excludes the others.
+        Largest variance inflation factor allowed in the outputs: the highest floor that keeps to
+        it, with a bound on every other. Excludes the others.
     max_correlation : float, optional
         Largest absolute correlation allowed between two outputs: the highest floor that keeps to
         it, certified. Excludes the others.

@@ -138,7 +138,7 @@ def _certificate(facts: ReportFacts) -> str:
             ("residual", f"{result.objective:.9g}"),
             ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
             ("gap", f"{max(result.gap, 0.0):.1e}"),
-            ("status", {"best_found": "best found"}.get(result.status, result.status)),
+            ("status", words.status(result)),
             *known,
             *facts.checks,
         ]

@@ -1,8 +1,12 @@
-"""The highest floor on the curve at which no variance inflation factor exceeds a limit.
+"""The highest common floor at which no variance inflation factor exceeds a limit.
 
-The largest VIF of the outputs is none of the convex criteria, so the floor is looked for on the
-curve of least squared residuals: each point is certified for its floor, while a transformation off
-the curve may keep more within the same limit.
+With ``R = LLᵀ``, ``W = LᵀT`` and ``G = WᵀW``, the problem is
+
+    maximise  γ   subject to   (LW)_jj ≥ γ,   ‖w_j‖ = 1,   (G⁻¹)_jj ≤ limit.
+
+``(G⁻¹)_jj`` is convex in ``G``, and the best common fidelity for a given ``G`` is concave in it, so
+a local solution is a global one. It is found by an augmented Lagrangian, started on the curve of
+least squared residuals, and its multipliers give a bound on every other transformation.
 """
 
 from __future__ import annotations
@@ -12,16 +16,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import brentq, minimize
 
 from skcoral.exact import solve_exact
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.measured import vif_or_infinite
-from skcoral.results import Decorrelation
+from skcoral.results import Criterion, Decorrelation
+from skcoral.tradeoff import criteria
 from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
 
+Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 _NONE = 1e-9  # a VIF above one by less is that of uncorrelated outputs
+_LARGEST = 150  # variables beyond which the curve's answer is not improved
+_ROUNDS, _STEPS = 16, 600  # of the multipliers, and of the descent in each
+_CLOSE = 1e-9
 
 
 def solve_vif(
@@ -29,11 +41,13 @@ def solve_vif(
     limit: float,
     *,
     names: Sequence[str],
+    criterion: Criterion = "squared",
+    pair_weights: Array | None = None,
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
 ) -> Decorrelation:
-    """Find the highest common floor on the curve whose largest VIF is at most ``limit``.
+    """Find the highest common floor whose largest VIF is at most ``limit``.
 
     Parameters
     ----------
@@ -43,6 +57,8 @@ def solve_vif(
         Largest acceptable VIF, at least one.
     names : sequence of str
         The variables.
+    criterion, pair_weights
+        Squares over all pairs and no others: what the residual in the result is.
     tol, max_iter
         As in :func:`solve_tradeoff`.
     callback : callable, optional
@@ -51,22 +67,132 @@ def solve_vif(
     Returns
     -------
     Decorrelation
-        Its status is about the residual at the floor in ``rho_min``; ``details["max_vif"]`` holds
-        the limit and ``details["largest_vif"]`` what was reached.
+        The floor is in ``rho_min``; its residual need not be the least. ``details`` hold the limit
+        ``"max_vif"``, the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common
+        floor of every transformation within the limit.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skcoral.tradeoff import solve_vif
     >>> answer = solve_vif(np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25, names=["a", "b"])
-    >>> round(answer.details["largest_vif"], 6), round(abs(float(answer.correlation[0, 1])), 6)
-    (1.25, 0.447214)
+    >>> round(float(answer.rho_min[0]), 6), bool(answer.details["rho_upper"] < 0.9732491)
+    (0.973249, True)
     """
+    if pair_weights is not None:
+        raise InvalidArgumentError(
+            "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
+        )
+    path = Path(R, criterion=criterion, pair_weights=None, tol=tol, max_iter=max_iter)
     if limit <= 1.0 + _NONE:
-        exact = solve_exact(R, None, names=tuple(names), criterion="squared", tol=tol)
+        exact = solve_exact(R, None, names=tuple(names), criterion=criterion, tol=tol)
         if isinstance(exact, Decorrelation):
-            return _limited(exact, limit)
-    path = Path(R, criterion="squared", pair_weights=None, tol=tol, max_iter=max_iter)
+            return _limited(exact, limit, min(path.threshold.upper, 1.0))
+    node = _on_the_curve(path, limit, callback)
+    p, upper = len(path.R), 1.0
+    solved = node.solved
+    if node.rho < 1.0 and p <= _LARGEST:
+        L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
+        W, lam, mu = _improved(
+            L, L.T @ np.asarray(solved.T, dtype=np.float64), limit * (1.0 - _CLOSE)
+        )
+        fidelity = np.einsum("ji,ij->j", L, W)
+        upper = vif_bound(path.R, L, W, lam, mu, limit)
+        better = float(fidelity.min())
+        if better > node.rho and float(vif_or_infinite(W.T @ W).max()) <= limit:
+            # what is proved about the residual is about this floor, whoever attains it
+            node = path.solve(better)
+            G = W.T @ W
+            solved = replace(
+                node.solved,
+                T=np.asarray(solve_triangular(L, W, lower=True, trans="T")),
+                G=G,
+                fidelity=fidelity,
+                objective=criteria.value(criterion, G, None),
+            )
+    result = as_result(
+        solved,
+        np.full(p, node.rho),
+        names=names,
+        criterion=criterion,
+        pair_weights=None,
+        max_iter=max_iter,
+        warn=False,
+    )
+    return _limited(result, limit, max(min(upper, 1.0), node.rho))
+
+
+def vif_bound(R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float) -> float:
+    """Bound the common floor of every transformation whose largest VIF is at most ``limit``.
+
+    For weights λ ≥ 0 with sum one, μ ≥ 0, any X and diagonal D with ``H = D - X diag(μ) Xᵀ``
+    positive definite,
+
+        γ ≤ ½ [ tr(ΛRΛ H⁻¹) + Σ d_j + Σ μ_j (limit - 2 X_jj) ],
+
+    because ``Σ λ_j f_j ≤ ½ tr(ΛRΛ H⁻¹) + ½ tr(GH)`` and ``x_jᵀGx_j ≥ 2 X_jj - (G⁻¹)_jj``. The
+    multipliers of the solution make it tight.
+    """
+    X = np.linalg.inv(W.T @ W)
+    best = np.inf
+    for floor in (1e-5, 1e-7, 1e-9, 1e-11):  # weights of variables whose floor does not bind
+        weights = lam + floor / len(lam)
+        scale = 1.0 / weights.sum()
+        weights, push = weights * scale, 2.0 * mu * scale
+        H = X @ W.T @ (L.T * weights)
+        D = np.diag(H) + np.einsum("ij,j,ij->i", X, push, X) + floor
+        H = np.diag(D) - (X * push) @ X.T
+        values, vectors = np.linalg.eigh(H)
+        if values[0] <= 1e-14 * values[-1]:
+            continue
+        part = (vectors.T * weights) @ L
+        spread = float(((part**2).sum(axis=1) / values).sum())
+        total = spread + D.sum() + float(push @ (limit - 2.0 * np.diag(X)))
+        best = min(best, 0.5 * total + 1e-12)
+    return float(best)
+
+
+def _improved(L: Array, W: Array, limit: float) -> tuple[Array, Array, Array]:
+    """Raise the weakest fidelity within the limit; the outputs and their multipliers."""
+    p = len(L)
+    lam, mu = np.full(p, 1.0 / p), np.zeros(p)
+    penalty, last = 10.0, np.inf
+    x = np.append(W.ravel(), np.einsum("ji,ij->j", L, W).min())
+
+    def parts(x: Array) -> tuple[Array, Array, Array, Array]:
+        V = x[:-1].reshape(p, p)
+        lengths = np.linalg.norm(V, axis=0)
+        W = V / lengths
+        inverse = np.linalg.inv(W.T @ W)
+        return lengths, W, inverse, np.einsum("ji,ij->j", L, W)
+
+    def lagrangian(x: Array) -> tuple[float, Array]:
+        lengths, W, inverse, fidelity = parts(x)
+        short = np.maximum(0.0, lam + penalty * (x[-1] - fidelity))
+        over = np.maximum(0.0, mu + penalty * (np.diag(inverse) / limit - 1.0))
+        value = -x[-1] + (short @ short - lam @ lam + over @ over - mu @ mu) / (2.0 * penalty)
+        slope = -L.T * short - (2.0 / limit) * (W @ inverse * over) @ inverse
+        slope = (slope - W * np.einsum("ij,ij->j", W, slope)) / lengths
+        return float(value), np.append(slope.ravel(), short.sum() - 1.0)
+
+    for _ in range(_ROUNDS):
+        options = {"maxiter": _STEPS, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
+        x = minimize(lagrangian, x, jac=True, method="L-BFGS-B", options=options).x
+        _, W, inverse, fidelity = parts(x)
+        room, excess = fidelity - x[-1], np.diag(inverse) / limit - 1.0
+        lam = np.maximum(0.0, lam - penalty * room)
+        mu = np.maximum(0.0, mu + penalty * excess)
+        off = max(np.abs(np.minimum(lam, room)).max(), np.abs(np.minimum(mu, -excess)).max())
+        x = np.append(W.ravel(), x[-1])
+        if off < _CLOSE:
+            break
+        penalty *= 4.0 if off > 0.3 * last else 1.0
+        last = off
+    return W, lam, mu / limit
+
+
+def _on_the_curve(path: Path, limit: float, callback: Callback | None) -> Node:
+    """The highest floor of the curve of least squared residuals that keeps to the limit."""
     visited: dict[float, tuple[Node, float]] = {}
 
     def excess(rho: float) -> float:
@@ -82,18 +208,10 @@ def solve_vif(
         while excess(crossing) > 0.0:
             crossing, step = max(crossing - step, path.edge), 4.0 * step
     floor = max((rho for rho in visited if excess(rho) <= 0.0), default=path.edge)
-    result = as_result(
-        visited[floor][0].solved,
-        np.full(len(path.R), floor),
-        names=names,
-        criterion="squared",
-        pair_weights=None,
-        max_iter=max_iter,
-        stacklevel=3,
-    )
-    return _limited(result, limit)
+    return visited[floor][0]
 
 
-def _limited(result: Decorrelation, limit: float) -> Decorrelation:
+def _limited(result: Decorrelation, limit: float, upper: float) -> Decorrelation:
     largest = float(vif_or_infinite(result.correlation).max())
-    return replace(result, details={"max_vif": limit, "largest_vif": largest})
+    found = {"max_vif": limit, "largest_vif": largest, "rho_upper": upper}
+    return replace(result, details=found)
