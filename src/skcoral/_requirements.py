@@ -307,3 +307,41 @@ def listing(names: Sequence[str], limit: int = 8) -> str:
     """Names for a message, the first few of many."""
     shown = ", ".join(f"`{name}`" for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
+    """Raise an error that names the columns with missing or infinite values, if there are any."""
+    # one number tells whether a second look is needed; it is cheaper than a mask of all cells
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return
+    told = []
+    for kind, mask in (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf)):
+        bad = mask(rows)
+        columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
+        if columns:
+            first = int(np.flatnonzero(bad.any(axis=1))[0])
+            told.append(f"{kind} in {listing(columns)}, first in row {first}")
+    if told:
+        raise InvalidTableError(
+            f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
+            "SimpleImputer goes before this step in a pipeline)."
+        )
+
+
+def column_labels(X: Any) -> tuple[str, ...] | None:
+    """Names of a DataFrame's columns; None without any, or if some are not text."""
+    labels = tuple(getattr(X, "columns", ()))
+    return labels if labels and all(isinstance(name, str) for name in labels) else None
+
+
+def different_columns(left: Sequence[str], right: Sequence[str]) -> str:
+    only_left = [name for name in left if name not in set(right)]
+    only_right = [name for name in right if name not in set(left)]
+    if not only_left and not only_right:
+        return f"The same columns in another order: {listing(left)} against {listing(right)}."
+    return (
+        "Only moments of the same columns can be merged; "
+        f"only on the left: {listing(only_left) or 'none'}; "
+        f"only on the right: {listing(only_right) or 'none'}."
+    )

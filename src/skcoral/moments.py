@@ -11,10 +11,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ._linalg import CompensatedSum
-from ._requirements import checked_weights, float_array, listing, real_number
+from ._requirements import (
+    checked_weights,
+    column_labels,
+    different_columns,
+    float_array,
+    listing,
+    real_number,
+)
 from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
 from .limits import current
@@ -123,18 +130,8 @@ class Moments:
     def remove(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Take out rows that were added before, with the weights they have now; return this object.
 
-        What is left carries the rounding of all that was ever added, so that rows much larger than
-        those that remain leave traces: rebuild moments from time to time where rows come and go.
-        A removal that leaves no row, or a negative sum of squares, is refused.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skcoral.moments import Moments
-        >>> X = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [5.0, 40.0]])
-        >>> part = Moments.from_rows(X).remove(X[:1])
-        >>> bool(np.allclose(part.covariance, np.cov(X[1:].T)))
-        True
+        What is left carries the rounding of all that was ever added: where rows come and go,
+        rebuild moments from time to time. Rows that were never added are refused where that shows.
         """
         batch = self._of_batch(X, sample_weight)
         if batch is None:
@@ -149,10 +146,9 @@ class Moments:
         mean = self._mean.plus(-gap * (batch.weight / left))
         between = np.outer(gap, gap) * (self.weight * batch.weight / left)
         comoment = self._comoment.plus(-batch._comoment.value).plus(-between)
-        squares = np.diag(comoment.value)
-        rounding = 64 * np.finfo(np.float64).eps * np.diag(self.comoment)
-        if np.any(squares < -rounding):
-            bad = [name for name, low in zip(self.names, squares < -rounding, strict=True) if low]
+        negative = np.diag(comoment.value) < -1e-14 * self.squares
+        if negative.any():
+            bad = [name for name, low in zip(self.names, negative, strict=True) if low]
             raise InvalidTableError(
                 f"These rows were not among those added: without them {listing(bad)} would have "
                 "negative variances."
@@ -192,7 +188,7 @@ class Moments:
                 "Moments.from_rows(table) makes them."
             )
         if self.names != other.names:
-            raise InvalidTableError(_different_columns(self.names, other.names))
+            raise InvalidTableError(different_columns(self.names, other.names))
         if self.weight_kind != other.weight_kind:
             raise InvalidTableError(
                 f"Moments with weight_kind={self.weight_kind!r} and {other.weight_kind!r} cannot "
@@ -409,43 +405,5 @@ def merge_all(parts: Iterable[Moments]) -> Moments:
     return level[0]
 
 
-def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
-    """Raise an error that names the columns with missing or infinite values, if there are any."""
-    # one number tells whether a second look is needed; it is cheaper than a mask of all cells
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum(dtype=np.float64)):
-            return
-    told = []
-    for kind, mask in (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf)):
-        bad = mask(rows)
-        columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
-        if columns:
-            first = int(np.flatnonzero(bad.any(axis=1))[0])
-            told.append(f"{kind} in {listing(columns)}, first in row {first}")
-    if told:
-        raise InvalidTableError(
-            f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
-            "SimpleImputer goes before this step in a pipeline)."
-        )
-
-
 def _weighted_sum(rows: Array, weights: Array | None) -> Array:
     return rows.sum(axis=0) if weights is None else weights @ rows
-
-
-def column_labels(X: Any) -> tuple[str, ...] | None:
-    """Names of a DataFrame's columns; None without any, or if some are not text."""
-    labels = tuple(getattr(X, "columns", ()))
-    return labels if labels and all(isinstance(name, str) for name in labels) else None
-
-
-def _different_columns(left: Sequence[str], right: Sequence[str]) -> str:
-    only_left = [name for name in left if name not in set(right)]
-    only_right = [name for name in right if name not in set(left)]
-    if not only_left and not only_right:
-        return f"The same columns in another order: {listing(left)} against {listing(right)}."
-    return (
-        "Only moments of the same columns can be merged; "
-        f"only on the left: {listing(only_left) or 'none'}; "
-        f"only on the right: {listing(only_right) or 'none'}."
-    )

@@ -332,3 +332,23 @@ def test_questions_that_make_no_sense():
     assert len(short) == 0
     assert short.outputs.isna().all().all()
     assert "0 windows" in short.summary()
+
+
+@pytest.mark.slow
+def test_random_panels():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        p = int(rng.integers(2, 14))
+        window = p + int(rng.integers(2, 40))
+        n, k = window + 60, int(rng.integers(1, 4))
+        load, noise = rng.choice([0.2, 0.6, 1.0, 2.0]), 10.0 ** rng.uniform(-1.5, 0.0)
+        X = rng.standard_t(3, size=(n, k)) @ (load * rng.normal(size=(k, p)))
+        X = (X + noise * rng.standard_t(4, size=(n, p))) * 10.0 ** rng.uniform(-3, 3, p)
+        floors = rng.choice([0.7, 0.85, 0.9, 0.95, 0.99, 0.999])
+        if rng.random() < 0.3:
+            floors = np.clip(floors - rng.uniform(0, 0.3, p), 0.05, 0.9999)
+        panel = rolling(X, window, rho_min=floors)
+        for t in range(window - 1, n, 9):
+            single = CORAL(rho_min=floors).fit(X[t - window + 1 : t + 1])
+            assert np.abs(single.transform(X[t : t + 1])[0] - panel.outputs[t]).max() < 1e-8
+            assert single.result_.status == panel.columns["status"][t - window + 1]

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from skcoral._requirements import listing, repeated
+from skcoral._requirements import listing, refuse_missing, repeated
 from skcoral.exceptions import InvalidTableError
-from skcoral.moments import refuse_missing
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:
