@@ -220,8 +220,8 @@ def beside_zca(coral: Array, zca: Array) -> str:
 
 def status(result: Decorrelation) -> str:
     """The status in words; within a limit on the VIF it is about the floor, not the residual."""
-    if _limits_vif(result) and is_certified(result):
-        return "optimal within the limit"
+    if _limits_vif(result):
+        return "optimal within the limit" if is_certified(result) else "best found"
     told = {"best_found": "best found", "not_converged": "not converged"}
     return told.get(result.status, result.status)
 
@@ -254,10 +254,11 @@ def _claim(result: Decorrelation) -> str:
         return "the outputs are uncorrelated up to rounding"
     if _limits_vif(result):
         limit, top = (float(result.details[name]) for name in ("max_vif", "rho_upper"))
-        return (
-            f"every variable keeps {float(result.rho_min.min()):.6f} with no VIF above {limit:g}, "
-            f"and no transformation within this limit can keep more than {top:.6f}"
-        )
+        proved = f"no transformation within this limit can keep more than {top:.6f}"
+        if top >= 1.0 > result.min_fidelity:
+            proved = "that no other transformation keeps more is not proved"
+        kept = f"every variable keeps {float(result.rho_min.min()):.6f} with no VIF above {limit:g}"
+        return f"{kept}, and {proved}"
     measure = CRITERIA[result.criterion]
     if result.pair_weights is not None:
         measure = f"weighted {measure}"

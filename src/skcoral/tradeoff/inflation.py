@@ -67,7 +67,8 @@ def solve_vif(
     Returns
     -------
     Decorrelation
-        The floor is in ``rho_min``; its residual need not be the least. ``details`` hold the limit
+        The floor is in ``rho_min``; its residual need not be the least, and bound and prices are
+        those of the least squared residual at this floor. ``details`` hold the limit
         ``"max_vif"``, the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common
         floor of every transformation within the limit.
 
