@@ -127,6 +127,9 @@ def _refuse_rows(loaded: Loaded, options: FitOptions) -> None:
     for option, given, usual in (
         ("--model", options.model, None),
         ("--margins", options.margins, "none"),
+        ("--confidence", options.confidence, None),
+        ("--groups", options.groups, None),
+        ("--block-length", options.block_length, None),
         ("--output-scale", options.output_scale, "unit"),
         ("--keep-sources", options.layout.keep_sources, False),
         ("--suffix", options.layout.suffix, ""),

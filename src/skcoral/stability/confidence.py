@@ -14,6 +14,7 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
+from skcoral.showing import html
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.margins_of_error import (
@@ -38,6 +39,7 @@ _PASSES = 4
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
 _LOOSE = 1.1  # times the margin: what it need not be raised by
 _CELLS = 20_000_000
+_MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ConfidentFloors(Frozen):
         Lower confidence bounds of the fidelities in the population, with the raised floors.
     residual_bound : ndarray of shape (k,) or None
         With the same confidence, no correlation of this output with another one is larger in the
-        population, whatever the pair; None with ``method="bootstrap"``.
+        population, whatever the pair; None with ``method="bootstrap"`` and beyond 400 outputs.
     objective, objective_plain : float
         Residual at the raised floors and at those asked for: what the confidence costs.
     method : {"left_out", "bootstrap"}
@@ -138,6 +140,11 @@ class ConfidentFloors(Frozen):
         if self.residual_bound is not None:
             columns["residual_bound"] = self.residual_bound
         return pd.DataFrame(columns, index=pd.Index(self.names, name="variable"))
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        rows = [(name, *values) for name, *values in frame.itertuples()]
+        return html(type(self).__name__, self.sentence(), ("variable", *frame), rows)
 
     def __repr__(self) -> str:
         return (
@@ -295,7 +302,7 @@ def confident_floors(
         fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
         lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
         residual_bound=None
-        if outputs is None or draws is None
+        if outputs is None or draws is None or k > _MOST_OUTPUTS
         else residual_bounds(outputs, draws, level),
         objective=float(fit.result.objective),
         objective_plain=float(plain.result.objective),
