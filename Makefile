@@ -28,7 +28,7 @@ help:
 	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
 	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
-	@echo "make coverage     how often confident floors hold: a simulation of an hour, and its table in the docs"
+	@echo "make coverage     how often confident floors hold: a simulation of half an hour, and its table in the docs"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
 
