@@ -198,11 +198,13 @@ def compare_floors(
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
         th = api.threshold(R) if threshold is None else threshold
-        best = api.decorrelate(R)
+        # of a singular matrix the threshold is known by now, and some digits will do
+        few: dict[str, Any] = {} if th.rank is None else {"max_iter": 50}
+        best = api.decorrelate(R, None if th.rank is None else th.lower, **few)
         answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
         for floor in sorted(floors):
             if floor > th.value:
-                answers.append((floor, api.decorrelate(R, floor, warm=answers[-1][1])))
+                answers.append((floor, api.decorrelate(R, floor, warm=answers[-1][1], **few)))
     choices = [
         Choice(
             rho_min=rho_min,

@@ -123,6 +123,29 @@ def test_few_rows_with_and_without_shrinkage(bring, metric):
     assert metric(at, "Weakest fidelity") >= 0.85
 
 
+@pytest.mark.parametrize("tab", ["Correlations", "Outputs"])
+def test_wide_tables_are_ordinary_tables(open_app, metric, tab):
+    """Nothing is refused; cells that could not be read give way to worst pairs and counts."""
+    rows = np.random.default_rng(1).normal(size=(8, 130))
+    at = open_app(tab=tab, source="upload", floor="0.9")
+    names = [f"g{j}" for j in range(130)]
+    at.file_uploader(key="file").set_value(("wide.csv", csv(rows, names), "text/csv"))
+    at.run()
+    assert not at.exception
+    assert not at.error, [error.value for error in at.error]
+    assert any("8 rows cannot determine 130 columns" in w.value for w in at.warning)
+    assert metric(at, "Residual") == pytest.approx((130**2 / 7 - 130) / 2, rel=1e-3)
+    assert metric(at, "Weakest fidelity") >= 0.9
+    assert at.multiselect[0].label.startswith("Leave out (130 of 130")
+    wanted = "output" if tab == "Outputs" else "correlation"
+    shown = next(d.value for d in at.dataframe if wanted in d.value.columns)
+    if tab == "Outputs":
+        assert list(shown["output"]) == names
+        return
+    R = np.abs(np.corrcoef(rows.T)) - np.eye(130)
+    assert shown["correlation"].abs().iloc[0] == pytest.approx(R.max())
+
+
 def test_dependent_columns_are_left_out_with_one_click(bring, metric, table):
     whole = np.column_stack([table, table[:, 0] + table[:, 1], 3 * table[:, 2]])
     at = bring("mine.csv", csv(whole, [*"abcd", "total", "triple"]), floor="0.95")

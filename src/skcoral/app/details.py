@@ -12,7 +12,13 @@ import streamlit as st
 from skcoral.app import exports
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
-from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, Problem, at_floors, unfitted
+from skcoral.app.problem import (
+    HOLDOUT_ROWS_PER_VARIABLE,
+    MOST_VARIABLES,
+    Problem,
+    at_floors,
+    unfitted,
+)
 from skcoral.app.settings import Settings
 from skcoral.app.text import plain
 from skcoral.measured import Measured
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_LABELS = 45
+_WORST_PAIRS = 15
 _TABS = ("Correlations", "Outputs", "New rows", "Take away")
 
 
@@ -63,6 +70,9 @@ def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str
 def _correlations(answer: Answer) -> None:
     names = answer.problem.names
     found = answer.measured
+    if len(names) > MOST_VARIABLES:
+        _many_correlations(found)
+        return
     for column, M, title, largest in zip(
         st.columns(2),
         (found.before, found.after),
@@ -74,6 +84,28 @@ def _correlations(answer: Answer) -> None:
             assert M is not None  # an app takes no more variables than it can show
             st.markdown(f"**{title}**: largest |correlation| {largest:.4f}")
             _heat_map(M, names, top=1.0, word="correlation", key=f"heat_{title}")
+
+
+def _many_correlations(found: Measured) -> None:
+    """The worst pairs and the distribution, where a cell for each pair could not be read."""
+    upper = np.triu_indices(len(found.names), 1)
+    sizes = {}
+    for column, M, title in zip(
+        st.columns(2), (found.before, found.after), ("Before", "After"), strict=True
+    ):
+        assert M is not None  # an app takes no more variables than it can show
+        values = M[upper]
+        sizes[title.lower()] = np.abs(values)
+        worst = np.argsort(-np.abs(values), kind="stable")[:_WORST_PAIRS]
+        column.markdown(f"**{title}**: worst pairs of {len(values):,}")
+        column.dataframe(
+            {
+                "pair": [f"{found.names[upper[0][k]]} – {found.names[upper[1][k]]}" for k in worst],
+                "correlation": [float(values[k]) for k in worst],
+            },
+            hide_index=True,
+        )
+    picture(interactive.distribution(sizes, "|correlation|", "pairs"), "distribution")
 
 
 def _outputs(answer: Answer) -> None:
@@ -94,6 +126,8 @@ def _outputs(answer: Answer) -> None:
         "Made of: coefficients on the standardised sources, largest first. Price: how much the "
         "residual grows per unit of this floor. VIF: variance inflation factor, 1 at best."
     )
+    if len(result.names) > MOST_VARIABLES:
+        return
     top = float(np.abs(result.T).max()) or 1.0
     _heat_map(result.T, result.names, top=top, word="coefficient", key="heat_T")
     st.caption("The transformation: each column is an output, each row a source.")

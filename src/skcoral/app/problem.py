@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from skcoral.stability import ConfidentFloors
 
 MOST_VARIABLES = 100
+#: A table with few rows costs rows² × columns and may have more of them.
+_MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
 LIMITS = {"support": 30, "worst": 60, "absolute": 60}
 #: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
@@ -144,9 +146,10 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
             f"{source.label}: at least two variables are needed, {len(kept)} are chosen.\n"
             "Choose more columns."
         )
-    if len(kept) > MOST_VARIABLES:
+    most = most_variables(source)
+    if len(kept) > most:
         raise InvalidTableError(
-            f"{source.label}: {len(kept)} variables are chosen and {MOST_VARIABLES} fit here.\n"
+            f"{source.label}: {len(kept)} variables are chosen and {most} fit here.\n"
             "Choose fewer, or use the command: coral fit has no such limit."
         )
     key = (
@@ -166,6 +169,14 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
         named = pd.DataFrame(R, index=list(kept), columns=list(kept))
         return Problem(key, source, named, R, kept)
     return _from_rows(source, kept, settings, key)
+
+
+def most_variables(source: MatrixSource | TableSource) -> int:
+    """How many variables can be solved for while a visitor waits."""
+    if isinstance(source, MatrixSource):
+        return MOST_VARIABLES
+    affordable = int(min(_MOST_WIDE, _WIDE_COST / max(source.n_rows, 1) ** 2))
+    return affordable if affordable > max(source.n_rows, MOST_VARIABLES) else MOST_VARIABLES
 
 
 def variables(source: MatrixSource | TableSource, settings: Settings) -> tuple[str, ...]:
@@ -251,7 +262,7 @@ def refuse_many(problem: Problem, settings: Settings) -> None:
     """Refuse what would take too long in this mode."""
     asked = {**MODES, **CRITERIA}
     way = settings.mode if settings.mode == "support" else settings.criterion
-    limit = LIMITS.get(way, MOST_VARIABLES)
+    limit = LIMITS.get(way, most_variables(problem.source))
     if len(problem.names) > limit:
         raise InvalidArgumentError(
             f"“{asked[way]}” answers here for up to {limit} variables, and there are "
@@ -263,7 +274,7 @@ def refuse_many(problem: Problem, settings: Settings) -> None:
 def curve_points(problem: Problem, criterion: str) -> int:
     """How many points of the frontier can be computed while a visitor waits."""
     if criterion == "squared":
-        return 25
+        return 25 if len(problem.names) <= MOST_VARIABLES else 7
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from skcoral.app import state
 from skcoral.app.memory import remember, remember_table
-from skcoral.app.problem import MOST_VARIABLES, variables
+from skcoral.app.problem import MOST_VARIABLES, most_variables, variables
 from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
     ENDINGS,
@@ -196,14 +196,24 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
     usual = [name for name in offered if name not in source.doubtful]
     chosen_ones = variables(source, settings)
     kept = [name for name in offered if name in chosen_ones]
-    if not settings.without and len(kept) > MOST_VARIABLES:
-        kept = kept[:MOST_VARIABLES]
-        st.warning(f"The first {MOST_VARIABLES} columns are taken; more do not fit here.")
-    chosen = st.multiselect(
-        f"Variables ({len(kept)} of {len(names)} columns of numbers)",
-        offered,
-        key=state.widget(f"columns_{settings.weights}", kept),
-    )
+    most = most_variables(source)
+    if not settings.without and len(kept) > most:
+        kept = kept[:most]
+        st.warning(f"The first {most} columns are taken; more do not fit here.")
+    title = f"({len(kept)} of {len(names)} columns of numbers)"
+    if len(kept) > MOST_VARIABLES:  # too many to be shown one by one
+        aside = st.multiselect(
+            f"Leave out {title}",
+            offered,
+            key=state.widget(
+                f"aside_{settings.weights}", [name for name in offered if name not in set(kept)]
+            ),
+        )
+        chosen = [name for name in offered if name not in set(aside)]
+    else:
+        chosen = st.multiselect(
+            f"Variables {title}", offered, key=state.widget(f"columns_{settings.weights}", kept)
+        )
     without = tuple(name for name in usual if name not in set(chosen))
     include = tuple(name for name in source.doubtful if name in set(chosen))
     if (without, include) != (settings.without, settings.include):

@@ -13,6 +13,7 @@ from skcoral.app.errors import in_words
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
 from skcoral.app.problem import (
+    MOST_VARIABLES,
     Problem,
     arguments,
     curve_points,
@@ -98,8 +99,12 @@ def _explore(problem: Problem) -> None:
             others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
-        with st.container(height=500 if many else "content", border=False):
-            picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
+        if len(problem.names) > MOST_VARIABLES:
+            counts = interactive.distribution({"outputs": found.fidelity}, "fidelity", "variables")
+            picture(counts, "fidelity")
+        else:
+            with st.container(height=500 if many else "content", border=False):
+                picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
     details.show(details.Answer(problem, settings, chosen, asked, result, found, sure))
 
 

@@ -23,7 +23,7 @@ from skcoral.results import Criterion, Decorrelation, Frontier
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
-_PARTS = 40  # of the caps at each floor of a frontier
+_PARTS = 20  # of the caps at each floor of a frontier
 
 
 def singular_budget(

@@ -25,7 +25,7 @@ Callback = Callable[[int, float, float], object]
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
-_BRANCHING = 6e6  # r⁴ of the parts that caps are cut into, all together
+_BRANCHING = 3e7  # (½r² + 2p)^2.5 of the parts that caps are cut into, all together
 _ROOM = 1e-15
 
 
@@ -170,7 +170,7 @@ class FrameProblem:
     def _branched(self, answer: Answer, floors: Array) -> Answer:
         """Cut the caps into parts, as far as that is affordable."""
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
-        parts = min(self.parts, int(_BRANCHING / len(A) ** 4))
+        parts = min(self.parts, int(_BRANCHING / (0.5 * len(A) ** 2 + 2 * A.shape[1]) ** 2.5))
         if parts < 3:
             return answer
         found = branch(

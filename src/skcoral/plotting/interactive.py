@@ -161,6 +161,31 @@ def fidelity(
     return {"data": data, "layout": layout}
 
 
+def distribution(values: Mapping[str, Array], what: str, counted: str) -> Figure:
+    """How many numbers between zero and one lie where, for one or two sets of them."""
+    edges = np.linspace(0.0, 1.0, 21)
+    data: list[Figure] = []
+    for name, colour in zip(values, (ORANGE, BLUE) if len(values) > 1 else (BLUE,), strict=True):
+        counts = np.histogram(np.clip(values[name], 0.0, 1.0), bins=edges)[0]
+        data.append(
+            {
+                "type": "bar",
+                "x": 0.5 * (edges[1:] + edges[:-1]),
+                "y": counts,
+                "name": name,
+                "marker": {"color": colour},
+                "hovertemplate": f"{name}<br>{what} around %{{x:.3f}}: %{{y}} {counted}"
+                "<extra></extra>",
+            }
+        )
+    layout = _layout(320, legend=len(values) > 1)
+    layout |= {
+        "xaxis": {"title": {"text": what}, "range": [0, 1], "automargin": True},
+        "yaxis": {"title": {"text": counted}, "automargin": True},
+    }
+    return {"data": data, "layout": layout}
+
+
 def figure(value: float) -> str:
     """A correlation in as few characters as a cell has room for; nothing for a zero.
 
