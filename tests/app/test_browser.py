@@ -157,6 +157,11 @@ def test_pages_fit_and_follow_the_theme(visit, artifacts, width):
         brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
         assert (brightness > 200) if scheme == "light" else (brightness < 60)
         assert fits(page)
+        # the slider and the figures of the answer, at once and without scrolling
+        for part in (page.get_by_role("slider").first, metric(page, "Largest VIF")):
+            box = part.bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= 900
         page.screenshot(path=artifacts / f"app-{width}-{scheme}.png")
     assert page.elsewhere == []
 

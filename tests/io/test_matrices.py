@@ -55,3 +55,23 @@ def test_decimal_commas_between_tabs_and_semicolons():
         R, names = parse_matrix(text)
         assert names == ("a", "b")
         assert R.tolist() == [[1.0, 0.25], [0.25, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 0,6\n0,6 1",
+        "a.1 b.2\n1,0 0,6\n0,6 1,0",
+        "a.1;b.2\n1,0;0,6\n0,6;1,0",
+        "\ta.1\tb.2\na.1\t1\t,6\nb.2\t,6\t1",
+        "1\n0,6 1",
+    ],
+)
+def test_decimal_commas_wherever_they_cannot_divide_cells(text):
+    matrix, _ = parse_matrix(text)
+    np.testing.assert_array_equal(matrix, [[1.0, 0.6], [0.6, 1.0]])
+
+
+@pytest.mark.parametrize("text", ["1,0\n0,1", "1, 0\n0, 1", "a,b\n1,0\n0,1", "1.0,0.0\n0.0,1.0"])
+def test_commas_divide_cells_where_they_may(text):
+    np.testing.assert_array_equal(parse_matrix(text)[0], np.eye(2))
