@@ -109,3 +109,11 @@ def test_bootstrap_with_weights_and_groups():
     assert np.std(wide.threshold_samples) > 1.2 * np.std(narrow.threshold_samples)
     weighted = bootstrap(X, sample_weight=rng.random(60) + 0.5, n_boot=5)
     assert len(weighted.threshold_samples) == 5
+
+
+def test_effective_numbers():
+    counts = np.array([1.0, 2.0, 3.0, 4.0])
+    assert Dependence(4, weights=counts).n_effective == 10.0
+    assert Dependence(4, weights=counts, counted=False).n_effective == pytest.approx(100 / 30)
+    assert Dependence(8, groups=np.arange(8) // 2).n_effective == 4.0
+    assert Dependence(9, block_length=2).n_effective == 4.0

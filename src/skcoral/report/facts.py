@@ -259,6 +259,11 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("support", f"{zeros} coefficients fixed at zero"))
     if estimator.shrinkage_:
         asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
+    if estimator.estimate_.source:
+        asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
+    sure = getattr(estimator, "confidence_", None)
+    if sure is not None:
+        asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
     if estimator.margins_ is not None:
         asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
     if estimator.estimate_.weights != "none":

@@ -267,7 +267,7 @@ def confident_floors(
             return found, None
         return left_out(refits, fit, floors, dependence, n_folds=n_folds, draws=draws, **common)
 
-    target, k, n = fisher(asked), len(asked), dependence.n_units
+    target, k, n = fisher(asked), len(asked), dependence.n_effective
     # what normal rows need, to begin with
     margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
     floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)

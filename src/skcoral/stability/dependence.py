@@ -51,6 +51,14 @@ class Dependence:
         """Groups, blocks or rows: what counts as independent."""
         return int(self.units().max()) + 1
 
+    @property
+    def n_effective(self) -> float:
+        """Units, or what their weights make of rows: their sum, or Kish's effective number."""
+        w = self.weights
+        if w is None or self.groups is not None or self.block_length is not None:
+            return float(self.n_units)
+        return float(w.sum()) if self.counted else float(w.sum() ** 2 / (w @ w))
+
     def units(self) -> Index:
         """The number of the group or (consecutive) block of each row; its own without these."""
         if self.groups is not None:

@@ -102,7 +102,7 @@ def left_out(
     psi = (u * v - 0.5 * found_f * (u * u + v * v)) / np.maximum(1.0 - found_f**2, 1e-12)
     spread, drawn = draws.errors(psi)
     # the fluctuation of the fit, and that of its optimism, each add about p/n to the variance
-    spread = spread * np.sqrt(1.0 + 2.0 * len(refits.names) / dependence.n_units)
+    spread = spread * np.sqrt(1.0 + 2.0 * len(refits.names) / dependence.n_effective)
     return Errors(fitted, optimism, spread, drawn), u
 
 

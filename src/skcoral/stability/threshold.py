@@ -58,7 +58,7 @@ def interval(
         upper[test], psi[test] = found
     bound = float(mean_of(upper[:, None], refits.weights)[0])
     spread, draws = Draws(dependence, _DRAWS, seed).errors(psi[:, None])
-    width = float(spread[0]) * np.sqrt(1.0 + len(refits.names) / dependence.n_units)
+    width = float(spread[0]) * np.sqrt(1.0 + len(refits.names) / dependence.n_effective)
     tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()
     low, high = min(value, bound) - high, max(value, bound) - low
