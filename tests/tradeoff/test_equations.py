@@ -113,7 +113,7 @@ def test_newton_converges_quadratically_from_close_by(random_correlation):
     live = ~np.eye(8, dtype=bool)
     problem = Problem(R, np.full(8, 0.99), live)
     state = follow(problem, start(problem, "squared", 1.0 * live), goal=1e-3, max_iter=50).state
-    found = refine(problem, state.H, state.model, max_iter=20)
+    found = refine(problem, state.H, state.model, goal=1e-11, max_iter=20)
     assert found.n_iter <= 6
     assert found.point.residual < 1e-11
     assert found.point.lam.min() > 0
@@ -133,7 +133,7 @@ def test_newton_tells_which_floors_do_not_bind(random_correlation):
     kept = np.arange(8)
     H, model = state.H, state.model
     while True:
-        found = refine(problem.restricted(kept), H, model, max_iter=20)
+        found = refine(problem.restricted(kept), H, model, goal=1e-11, max_iter=20)
         if not found.idle.any():
             break
         on = np.flatnonzero(~found.idle)

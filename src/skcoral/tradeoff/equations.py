@@ -307,11 +307,14 @@ Equations = FormedEquations | IteratedEquations
 def equations(
     at: Linearisation, *, accuracy: float = 0.1, careful: bool = False, formed: bool = False
 ) -> Equations:
-    """Form the equations where they are small or ``formed`` says so; iterate on them elsewhere.
+    """Form the equations where they are small, and iterate on them elsewhere.
+
+    ``formed`` asks for larger ones to be formed as well.
 
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    if formed or (isinstance(at.R, np.ndarray) and len(at.R) <= FORMED):
+    up_to = _FORMABLE if formed else FORMED
+    if isinstance(at.R, np.ndarray) and len(at.R) <= up_to:
         return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)

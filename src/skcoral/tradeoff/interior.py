@@ -41,6 +41,7 @@ Index = NDArray[np.intp]
 Report = Callable[["State"], object]
 
 
+_INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _NO_STEP = 1e-6  # a step this short leads nowhere
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
@@ -238,6 +239,7 @@ def follow(
         if steps >= max_iter or not point.count:
             return Progress(state, steps, point.total, done=close)
         try:
+            formed = formed or violation > _INACCURATE * point.total
             system = equations(point.linearised(), careful=careful, formed=formed)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:

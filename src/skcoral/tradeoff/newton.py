@@ -31,7 +31,7 @@ from skcoral.tradeoff.pairs import Quadratic, Response
 from skcoral.tradeoff.points import Problem
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
-_ROUNDING = 1e-11  # relative residual below which no further digit is expected
+ACCURATE = 1e-11  # relative residual below which no further digit is expected
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
@@ -96,10 +96,11 @@ def refine(
     H: Any,
     model: Quadratic,
     *,
+    goal: float,
     max_iter: int,
     report: Callable[[Stationary], object] | None = None,
 ) -> Refined | None:
-    """Solve for floors that all bind; None if ``H`` is not close enough.
+    """Solve for floors that all bind, to a residual of ``goal``; None if ``H`` is too far.
 
     Stops early at floors that do not bind: their multipliers become negative, or would if a step
     were not cut short by the boundary of the domain.
@@ -110,7 +111,7 @@ def refine(
     size, steps = problem.p**0.5, 0
     while True:
         idle = _negative(problem, point.lam)
-        if idle.any() or point.residual <= _ROUNDING * size:
+        if idle.any() or point.residual <= goal * size:
             return Refined(point, idle, steps)
         if steps >= min(max_iter, _MAX_STEPS):
             break
@@ -128,7 +129,7 @@ def refine(
         point = trial
         if report is not None:
             report(point)
-    if point.residual > _FEASIBLE * size:
+    if point.residual > max(goal, _FEASIBLE) * size:
         return None
     return Refined(point, idle, steps)
 

@@ -24,9 +24,10 @@ from skcoral.tradeoff.binding import (
 from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import dual_bound
 from skcoral.tradeoff.entry import entry
+from skcoral.tradeoff.equations import FORMED
 from skcoral.tradeoff.interior import Progress, follow, follow_until
 from skcoral.tradeoff.lexicographic import break_ties
-from skcoral.tradeoff.newton import Stationary, refine
+from skcoral.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.tradeoff.outcome import Solved
 from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem, State, start
@@ -42,6 +43,7 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 _EARLY = (1e-3, 1e-5, 1e-8)
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
+_ROUGH = 1e-6  # residual at which the other outputs are completed for the first time
 _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
 
 
@@ -168,13 +170,17 @@ class Search:
             found = self._solve_binding(problem, at, np.flatnonzero(guess))
             if found is None or found[2].tobytes() in tried:
                 return None
-            dual, T, keep = found
-            tried.add(keep.tobytes())
-            candidate = settle(self.R, self.floors, T, dual)
-            if not candidate.settled and final:
-                candidate = self._undecided(dual, T, self._worst(dual.members, T))
+            tried.add(found[2].tobytes())
+            candidate = self._completed(found, final=final)
+            rough = self.criterion == "squared" and problem.p > FORMED
+            if candidate.settled and rough and not problem.fixed[found[2]].all():
+                found = self._newton(problem, found[0].H, found[2], ACCURATE)
+                if found is None:
+                    return None
+                candidate = self._completed(found, final=final)
             if candidate.settled:
                 return candidate
+            dual, T, keep = found
             joins = np.isin(self.active, candidate.missed)
             joins[keep] = False
             if not joins.any():
@@ -185,6 +191,14 @@ class Search:
                 small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
                 at = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
         return None
+
+    def _completed(self, found: Binding, *, final: bool) -> Candidate:
+        """Complete the other outputs, or ask for what the criterion leaves open."""
+        dual, T, _ = found
+        candidate = settle(self.R, self.floors, T, dual)
+        if candidate.settled or not final:
+            return candidate
+        return self._undecided(dual, T, self._worst(dual.members, T))
 
     def _squares(self, keep: Index) -> Quadratic:
         weights = self.inner_omega[np.ix_(keep, keep)]
@@ -202,10 +216,12 @@ class Search:
             every = np.ones(len(keep), dtype=bool)
             dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
             return dual, beside(np.eye(len(keep)), self.R), keep
+        # Iterated equations are solved accurately only when it is known which floors bind.
+        goal = _ROUGH if problem.p > FORMED else ACCURATE
         if not isinstance(at, State):
-            return self._newton(problem, at, keep)
+            return self._newton(problem, submatrix(at, keep, keep), keep, goal)
         if isinstance(at.model, Quadratic):
-            return self._newton(problem, at.H, keep)
+            return self._newton(problem, submatrix(at.H, keep, keep), keep, goal)
         for _ in range(_TRIES):
             sub = problem.restricted(keep)
             size = self._size(at)
@@ -226,9 +242,8 @@ class Search:
             keep = keep[binding]
         return None
 
-    def _newton(self, problem: Problem, H: Any, keep: Index) -> Binding | None:
-        """Newton's method for the floors ``keep`` from ``H`` of all, for the squared criterion."""
-        H = submatrix(H, keep, keep)
+    def _newton(self, problem: Problem, H: Any, keep: Index, goal: float) -> Binding | None:
+        """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion."""
         while len(keep):
             sub = problem.restricted(keep) if len(keep) < problem.p else problem
             members = self.active[keep]
@@ -236,6 +251,7 @@ class Search:
                 sub,
                 H,
                 self._squares(keep),
+                goal=goal,
                 max_iter=max(self.max_iter - self.used, 1),
                 report=self._reporter(sub, members),
             )
@@ -296,7 +312,8 @@ class Search:
     def _enter(self, problem: Problem) -> Solved | None:
         """Newton's method as if all floors were binding; None if it does not arrive."""
         every = np.ones(problem.p, dtype=bool)
-        exact = self.exact if problem.p == len(self.floors) else None
+        whole = problem.p == len(self.floors)
+        exact = self.exact if whole else None
         exact = exact or best_exact(problem.R, problem.floor_values)
         H = entry(problem, self._squares(np.arange(problem.p)), exact)
         return None if H is None else self._from(problem, H, every)
