@@ -51,7 +51,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        return self.change.key(self.file.name)
+        return self.change.key(str(self.file.relative_to(SOURCE)))
 
     def put_in(self) -> None:
         """Make the change in this process."""
