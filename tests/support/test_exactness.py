@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skcoral import decorrelate
 from skcoral.support import exactness
 
 
@@ -103,3 +104,24 @@ def test_two_variables_in_closed_form():
         assert 0.5 * r**2 <= verdict.bound <= r**2 * (1 + 1e-12)
         assert verdict.bound == pytest.approx(r**2 / (1 + r**2), rel=1e-9)
     assert exactness(np.eye(2), np.eye(2, dtype=bool)).verdict == "possible"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_impossible_supports_have_a_bound_that_no_answer_beats():
+    """Whatever is called impossible is so, by a bound below the best that a search finds."""
+    mask = np.eye(4, dtype=bool)
+    for k in (1, 2, -3):
+        mask |= np.eye(4, k=k, dtype=bool)
+    found = []
+    for seed in range(8):
+        A = np.random.default_rng(seed).normal(size=(4, 4)) + 0.8 * np.eye(4)
+        R = from_precision(A @ A.T)
+        answer = exactness(R, mask)
+        found.append(answer.verdict)
+        best = decorrelate(R, 0.0, support=mask, n_starts=5).objective
+        if answer.verdict == "impossible":
+            assert 0 < answer.bound <= best + 1e-9
+        elif answer.verdict == "possible":
+            np.testing.assert_allclose(answer.T.T @ R @ answer.T, np.eye(4), atol=1e-9)
+            assert not answer.T[~mask].any()
+    assert "impossible" in found

@@ -92,3 +92,10 @@ def test_lists_of_zeros_and_ones_are_masks_and_tuples_are_edges():
     assert np.array_equal(pattern(scipy.sparse.csr_matrix(rows), names), wanted)
     assert np.array_equal(pattern([[1, 0], [1, 1]], names[:2]), [[True, False], [True, True]])
     assert np.array_equal(pattern([(1, 0), (1, 1)], names[:2]), [[True, True], [True, True]])
+
+
+def test_nested_lists_of_truth_values_are_masks():
+    names = ("a", "b", "c")
+    rows = [[True, True, False], [False, True, False], [True, False, True]]
+    for given in (rows, [tuple(row) for row in rows], [np.array(row) for row in rows]):
+        assert np.array_equal(pattern(given, names), np.array(rows))
