@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.support.bounds import feasible_set
+from skcoral.support import certified_bound, exactness
+from skcoral.support.bounds import feasible_set, frame_certificate
+from skcoral.support.frame import frame_bound
 from skcoral.support.geometry import fold
 from skcoral.support.kkt import linearise, multipliers, newton_squared, quadratic_form
 from skcoral.support.objectives import absolute_loss, criterion_values, power_loss, residuals
@@ -153,3 +155,27 @@ def test_newton_ends_at_full_accuracy(space):
     assert value == pytest.approx(result.objective, abs=1e-10)
     np.testing.assert_allclose(np.linalg.norm(refined, axis=1), 1, atol=1e-13)
     assert np.all(refined[:, 0] >= caps.floors - 1e-13)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_bounds_are_worth_what_their_certificate_proves(space, criterion, norm):
+    if norm == "nuclear" and criterion != "absolute":
+        return  # says nothing about the others
+    R, _, caps = space
+    found = frame_bound(caps, norm=norm)
+    bound = frame_certificate(caps, found, criterion, norm)
+    assert bound.value > 1e-3
+    proved = certified_bound(R, caps.floors, bound.certificate)
+    assert bound.value == pytest.approx(proved, abs=1e-8)
+
+
+def test_exactness_in_words(space):
+    R, mask, _ = space
+    alone = exactness(R, np.eye(5, dtype=bool))  # no two variables share an output
+    assert alone.pair is not None
+    assert f"{alone.pair[0]} and {alone.pair[1]} share no output" in repr(alone)
+    undecided = exactness(R, mask)
+    assert undecided.pair is None
+    assert repr(undecided).startswith("Exactness(undecided: no order")
+    assert "Cholesky factor" in repr(exactness(R, np.ones((5, 5), dtype=bool)))
