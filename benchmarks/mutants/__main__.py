@@ -32,7 +32,7 @@ from running import Collected, names_used
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
-    "certificates": ["tests/certificates"],
+    "certificates": ["tests/certificates", "tests/frames/test_branching.py"],
     "exact": ["tests/exact", "tests/certificates/test_small_lies.py"],
     "tradeoff": ["tests/tradeoff", "tests/certificates/test_small_lies.py"],
     "frames": ["tests/frames", "tests/certificates/test_singular.py"],

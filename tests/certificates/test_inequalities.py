@@ -98,8 +98,14 @@ def conjugate_of(criterion: str, H: np.ndarray, w: np.ndarray) -> tuple[Any, Any
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("anchored", [False, True])
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("idle", [False, True])
 def test_the_trade_off(
-    criterion: str, anchored: bool, weighted: bool, scale: float, kind_of_arithmetic: str
+    criterion: str,
+    anchored: bool,
+    weighted: bool,
+    scale: float,
+    idle: bool,
+    kind_of_arithmetic: str,
 ) -> None:
     """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹)."""
     rng = np.random.default_rng(11)
@@ -107,6 +113,8 @@ def test_the_trade_off(
     B = ANCHORS if anchored else np.eye(P)
     H = scale * spd(k, seed=3)
     lam = scale * rng.uniform(0.1, 1.0, k)
+    if idle:
+        lam[1] = 0.0  # its row of H counts all the same
     rho = rng.uniform(0.5, 1.0, k)
     w = PAIRS[:k, :k] if weighted else 1 - np.eye(k)
     result = honest("anchors" if anchored else "squared")
@@ -345,6 +353,12 @@ def test_frames(least: float, kind_of_arithmetic: str) -> None:
     assert found.upper - found.lower <= 2e-13
     welch = squares_bound(Certificate("welch", {"factor": A}, {"rank": r}), rho, A, arithmetic)
     contains(welch, flint.arb(p * p) / r / 2 - flint.arb(p) / 2, 1e-14)
+    for part in ("multipliers", "kappa"):
+        values = {"multipliers": lam, "kappa": kappa}[part].copy()
+        values[2] = -1e-3
+        lie = Certificate("frame", {**arrays, "multipliers": lam, part: values}, {"rank": r})
+        with pytest.raises(CertificateError, match="negative"):
+            squares_bound(lie, rho, A, arithmetic)
     for wrong in (N - (least + 1e-3) * np.eye(r), -N):
         lie = Certificate("frame", {**arrays, "multipliers": lam, "N": wrong}, {"rank": r})
         with pytest.raises(CertificateError, match="semidefinite"):
