@@ -291,6 +291,24 @@ def test_points_outside_the_domain_on_a_support(criterion: str, kind_of_arithmet
         assert abs(float(found.lower) - result.lower_bound) <= 1e-9
 
 
+@pytest.mark.parametrize("size", [1e-6, 1e-2])
+def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: float) -> None:
+    """The point at which the square is completed need not be its minimum: the rest is counted."""
+    H, lam = spd(P, seed=3), np.linspace(0.2, 1.0, P)
+    value = -(diagonal(lam) * exact(R) * diagonal(lam) * exact(H).inv()).trace()
+    value += flint.arb(0.9) * 2 * sum(map(flint.arb, lam), start=flint.arb(0)) - exact(H).trace()
+    true, noise = sla.lapack.dpotrs, np.random.default_rng(0).normal(size=(P, P))
+
+    def off(*arguments: Any, **options: Any) -> Any:
+        X, info = true(*arguments, **options)
+        return X + size * noise, info
+
+    monkeypatch.setattr(sla.lapack, "dpotrs", off)
+    found = complete_square(Floats(2), R, np.eye(P), lam, H, "H").value(floors_of(np.full(P, 0.9)))
+    contains(found, value, 1e4 * size * size)
+    assert found.upper - found.lower >= size * size  # it was not at the minimum
+
+
 def test_a_support_of_many_coefficients() -> None:
     """Beyond a few hundred coefficients definiteness is proved another way."""
     p = 22
