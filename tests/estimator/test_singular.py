@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 import warnings
 
@@ -253,3 +254,52 @@ def test_holdout_of_a_wide_table():
     report = holdout(CORAL(0.9), factor_rows(60, 150), cv=3)
     assert report.fidelity_new.mean() > 0.8
     assert report.criterion_new.mean() < report.criterion_raw.mean()
+
+
+def five_factors(p, seed=0):
+    """Draw rows of one population of five factors, as often as asked."""
+    rng = np.random.default_rng(seed)
+    loadings, own = 0.45 * rng.normal(size=(5, p)), np.sqrt(0.3 + rng.uniform(size=p))
+    return lambda n: rng.normal(size=(n, 5)) @ loadings + rng.normal(size=(n, p)) * own
+
+
+def on_new_rows(model, new):
+    """Fidelities, and rms correlations of sources and outputs, on rows that no fit has seen."""
+    sources, outputs = new - new.mean(axis=0), model.transform(new)
+    outputs = outputs - outputs.mean(axis=0)
+    sources /= np.linalg.norm(sources, axis=0)
+    outputs /= np.linalg.norm(outputs, axis=0)
+    p = new.shape[1]
+    rms = [np.sqrt((np.sum((U.T @ U) ** 2) - p) / (p * (p - 1))) for U in (sources, outputs)]
+    return (sources * outputs).sum(axis=0), rms[0], rms[1]
+
+
+def said_of_new_rows(model):
+    said = model.result_.details["new_rows"]
+    return [
+        float(x) for x in re.findall(r"fidelity (\d\.\d+), rms correlation (\S+) → (\S+)", said)[0]
+    ]
+
+
+def test_what_is_said_of_new_rows_holds_for_fresh_ones():
+    draw = five_factors(400)
+    model = CORAL(0.9).fit(draw(60))
+    fidelity, before, after = on_new_rows(model, draw(2000))
+    assert fidelity.mean() >= 0.89
+    assert after < 0.65 * before
+    kept, said_before, said_after = said_of_new_rows(model)
+    assert kept == pytest.approx(fidelity.mean(), abs=0.05)
+    assert (said_before, said_after) == pytest.approx((before, after), abs=0.06)
+
+
+def test_low_floors_overfit_where_rows_are_as_many_as_columns():
+    draw = five_factors(60)
+    rows, new = draw(60), draw(2000)
+    with pytest.warns(OverfitWarning, match=r"from rho_min=(\S+) on") as caught:
+        model = CORAL(0.7).fit(rows)
+    assert on_new_rows(model, new)[0].mean() < 0.5
+    assert said_of_new_rows(model)[0] < 0.5
+    text = next(str(w.message) for w in caught if w.category is OverfitWarning)
+    floor = float(re.search(r"rho_min=(\S+) on", text)[1])
+    kept = on_new_rows(CORAL(floor).fit(rows), new)[0].mean()
+    assert kept >= floor - 0.15

@@ -11,6 +11,8 @@ import numpy as np
 from skcoral._lowrank import transform_of
 from skcoral.exceptions import OverfitWarning
 from skcoral.few_rows import RowMoments, deficiency_of_rows
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import descend
 from skcoral.frames.problem import FrameProblem
 from skcoral.results import Array
 
@@ -18,6 +20,7 @@ _EFFORT = 4e7  # r²p of a refit that is still worth its time
 _FEWEST = 18  # rows of a table that some can be left out of
 _FLOORS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
 _LOSS = 0.1  # of mean fidelity on new rows, from which on the fit counts as overfitted
+_DIGITS = 1e-4  # relative accuracy of a refit
 _UNKNOWN = (
     "Rows are no more than columns, so these figures say little about new rows; "
     "skcoral.stability.holdout measures that."
@@ -27,8 +30,8 @@ _UNKNOWN = (
 def tell_new_rows(model: Any, rows: Any, sample_weight: Any) -> None:
     """Measure a table with no more rows than columns on rows left out, and say what they keep.
 
-    Few rows are left out, because the loss is largest where rows are about as many as columns, and
-    leaving out many would move away from there. The sentence goes into
+    Where rows are about as many as columns, few are left out: the loss is largest there, and
+    leaving out many would move away from it. The sentence goes into
     ``result_.details["new_rows"]``. Where much of the fidelity is lost, a warning names the floor
     from which on it is kept.
     """
@@ -42,7 +45,7 @@ def tell_new_rows(model: Any, rows: Any, sample_weight: Any) -> None:
         return
     scores = np.asarray(model._scores(rows), dtype=np.float64)
     order = np.random.default_rng(0).permutation(len(rows))
-    count = max(6, len(rows) // 20)
+    count = max(6, len(rows) // (5 if rows.shape[1] > 2 * len(rows) else 20))
     trial = _Trial(model, scores[order[count:]], scores[order[:count]])
     fresh = trial.measured(result.rho_min)
     if fresh is None:
@@ -51,7 +54,8 @@ def tell_new_rows(model: Any, rows: Any, sample_weight: Any) -> None:
     kept, before, after = fresh
     said = (
         f"On {count} of the {len(rows)} rows, left out of a refit on the others: mean fidelity "
-        f"{kept:.2f}, rms correlation {before:.3f} → {after:.3f}."
+        f"{kept:.2f}, rms correlation {before:.2f} → {after:.2f} (less what so few rows show by "
+        "chance)."
     )
     fitted = float(result.fidelity.mean())
     if fitted - kept > _LOSS:
@@ -85,18 +89,40 @@ class _Trial:
             return
         self._factor = deficiency_of_rows(moments, model.estimate_.deficiency.tol).factor
         self._rows = (left - moments.mean) / moments.scale
+        result = model.result_
         self._problem = FrameProblem(
-            self._factor, model.result_.criterion, model.result_.pair_weights, tol=1e-4, max_iter=60
+            self._factor, result.criterion, result.pair_weights, tol=_DIGITS, max_iter=60
         )
+        # what the fit makes of these rows is nearly what a refit makes of them
+        self._outputs = np.asarray(self._factor @ result.T)
 
     def measured(self, floors: Array) -> tuple[float, float, float] | None:
         """Mean fidelity, and rms correlation of sources and outputs, on the rows left out."""
         if not self._usable:
             return None
-        U = self._problem.solve(floors).U
+        self._outputs = U = self._solved(floors)
         outputs = self._rows @ transform_of(self._factor, U, dense=False)
         sources, outs = _unit(self._rows), _unit(outputs)
         return float(np.einsum("ij,ij->j", sources, outs).mean()), _rms(sources), _rms(outs)
+
+    def _solved(self, floors: Array) -> Array:
+        """Outputs of the refit, from those at hand; no bound is needed, so that descent will do."""
+        A, problem = self._factor, self._problem
+        if problem.criterion != "squared" or problem.pair_weights is not None:
+            return np.asarray(problem.solve(floors, start=self._outputs).U)
+        start = on_caps(A, self._outputs, floors)
+        return np.asarray(
+            descend(
+                A,
+                start,
+                floors,
+                bound=problem.least,
+                goal=_DIGITS,
+                max_iter=500,
+                patience=10,
+                stall=_DIGITS,
+            )[0]
+        )
 
     def first_kept(self, lowest: float) -> float | None:
         """The least floor of a few at which new rows keep nearly what the floor promises."""
@@ -115,8 +141,12 @@ def _unit(rows: Array) -> Array:
 
 
 def _rms(U: Array) -> float:
-    """Root mean square of the correlations of pairs of unit columns, from their few rows."""
-    p = U.shape[1]
+    """Root mean square of the correlations of pairs of unit columns, less that of chance.
+
+    Of m rows without any correlation it is 1/(m - 1), squared and on average.
+    """
+    m, p = U.shape
     F = U @ U.T
     own = float((np.einsum("ij,ij->j", U, U) ** 2).sum())
-    return float(np.sqrt(max(float((F * F).sum()) - own, 0.0) / max(p * (p - 1), 1)))
+    mean, chance = (float((F * F).sum()) - own) / max(p * (p - 1), 1), 1.0 / (m - 1)
+    return float(np.sqrt(max(mean - chance, 0.0) / (1.0 - chance)))

@@ -36,6 +36,7 @@ def descend(
     max_iter: int,
     only_bound: bool = False,
     patience: int = 50,
+    stall: float = 1e-9,
 ) -> tuple[Any, float, int]:
     """Lower the sum of squares from ``U``, until ``bound`` is met or nothing more is gained.
 
@@ -55,6 +56,8 @@ def descend(
         Give up where the distance to the bound no longer halves in ``patience`` steps.
     patience : int
         Steps after which progress is looked at.
+    stall : float
+        Progress in that many steps, relative to the value, that counts as none.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def descend(
             return best, best_value, count
         if count and count % patience == 0:
             gain, left = checked - best_value, best_value - bound
-            slow = gain <= 1e-3 * left and gain <= 1e-9 * max(1.0, abs(best_value))
+            slow = gain <= 1e-3 * left and gain <= stall * max(1.0, abs(best_value))
             if slow or (only_bound and gain < left):
                 return best, best_value, count
             checked = best_value
