@@ -30,7 +30,8 @@ from skcoral.results import Array, Threshold
 
 _CERTIFIED_GAP = 1e-7
 _SHOWN = 4
-_QUICK = 1e9  # r²p of a system whose floors are compared while somebody waits
+#: r²p of systems whose floors are compared while somebody waits: of full rank, and of lower rank.
+_QUICK, _QUICK_SINGULAR = 5e7, 1e7
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 
@@ -91,7 +92,7 @@ def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[
         solved = found.solvable()
         deficiency = getattr(solved, "deficiency", None)
         r = p if deficiency is None else deficiency.rank
-        if r * r * p > _QUICK:
+        if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR):
             return {"floors": [], "recommendation": _TOO_LARGE}
         compared = compare_floors(solved)
     except (SingularCorrelationError, InvalidTableError):
