@@ -235,7 +235,8 @@ def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
 
 
 def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
-    floors = result.rho_min
+    sure = getattr(estimator, "confidence_", None)
+    floors = result.rho_min if sure is None else sure.rho_min
     if getattr(estimator, "max_vif", None) is not None:
         goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
     elif getattr(estimator, "max_correlation", None) is not None:
@@ -261,7 +262,6 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
     if estimator.estimate_.source:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
-    sure = getattr(estimator, "confidence_", None)
     if sure is not None:
         asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
     if estimator.margins_ is not None:
