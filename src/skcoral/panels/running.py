@@ -18,7 +18,7 @@ from skcoral.panels.windows import Windows
 from skcoral.results import Array
 
 _CELLS = 2_000_000  # entries of the matrices of a block, which bounds its memory
-_CHAINS = 64  # chains in a block at most
+_CHAINS = 128  # chains in a block at most
 _GROUP = 2**32  # chains are numbered within their group
 
 

@@ -26,7 +26,7 @@ from skcoral.panels.stacked_tradeoff import above_thresholds, tradeoffs
 from skcoral.panels.window_moments import Stack, window_moments
 from skcoral.results import OPTIMAL_GAP, Array, Decorrelation
 
-CHAIN = 64  # windows in a chain of neighbours
+CHAIN = 20  # windows in a chain of neighbours
 LARGEST = 24  # columns up to which trade-offs are solved in stacks
 _WELL = 1e-4  # least eigenvalue of a correlation matrix that a stack is trusted with
 _EDGE = 1e-7  # floors this close to the threshold are left to the single fit
