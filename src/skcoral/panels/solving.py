@@ -23,10 +23,10 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.panels.stacked_exact import Mask, Thresholds, largest_means, thresholds
 from skcoral.panels.stacked_tradeoff import above_thresholds, tradeoffs
-from skcoral.panels.window_moments import Stack, window_moments
+from skcoral.panels.window_moments import REFRESH, Stack, window_moments
 from skcoral.results import OPTIMAL_GAP, Array, Decorrelation
 
-CHAIN = 20  # windows in a chain of neighbours
+CHAIN = REFRESH  # windows in a chain of neighbours, whose sums begin with it
 LARGEST = 24  # columns up to which trade-offs are solved in stacks
 _WELL = 1e-4  # least eigenvalue of a correlation matrix that a stack is trusted with
 _EDGE = 1e-7  # floors this close to the threshold are left to the single fit
@@ -189,7 +189,8 @@ class Solver:
     ) -> Mask:
         """Solve what stacks can; returns which windows are left."""
         usable = ends - starts > rows.shape[1]
-        moments = window_moments(rows, starts, ends, self.halflife)
+        first = np.diff(chain, prepend=chain[0] - 1) != 0
+        moments = window_moments(rows, starts, ends, self.halflife, first)
         R = moments.correlation()
         usable &= np.isfinite(R).all(axis=(1, 2)) & _varying(moments)
         R[~usable] = np.eye(R.shape[1])
@@ -198,7 +199,7 @@ class Solver:
         out.offset[usable] = moments.mean[usable] if self.original else 0.0
         out.units[usable] = moments.scale[usable] if self.original else 1.0
         left = np.ones(len(starts), dtype=bool)
-        groups = np.flatnonzero(np.diff(chain, prepend=chain[0] - 1))
+        groups = np.flatnonzero(first)
         lengths = np.diff(np.append(groups, len(chain)))
         neighbours = _Neighbours(len(groups), R.shape[1])
         for step in range(int(lengths.max())):

@@ -238,7 +238,7 @@ def _simplex_direction(roots: Roots, gap: Array) -> tuple[Array, Mask]:
 
 
 def _along_simplex(K: Array, gradient: Array, w: Array) -> Array:
-    both = _solve(K, np.stack([-gradient, w], axis=2))
+    both = np.nan_to_num(solve(K, np.stack([-gradient, w], axis=2)))
     along = (w * both[:, :, 0]).sum(axis=1) / (w * both[:, :, 1]).sum(axis=1)
     return np.asarray(both[:, :, 0] - along[:, None] * both[:, :, 1])
 
@@ -254,7 +254,7 @@ def complement(R: Array, kept: Mask) -> tuple[Array, Array]:
     outside = ~kept[:, :, None] & ~kept[:, None, :]
     own = np.where(inside, R, 0.0)
     _add_diagonal(own, (~kept).astype(np.float64))
-    mix = np.linalg.solve(own, np.where(across, R, 0.0))
+    mix = solve(own, np.where(across, R, 0.0))
     residual = np.where(outside, R - np.where(across, R, 0.0).transpose(0, 2, 1) @ mix, np.eye(p))
     residual = np.where(outside | inside, residual, 0.0)
     return 0.5 * (residual + residual.transpose(0, 2, 1)), mix
@@ -298,7 +298,7 @@ def largest_means(C: Array, floors: Array, near: Array) -> LargestMeans:
         free = (now.weights > bound) | (gradient < 0)
         K = np.where(free[:, :, None] & free[:, None, :], now.curvature(), 0.0)
         _add_diagonal(K, np.where(free, np.maximum(gradient, 0.0) + 1e-14 * now.diagonal, 1.0))
-        d = _solve(K, np.where(free, -gradient, 0.0)[:, :, None])[:, :, 0]
+        d = np.nan_to_num(solve(K, np.where(free, -gradient, 0.0)[:, :, None])[:, :, 0])
         d = np.where(free, d, -1.0)
         value = now.trace - (now.weights * rho).sum(axis=1)
         length = np.ones(len(at))
@@ -345,15 +345,30 @@ def _add_diagonal(A: Array, d: Array) -> None:
     A[:, rows, rows] += d
 
 
-def _solve(A: Array, b: Array) -> Array:
-    """Solve where that is possible; zeros elsewhere, so that the search there does not go on."""
+def solve(A: Array, b: Array) -> Array:
+    """Solve where that is possible; NaN for a singular matrix, whatever the others are."""
+    return _each(np.linalg.solve, A, b)
+
+
+def _each(function: Any, A: Array, *more: Array) -> Array:
+    """A function of a stack, or of each matrix alone where one of them fails: NaN for that one."""
     try:
-        return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
+        return np.asarray(function(A, *more), dtype=np.float64)
     except np.linalg.LinAlgError:
-        out = np.zeros_like(b)
+        out = np.full(more[0].shape if more else A.shape, np.nan)
         for k in range(len(A)):
             try:
-                out[k] = np.linalg.solve(A[k], b[k])
+                out[k] = function(A[k], *(b[k] for b in more))
             except np.linalg.LinAlgError:
                 continue
         return out
+
+
+def inverse(A: Array) -> Array:
+    """Inverses; NaN for a singular matrix."""
+    return _each(np.linalg.inv, A)
+
+
+def cholesky(A: Array) -> Array:
+    """Cholesky factors; NaN for a matrix that is not positive definite."""
+    return _each(np.linalg.cholesky, A)

@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.panels.stacked_exact import Mask, Roots, assemble, complement, largest_means
+from skcoral.panels.stacked_exact import (
+    Mask,
+    Roots,
+    assemble,
+    cholesky,
+    complement,
+    inverse,
+    largest_means,
+    solve,
+)
 from skcoral.results import Array
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -71,11 +80,11 @@ class _Points:
         p = members.shape[1]
         rows = np.arange(p)
         both = members[:, :, None] & members[:, None, :]
-        B: Array = np.asarray(np.linalg.inv(H), dtype=np.float64)
+        B = inverse(H)
         K = np.where(both, R * B, 0.0)
         K[:, rows, rows] += ~members
         rho = np.where(members, floors, 0.0)
-        lam = np.linalg.solve(K, rho[:, :, None])[:, :, 0]
+        lam = solve(K, rho[:, :, None])[:, :, 0]
         T = lam[:, :, None] * B
         C = R @ T
         G = T.transpose(0, 2, 1) @ C
@@ -105,7 +114,9 @@ class _Points:
         K[:, np.arange(p), np.arange(p)] += ~members
         J = self.C[:, :, i] * self.B[:, :, j] + self.C[:, :, j] * self.B[:, :, i]
         J *= unit * np.sqrt(0.5) * members[:, :, None]
-        half = np.linalg.solve(np.linalg.cholesky(K), J)
+        half = solve(cholesky(K), J)
+        usable: Any = np.isfinite(half).all(axis=(1, 2))
+        half[~usable] = 0.0
         live = members[:, i] & members[:, j]
         weight = np.where(i != j, np.sqrt(2.0), 1.0)
         right = self.gradient[:, i, j] * weight
@@ -122,7 +133,7 @@ class _Points:
             for k, own in enumerate(A, start):
                 own = sla.blas.dsyrk(-2.0, half[k].T, beta=1.0, c=own.T, lower=1, overwrite_c=1)
                 factor, x, info = sla.lapack.dposv(own, right[k], lower=1, overwrite_a=1)
-                if info == 0:
+                if info == 0 and usable[k]:
                     v[k], factors[k] = x / weight, factor.copy(order="F")
         return _symmetric(v, p), factors
 
@@ -251,11 +262,11 @@ def _joined(R: Array, members: Mask, H: Array, T: Array, lam: Array, more: Mask)
     residual, mix = complement(R, members)
     small = 1e-2 * np.where(members, lam, np.inf).min(axis=1)[:, None, None]
     inside = np.where(members[:, None, :] & members[:, :, None], T, np.eye(members.shape[1]))
-    across = small * np.linalg.solve(inside, mix)
+    across = small * solve(inside, mix)
     across = np.where(members[:, :, None] & more[:, None, :], across, 0.0)
     values, V = np.linalg.eigh(residual)
     own = small * ((V * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ V.transpose(0, 2, 1))
-    own = own + across.transpose(0, 2, 1) @ np.linalg.solve(H, across)
+    own = own + across.transpose(0, 2, 1) @ solve(H, across)
     out = np.where(more[:, :, None] & more[:, None, :], own, H)
     return np.asarray(out + across + across.transpose(0, 2, 1))
 
@@ -275,10 +286,7 @@ def _newton(R: Array, floors: Array, members: Mask, H: Array) -> tuple[_Points, 
         if not len(at):
             break
         now = points.take(at)
-        try:
-            V, factors = now.direction(R[at], members[at])
-        except np.linalg.LinAlgError:
-            break
+        V, factors = now.direction(R[at], members[at])
         gain = (now.gradient * V).sum(axis=(1, 2))
         before, length = now.residual, np.ones(len(at))
         trying = np.arange(len(at))
@@ -347,7 +355,7 @@ def _judged(
     squares = ((H * H).sum(axis=(1, 2)) - (H[:, rows, rows] ** 2).sum(axis=1)) / 2.0
     Z = T @ H
     Z[:, rows, rows] -= lam
-    rest = (np.linalg.inv(H) * (Z.transpose(0, 2, 1) @ (R @ Z))).sum(axis=(1, 2))
+    rest = (inverse(H) * (Z.transpose(0, 2, 1) @ (R @ Z))).sum(axis=(1, 2))
     fidelity = np.einsum("bij,bij->bj", R, T)
     slack = 2.0 * (lam * (floors - fidelity)).sum(axis=1)
     bound = slack + (defect * H).sum(axis=(1, 2)) - squares - np.abs(rest)

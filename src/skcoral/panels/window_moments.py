@@ -14,7 +14,7 @@ import numpy as np
 
 from skcoral.results import Array
 
-REFRESH = 64  # windows after which sums are begun afresh
+REFRESH = 20  # windows after which sums are begun afresh
 ROUNDING = 5e-14  # largest rounding of a variance, relative to itself, that is tolerated
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -44,7 +44,9 @@ class Stack:
         return R
 
 
-def window_moments(rows: Array, starts: Array, ends: Array, halflife: float | None) -> Stack:
+def window_moments(
+    rows: Array, starts: Array, ends: Array, halflife: float | None, fresh: Any = None
+) -> Stack:
     """Moments of ``rows[start:end]`` for each window; both ends move forward.
 
     Parameters
@@ -55,13 +57,16 @@ def window_moments(rows: Array, starts: Array, ends: Array, halflife: float | No
         First row of each window, and the row after its last.
     halflife : float, optional
         Rows by which a row's weight falls to a half; the last row of a window has weight one.
+    fresh : ndarray of bool, optional
+        Windows whose sums are begun afresh, the first among them: every ``REFRESH`` by default.
     """
     n, p = len(starts), rows.shape[1]
     q = 1.0 if halflife is None else 0.5 ** (1.0 / halflife)
     mean, comoment = np.empty((n, p)), np.empty((n, p, p))
     sums = _Sums(rows, q)
+    anew = np.arange(n) % REFRESH == 0 if fresh is None else fresh
     for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        sums.move(start, end, fresh=k % REFRESH == 0)
+        sums.move(start, end, fresh=bool(anew[k]))
         mean[k], comoment[k] = sums.moments()
     size = (ends - starts).astype(np.float64)
     weight = _geometric(q, size)
