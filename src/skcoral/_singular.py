@@ -77,10 +77,12 @@ class Deficiency:
             if self.relations:
                 reason += f". Some relations hold beyond that: {relations}"
         else:
-            where = "these rows" if self.n_rows is not None else "R"
+            where, units = "R", "in standardised units"
+            if self.n_rows is not None:
+                where, units = "these rows", "up to constants"
             reason = (
                 f"The correlation matrix has rank {r} of {p}, because in {where} {relations} "
-                "(a structural deficiency, if that is how the variables are defined)"
+                f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
             remedy = f"dropping {_listed(self.redundant)}, or explicit shrinkage"
         return (

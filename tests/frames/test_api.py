@@ -204,3 +204,10 @@ def test_tables_of_n_equal_p_in_any_units_pass_their_own_check(seed):
     assert model.result_.rank < p
     verdict = check(model.result_, model.correlation_)
     assert verdict.passed, verdict.problems
+
+
+def test_relations_of_dummies_are_stated_up_to_constants():
+    groups = np.random.default_rng(0).integers(0, 3, size=40)
+    table = pd.DataFrame({f"g{k}": (groups == k).astype(float) for k in range(3)})
+    told = CORAL(0.9).fit(table).result_.details["deficiency"]
+    assert "`g0` = -`g1` - `g2` (up to constants" in told  # g0 = 1 - g1 - g2
