@@ -298,7 +298,8 @@ class IteratedEquations:
         if steps >= self.max_iter and self.formable:
             return None
         # Where the criterion is stiff, an error that is small in V is large in the correlations.
-        return V + left * (self.inverse_diagonal * (1.0 - self.soft))
+        V = V + left * (self.inverse_diagonal * (1.0 - self.soft))
+        return 0.5 * (V + V.T)
 
 
 Equations = FormedEquations | IteratedEquations

@@ -98,7 +98,7 @@ def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
     so ``λ_j = μ/(1 - ρ_j)`` makes both products equal to about μ.
     """
     t = 0.5 * (1.0 + problem.floors)
-    S = (t[:, None] * problem.R * t[None, :]) * problem.pairs
+    S = (t[:, None] * t[None, :]) * problem.R * problem.pairs  # symmetric to the last bit
     weights = beside(omega, problem.R) * problem.pairs
     model: PairModel
     if criterion == "worst":
