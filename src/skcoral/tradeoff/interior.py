@@ -295,9 +295,7 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
         + inner(s.P + reach * affine.P, s.H + reach * affine.V)
         + s.model.products(affine.model, reach)
     )
-    centring = 1.0
-    if reach > 0.1:
-        centring = min(max(after / point.total, 0.0), 1.0) ** 3
+    centring = min(max(after / point.total, 0.0), 1.0) ** 3
     tau = max(max(centring, 1e-4) * point.mu, least)
     direction = point.direction(system, tau, affine if reach > 0.1 else None)
     length = point.step_length(direction, exact=system.exact, margin=0.9 + 0.09 * reach)
