@@ -387,6 +387,17 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     return int(value)
 
 
+def check_jobs(n_jobs: Any) -> int | None:
+    """Return a number of processes as joblib takes it: negative ones count from all."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise InvalidArgumentError(
+            f"n_jobs must be a number of processes, -1 for all processors, or None; got {n_jobs!r}."
+        )
+    return int(n_jobs)
+
+
 def check_neighbour(warm: Any, p: int) -> Any:
     """Return the answer to a neighbouring problem, which must be one of as many outputs."""
     outputs = getattr(warm, "names", None)

@@ -82,6 +82,8 @@ def test_answers_for_machines(prices, answer, tmp_path):
         (["--window", "40", "--by", "sectr"], "Did you mean 'sector'"),
         (["--window", "40", "--weights", "a"], "takes no --weights"),
         (["--window", "40", "--rho-min", "2"], "between 0 and 1"),
+        (["--window", "40", "--by", "sector", "--jobs", "0"], "number of processes"),
+        (["--window", "40", "--by", "sector", "--windows", "-"], "name of a file"),
     ],
 )
 def test_wrong_use_is_told_and_leaves_no_file(prices, main, tmp_path, arguments, told):
@@ -99,6 +101,32 @@ def test_rows_out_of_order_are_refused(prices, main, tmp_path):
     assert status == 3
     assert "earlier than the one before" in err
     assert [p.name for p in tmp_path.iterdir()] == ["back.csv"]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("date", pd.date_range("2010-01-01", periods=150, freq="MS").strftime("%d.%m.%Y"), "day"),
+        ("date", [f"2024-03-31T01:30:00+0{k // 75}:00" for k in range(150)], "UTC"),
+        ("sector", ["oil", None] * 75, "no group"),
+    ],
+)
+def test_cells_that_could_be_misread_are_refused(prices, main, tmp_path, column, cells, told):
+    path = tmp_path / "unclear.csv"
+    prices[1].assign(**{column: cells}).to_csv(path, index=False)
+    arguments = ["--date", "date", "--by", "sector", "--window", 20, "-o", tmp_path / "o.csv"]
+    status, _, err = main("roll", path, *arguments)
+    assert status == 3
+    assert told in err
+    assert [p.name for p in tmp_path.iterdir()] == ["unclear.csv"]
+
+
+def test_columns_of_the_table_of_windows_are_distinct(prices, main, tmp_path):
+    path, log = tmp_path / "in.csv", tmp_path / "windows.parquet"
+    prices[1].rename(columns={"sector": "status"}).to_csv(path, index=False)
+    arguments = ["--date", "date", "--by", "status", "--by", "date", "--window", 40]
+    assert main("roll", path, *arguments, "-o", tmp_path / "o.csv", "--windows", log)[0] == 0
+    assert list(pd.read_parquet(log).columns[:4]) == ["status_", "date_", "date", "first"]
 
 
 def test_an_interrupted_run_leaves_nothing(tmp_path):

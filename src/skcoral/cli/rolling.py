@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from skcoral._requirements import listing
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name
 from skcoral.cli.loading import Loaded, load, naming
@@ -23,6 +25,7 @@ from skcoral.io.staging import Outputs
 from skcoral.io.tables import Batch, complete_rows
 from skcoral.io.writing import TableWriter, table_writer
 from skcoral.panels.streaming import Pushed, Roller
+from skcoral.panels.tables import free_name
 
 _BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
 _CERTIFIED = ("exact", "optimal")
@@ -127,6 +130,9 @@ def roll(options: RollOptions, *, as_json: bool) -> int:
     check_output(options.output, as_json)
     if options.windows is not None:
         check_output(str(options.windows), as_json)
+        if str(options.windows) == "-":
+            raise UsageError("--windows needs the name of a file.\nOnly -o may be '-'.")
+    options = replace(options, by=list(dict.fromkeys(options.by)))
     if options.table.weights is not None:
         raise UsageError(
             "coral roll takes no --weights.\nUse --halflife to let rows count less with age."
@@ -198,8 +204,9 @@ class _Run:
         writer = table_writer(stream, table.names, path=options.output, **look)  # type: ignore[arg-type]
         log: TableWriter | None = None
         if figures is not None and options.windows is not None:
-            keys = [*options.by, options.date or "row"]
-            names = [*keys, "first", *_FIGURES]
+            names = ["first", *_FIGURES]
+            for name in (options.date or "row", *reversed(options.by)):
+                names.insert(0, free_name(name, names))
             log = table_writer(figures, names, path=options.windows, **look)  # type: ignore[arg-type]
         place = {name: k for k, name in enumerate(self.loaded.names)}
         with console.progress("Rolling") as tell, naming(table):
@@ -239,7 +246,12 @@ class _Run:
         cells = [plain_cells(batch.columns[table.index(name)]) for name in self.options.by]
         found: dict[tuple[str, ...], list[int]] = {}
         for k, key in enumerate(zip(*cells, strict=True)):
-            found.setdefault(tuple("" if cell is None else str(cell) for cell in key), []).append(k)
+            if any(cell is None or cell == "" for cell in key):
+                raise InvalidTableError(
+                    f"Row {batch.rows[k]} has no group (nothing in {listing(self.options.by)}): "
+                    "fill or drop such rows."
+                )
+            found.setdefault(tuple(map(str, key)), []).append(k)
         return [(key, np.array(rows)) for key, rows in found.items()]
 
     def _push(self, key: tuple[str, ...], values: Any, batch: Batch, rows: Any) -> Pushed:
@@ -296,10 +308,29 @@ def _log(key: tuple[str, ...], labels: list[Any], pushed: Pushed) -> list[Any]:
 def _dates(cells: list[Any], name: str) -> Any:
     import pandas as pd
 
+    texts = pd.Series(cells, dtype=object)
     try:
-        return pd.to_datetime(pd.Series(cells, dtype=object), format="mixed")
+        dates = _read_dates(texts)
     except (ValueError, TypeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
+        if "timezones" in reason:
+            reason = "times have different offsets from UTC; write all of them in UTC"
         raise InvalidTableError(
             f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
         ) from error
+    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
+    unclear = other[_read_dates(other) != _read_dates(other, dayfirst=True)]
+    if len(unclear):
+        raise InvalidTableError(
+            f"column {name!r} has dates whose day and month cannot be told apart, such as "
+            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
+        )
+    return dates
+
+
+def _read_dates(texts: Any, **how: Any) -> Any:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about dates that can be read in one way only
+        return pd.to_datetime(texts, format="mixed", **how)

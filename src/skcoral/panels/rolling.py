@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skcoral._requirements import listing
+from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.figures import figures_of, tell
 from skcoral.panels.results import Panel, unknown_row
 from skcoral.panels.running import run
@@ -116,7 +118,8 @@ def rolling(
     )
     if halflife is not None:
         settings["halflife"] = halflife
-    times = _times(rows, how)
+    times, zone = _times(rows, how)
+    how = replace(how, zone=zone)
 
     def windows(complete: Any, part: slice) -> Windows:
         return cut(complete, None if times is None else times[part], how)
@@ -129,7 +132,7 @@ def grouped(
     by: Any,
     *,
     window: Any = None,
-    min_rows: int = 2,
+    min_rows: int | None = None,
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
@@ -145,8 +148,9 @@ def grouped(
         Columns or index levels whose values are groups, or one label per row.
     window : int, str or timedelta, optional
         With windows, :func:`rolling` within each group, all of whose arguments may be given.
-    min_rows : int, default=2
-        Complete rows that a group needs. Groups with fewer have the status "short".
+    min_rows : int, optional
+        Complete rows that a group needs: two by default; with windows, as in :func:`rolling`.
+        Groups with fewer have the status "short".
     n_jobs, callback, **settings
         As in :func:`rolling`.
 
@@ -169,24 +173,25 @@ def grouped(
 
         return grouped_dask(X, by, window=window, min_rows=min_rows, **settings)
     if window is not None:
-        more: Any = {} if min_rows == 2 else {"min_rows": min_rows}
-        return rolling(X, window, by=by, n_jobs=n_jobs, callback=callback, **more, **settings)
+        return rolling(
+            X, window, by=by, min_rows=min_rows, n_jobs=n_jobs, callback=callback, **settings
+        )
+    least = 2 if min_rows is None else check_count("min_rows", min_rows, minimum=2)
     rows = read(X, by=by)
-    return _panel(
-        rows, lambda complete, part: whole(complete, min_rows), settings, n_jobs, callback
-    )
+    return _panel(rows, lambda complete, part: whole(complete, least), settings, n_jobs, callback)
 
 
-def _times(rows: Rows, how: Rule) -> Any:
-    """Times in nanoseconds in the order of the sorted rows, where windows need them."""
+def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
+    """Nanoseconds in the order of the sorted rows, and time zone, where windows need them."""
     if how.span is None and how.period is None:
-        return None
+        return None, None
     if not rows.dated:
         raise InvalidTableError(
             "Windows of time need dates: give on= the name of the column that holds them, or a "
             "table with a date index."
         )
-    times = check_times(rows.labels, f"`{rows.label}`")[rows.order]
+    times, zone = check_times(rows.labels, f"`{rows.label}`")
+    times = times[rows.order]
     for key, part in rows.groups:
         back = np.flatnonzero(np.diff(times[part]) < 0)
         if len(back):
@@ -196,7 +201,7 @@ def _times(rows: Rows, how: Rule) -> Any:
                 f"{int(rows.order[part][back[0] + 1])} is earlier than the one before. Sort them "
                 "first."
             )
-    return times
+    return times, zone
 
 
 def _panel(
@@ -207,6 +212,11 @@ def _panel(
     callback: Callable[[int, int], object] | None,
 ) -> Panel:
     check_settings(CORAL(**settings))
+    if settings.get("missing", "raise") != "raise":
+        raise InvalidArgumentError(
+            "Windows and groups are made of complete rows, so missing='em' changes nothing there: "
+            "leave it out, or fill missing values first."
+        )
     solver = Solver(rows.names, settings)
     complete: Any = ~np.isnan(rows.values).any(axis=1)
     cuts = [windows(complete[part], part) for _, part in rows.groups]
@@ -248,6 +258,7 @@ def _labelled(
 def _window_rows(rows: Rows, complete: Any, cuts: list[Windows], t: Any, group: Any) -> Any:
     """The complete rows of the window that row ``t`` belongs to."""
     wanted = None if group is None else group if isinstance(group, tuple) else (group,)
+    found: list[tuple[Any, Any]] = []
     for (key, part), c in zip(rows.groups, cuts, strict=True):
         if wanted is not None and key != wanted:
             continue
@@ -256,14 +267,23 @@ def _window_rows(rows: Rows, complete: Any, cuts: list[Windows], t: Any, group: 
         if len(at) and c.of_row[at[0]] >= 0:
             window = int(c.of_row[at[0]])
             own = rows.values[part][complete[part]]
-            return named(own[c.starts[window] : c.ends[window]], rows.names)
-    raise unknown_row(t, group)
+            found.append((key, own[c.starts[window] : c.ends[window]]))
+    if not found:
+        raise unknown_row(t, group)
+    if len(found) > 1:
+        raise InvalidArgumentError(
+            f"Row {t!r} is in {len(found)} groups, {listing([str(key) for key, _ in found])}: say "
+            "which one with group=."
+        )
+    return named(found[0][1], rows.names)
 
 
 def _as_label(labels: Any, t: Any) -> Any:
-    """A date given as text, as a date."""
+    """A date given as text, as a date, in the time zone of the labels."""
     if isinstance(t, str) and str(getattr(labels, "dtype", "")).startswith("datetime"):
         import pandas as pd
 
-        return pd.Timestamp(t)
+        date: Any = pd.to_datetime(t, errors="coerce")
+        zone = getattr(labels.dtype, "tz", None)
+        return date.tz_localize(zone) if zone is not None and date.tzinfo is None else date
     return t

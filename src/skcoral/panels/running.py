@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._validation import check_jobs
 from skcoral.panels.solving import CHAIN, Solutions, Solver
 from skcoral.panels.windows import Windows
 from skcoral.results import Array
@@ -85,6 +86,7 @@ def run(
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
+    n_jobs = check_jobs(n_jobs)
     layout = _Layout(complete, cuts)
     places = layout.places(values.shape[1], effective_n_jobs(n_jobs))
     outputs = np.full((len(values), solver.n_outputs), np.nan)

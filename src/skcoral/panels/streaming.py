@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,9 @@ class Roller:
         before = len(self._values)
         everything = np.concatenate([self._values, rows])
         if self.needs_times:
-            self._times = np.concatenate([self._times, check_times(times, "The column of dates")])
+            new, zone = check_times(times, "The column of dates")
+            self.rule = replace(self.rule, zone=zone)
+            self._times = np.concatenate([self._times, new])
             if np.any(np.diff(self._times) < 0):
                 back = int(np.flatnonzero(np.diff(self._times) < 0)[0]) + 1 + self.gone
                 raise InvalidTableError(

@@ -86,7 +86,8 @@ class Rows:
         if self.is_polars:
             import polars as pl
 
-            return pl.DataFrame({**keys, **columns})
+            own = {free_name(name, columns): values for name, values in keys.items()}
+            return pl.DataFrame({**own, **columns})
         import pandas as pd
 
         index = pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys))
@@ -100,9 +101,13 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
     """Tell the variables of a table from its dates and groups, and sort by group."""
     if hasattr(X, "column_names"):  # a table of Arrow's
         X = X.to_pandas()
+    if not hasattr(X, "columns") and (hasattr(X, "toarray") or np.ndim(X) != 2):
+        what = "a sparse one" if hasattr(X, "toarray") else f"an array of shape {np.shape(X)}"
+        raise InvalidTableError(f"A dense table of rows and columns is needed; got {what}.")
     refuse_unreadable_frame(X, by, on)
     keys, by_names, aside = _group_keys(X, by)
     labels, label, dated = _labels(X, on)
+    label = free_name(label, by_names)
     if on is not None:
         aside.add(on)
     values, names = _numbers(X, aside)
@@ -118,7 +123,10 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
 def refuse_unreadable_frame(X: Any, by: Any, on: str | None) -> None:
     """Judge the kind of table, and whether the columns named are there."""
     columns = [str(name) for name in getattr(X, "columns", ())]
-    wanted = [name for name in (on, *([by] if isinstance(by, str) else [])) if name is not None]
+    named = [by] if isinstance(by, str) else []
+    if isinstance(by, list | tuple) and all(name in columns for name in by):
+        named = list(by)
+    wanted = [name for name in (on, *named) if name is not None]
     levels = [str(name) for name in getattr(getattr(X, "index", None), "names", ())]
     missing = [name for name in wanted if name not in columns and name not in levels]
     if missing:
@@ -127,13 +135,30 @@ def refuse_unreadable_frame(X: Any, by: Any, on: str | None) -> None:
             if columns
             else "on= and by= name columns, and an array has none: give a DataFrame."
         )
-    refuse_unreadable(X if not wanted else _without(X, [c for c in wanted if c in columns]))
+    refuse_unreadable(_without(X, wanted))
 
 
 def _without(X: Any, names: Sequence[str]) -> Any:
-    if not names:
+    """The table without the columns of these names, some of which may be index levels."""
+    found = [name for name in getattr(X, "columns", ()) if str(name) in names]
+    if not found:
         return X
-    return X.drop(list(names)) if _is_polars(X) else X.drop(columns=list(names))
+    return X.drop(found) if _is_polars(X) else X.drop(columns=found)
+
+
+def _column(X: Any, name: str) -> Any:
+    """A column, or else an index level, by its name as text."""
+    for own in X.columns:
+        if str(own) == name:
+            return X[own] if _is_polars(X) else X[own].array
+    return X.index.get_level_values(name)
+
+
+def free_name(name: str, taken: Any) -> str:
+    """The name, with underscores where others have it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _is_polars(X: Any) -> bool:
@@ -144,13 +169,11 @@ def _numbers(X: Any, aside: set[str]) -> tuple[Array, tuple[str, ...]]:
     columns = getattr(X, "columns", None)
     if columns is None:
         values = np.asarray(X)
-        if values.ndim != 2 or not values.shape[1]:
-            raise InvalidTableError(
-                f"A table of rows and columns is needed; got an array of shape {values.shape}."
-            )
+        if not values.shape[1]:
+            raise InvalidTableError("The table has no columns: give at least one.")
         refuse_text(X)
         return _finite(values.astype(np.float64), tuple(f"x{j}" for j in range(values.shape[1])))
-    table = _without(X, [name for name in columns if str(name) in aside])
+    table = _without(X, list(aside))
     names = tuple(str(name) for name in table.columns)
     if not names:
         raise InvalidTableError("There are no columns besides dates and groups: nothing to fit.")
@@ -176,7 +199,8 @@ def _finite(values: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ..
 
 def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
     if on is not None:
-        return (X[on].to_numpy() if _is_polars(X) else X[on].array), on, True
+        found = _column(X, on)
+        return (found.to_numpy() if _is_polars(X) else found), on, True
     index = getattr(X, "index", None)
     if index is None or callable(index):  # an array, or a polars frame
         return np.arange(len(X)), _KEPT, False
@@ -197,11 +221,15 @@ def _group_keys(X: Any, by: Any) -> tuple[list[Any] | None, tuple[str, ...], set
         columns = [str(name) for name in getattr(X, "columns", ())]
         levels = list(getattr(getattr(X, "index", None), "names", ()))
         if all(name in columns or name in levels for name in wanted):
-            keys = [
-                X[name].to_numpy() if name in columns else X.index.get_level_values(name).to_numpy()
-                for name in wanted
-            ]
+            keys = [np.asarray(_column(X, name)) for name in wanted]
             return keys, tuple(wanted), {name for name in wanted if name in columns}
+    own: Any = getattr(by, "index", None)
+    index: Any = getattr(X, "index", None)
+    if hasattr(own, "equals") and hasattr(index, "equals") and not own.equals(index):
+        raise InvalidArgumentError(
+            "by has another index than the table: give it the same one (by.reindex(X.index)), "
+            "or labels in the order of the rows (by.to_numpy())."
+        )
     values = np.asarray(by)
     if values.ndim != 1 or len(values) != len(X):
         raise InvalidArgumentError(

@@ -32,7 +32,8 @@ class Stack:
     def scale(self) -> Array:
         """Sample standard deviations, as :class:`skcoral.moments.Moments` has them."""
         freedom = self.weight - self.squared_weight / self.weight
-        return np.sqrt(np.diagonal(self.comoment, axis1=1, axis2=2) / freedom[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):  # one row alone has a weight
+            return np.sqrt(np.diagonal(self.comoment, axis1=1, axis2=2) / freedom[:, None])
 
     def correlation(self) -> Array:
         """Correlation matrices; not finite where a column is constant."""
@@ -65,9 +66,10 @@ def window_moments(
     mean, comoment = np.empty((n, p)), np.empty((n, p, p))
     sums = _Sums(rows, q)
     anew = np.arange(n) % REFRESH == 0 if fresh is None else fresh
-    for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        sums.move(start, end, fresh=bool(anew[k]))
-        mean[k], comoment[k] = sums.moments()
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused later
+        for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            sums.move(start, end, fresh=bool(anew[k]))
+            mean[k], comoment[k] = sums.moments()
     size = (ends - starts).astype(np.float64)
     weight = _geometric(q, size)
     return Stack(mean, comoment, weight, _geometric(q * q, size))
@@ -75,7 +77,9 @@ def window_moments(
 
 def _geometric(q: float, n: Any) -> Any:
     """``1 + q + … + q^(n-1)``."""
-    return n if q == 1.0 else np.asarray(np.expm1(n * np.log(q)) / (q - 1.0))
+    if q in (0.0, 1.0):
+        return n if q else np.minimum(n, 1.0)
+    return np.asarray(np.expm1(n * np.log(q)) / (q - 1.0))
 
 
 class _Sums:

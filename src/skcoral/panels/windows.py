@@ -16,12 +16,15 @@ from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.results import Array
 
+_FAR = 2**40  # rows: further than any table goes
+
 
 @dataclass(frozen=True)
 class Rule:
     """How windows are cut: ``rows`` or ``span`` (nanoseconds) back, every ``step`` rows.
 
-    ``period`` turns times into numbers of calendar periods, where a new model begins with each.
+    ``period`` turns times, local to ``zone``, into numbers of calendar periods, where a new model
+    begins with each.
     """
 
     rows: int | None
@@ -31,6 +34,7 @@ class Rule:
     lag: int
     min_rows: int
     period: Any = None
+    zone: Any = None
 
 
 def rule(
@@ -45,11 +49,11 @@ def rule(
 ) -> Rule:
     """Judge what was asked for."""
     rows = span = None
-    if isinstance(window, str) or hasattr(window, "total_seconds"):
+    if isinstance(window, str | np.timedelta64) or hasattr(window, "total_seconds"):
         span = _nanoseconds(window)
         least = p + 1
     else:
-        rows = check_count("window", window, minimum=2)
+        rows = min(check_count("window", window, minimum=2), _FAR)
         least = rows
     period = None
     step = check_count("step", step)
@@ -64,7 +68,8 @@ def rule(
     least = least if min_rows is None else check_count("min_rows", min_rows, minimum=2)
     if rows is not None and not expanding and least > rows:
         raise InvalidArgumentError(f"min_rows={least} rows never fit into a window of {rows}.")
-    return Rule(rows, span, expanding, step, check_count("lag", lag, minimum=0), least, period)
+    lag = min(check_count("lag", lag, minimum=0), _FAR)
+    return Rule(rows, span, expanding, min(step, _FAR), lag, least, period)
 
 
 @dataclass
@@ -122,7 +127,7 @@ def cut(complete: Any, times: Any, rule: Rule, anchor: int | None = None) -> Win
         if rule.period is None:
             ends = np.arange(beginning, n, rule.step)
         else:
-            number = rule.period(times)
+            number = rule.period(times, rule.zone)
             turns = np.flatnonzero(np.diff(number, prepend=number[0]) != 0) - rule.lag
             ends = np.unique(np.concatenate([[beginning], turns[turns > beginning]]))
     of_row = np.searchsorted(ends, row - rule.lag, side="right") - 1
@@ -164,32 +169,49 @@ def _periods(frequency: str) -> Any:
 
     try:
         code = pd.tseries.frequencies.to_offset(frequency)
-        pd.period_range("2000", periods=1, freq=_period_name(code))
+        name = _period_name(code.rule_code)
+        pd.period_range("2000", periods=1, freq=name)
+        if code.n < 1:
+            raise ValueError("it does not go forward")
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidArgumentError(
             f"refit must be a number of windows or a calendar frequency such as 'W', 'MS' or 'QS'; "
             f"got {frequency!r} ({error})."
         ) from error
 
-    def number(times: Array) -> Any:
-        return pd.DatetimeIndex(times).to_period(_period_name(code)).astype("int64")
+    def number(times: Array, zone: Any) -> Any:
+        local = pd.DatetimeIndex(times, tz="UTC").tz_convert(zone).tz_localize(None)
+        return local.to_period(name).astype("int64") // code.n
 
     return number
 
 
-def _period_name(offset: Any) -> str:
-    """'MS' and 'ME' both begin a new model with each month."""
-    name = str(offset.freqstr)
-    for ending in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME"):
-        if name.partition("-")[0].lstrip("0123456789") == ending:
-            return {"M": "M", "Q": "Q", "Y": "Y", "B": "M"}[ending[0]]
-    return name
+def _period_name(code: str) -> str:
+    """The periods that begin, or end, where an offset says: 'MS' and 'ME' are both months."""
+    import calendar
+
+    kind, _, month = code.partition("-")
+    kind = kind.removeprefix("B") or kind
+    if kind in ("MS", "ME"):
+        return "M"
+    if kind in ("QS", "QE", "YS", "YE"):
+        months = [name.upper() for name in calendar.month_abbr]
+        # what begins with a month ends with the one before
+        end = months.index(month) if kind[1] == "E" else (months.index(month) - 2) % 12 + 1
+        return f"{kind[0]}-{months[end]}"
+    return code
 
 
-def check_times(times: Any, what: str) -> Any:
-    """Return times as nanoseconds, refused where they are missing or out of order."""
+def check_times(times: Any, what: str) -> tuple[Any, Any]:
+    """Return times as nanoseconds and their time zone, refused where a date is missing."""
     import pandas as pd
 
+    for text in (cell for cell in times if isinstance(cell, str)):
+        if not text.strip()[:4].isdecimal():
+            raise InvalidTableError(
+                f"{what} holds dates as text such as {text!r}, whose day and month could be mixed "
+                "up: write 2024-12-31, or turn them into dates first."
+            )
     try:
         index = pd.DatetimeIndex(times)
     except (ValueError, TypeError) as error:
@@ -199,6 +221,4 @@ def check_times(times: Any, what: str) -> Any:
         ) from error
     if index.hasnans:
         raise InvalidTableError(f"{what} has rows without a date: fill or drop them.")
-    if index.tz is not None:
-        index = index.tz_convert("UTC").tz_localize(None)
-    return index.as_unit("ns").asi8
+    return index.as_unit("ns").asi8, index.tz

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral._requirements import checked_weights
-from skcoral._validation import check_callback
+from skcoral._validation import check_callback, check_jobs
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.fitting import estimate_rows
@@ -110,7 +110,7 @@ def in_parallel(tasks: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
     """Outcomes of joblib tasks in their order, whatever the number of processes."""
     from joblib import Parallel
 
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    yield from Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(tasks)
 
 
 def counter(callback: Progress | None, total: int) -> Callable[[], None]:

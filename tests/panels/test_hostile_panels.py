@@ -1,0 +1,135 @@
+"""Tables and arguments that invite wrong windows: refused in words, or answered rightly."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SkippedWindowsWarning
+from skcoral.panels import grouped, rolling
+
+SETTINGS = {"rho_min": 0.7}
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(60, 3)) @ [[1, 0.8, 0.3], [0, 1, 0.5], [0, 0, 1]]
+    days = pd.date_range("2024-01-01", periods=60, freq="B")
+    return pd.DataFrame(rows, index=days, columns=list("abc"))
+
+
+def test_months_begin_at_local_midnight(table):
+    local = table.tz_localize("Europe/Berlin")
+    found = rolling(local, 20, refit="MS", **SETTINGS).status.index
+    assert found.tz_localize(None).equals(rolling(table, 20, refit="MS", **SETTINGS).status.index)
+
+
+@pytest.mark.parametrize(
+    ("refit", "begins"),
+    [
+        ("QS-FEB", lambda day: (day.year * 12 + day.month - 2) // 3),
+        ("QE-APR", lambda day: (day.year * 12 + day.month - 2) // 3),
+        ("BQS", lambda day: (day.year * 12 + day.month - 1) // 3),
+        ("2MS", lambda day: (day.year * 12 + day.month - 1) // 2),
+        ("YS-MAR", lambda day: day.year - (day.month < 3)),
+        ("2W", lambda day: (day.to_period("W").ordinal) // 2),
+    ],
+)
+def test_models_begin_with_the_periods_asked_for(table, refit, begins):
+    last = rolling(table, 20, refit=refit, **SETTINGS).status.index
+    number = [begins(day) for day in table.index]
+    turns = [k for k in range(1, 60) if number[k] != number[k - 1] and k > 19]
+    assert last.equals(table.index[[19, *turns]])
+
+
+def test_names_of_groups_and_labels_that_clash(table):
+    kinds = ["u", "v"] * 30
+    assert rolling(table.assign(row=kinds), 20, by="row", **SETTINGS).status.index.nlevels == 2
+    pl = pytest.importorskip("polars")
+    panel = grouped(pl.DataFrame({"status": kinds, **table}), "status", **SETTINGS)
+    assert panel.status["status_"].to_list() == ["u", "v"]
+    assert panel.status["status"].to_list() == ["exact", "exact"]
+
+
+def test_columns_are_found_by_their_names_as_text(table):
+    wide = table.set_axis([0, 1, 2], axis=1)
+    wide[3] = ["u", "v"] * 30
+    assert list(rolling(wide, 20, by="3", **SETTINGS).status.index.names) == ["3", "row"]
+    dated = table.rename_axis("date")
+    by_level = rolling(dated, "30D", on="date", **SETTINGS).status
+    assert by_level.equals(rolling(dated, "30D", **SETTINGS).status)
+    dates = table.assign(day=table.index[[0, 1] * 30], kind="u")
+    assert len(grouped(dates, ["day", "kind"], **SETTINGS)) == 2
+
+
+def test_text_whose_day_and_month_could_be_mixed_up_is_refused(table):
+    months = pd.date_range("2020-01-01", periods=60, freq="MS")
+    with pytest.raises(InvalidTableError, match=r"01\.01\.2020"):
+        rolling(table.assign(day=months.strftime("%d.%m.%Y")), "300D", on="day", **SETTINGS)
+    text = rolling(table.assign(day=months.strftime("%Y-%m-%d")), "300D", on="day", **SETTINGS)
+    dates = rolling(table.assign(day=months), "300D", on="day", **SETTINGS)
+    assert text.status["rows"].tolist() == dates.status["rows"].tolist()
+
+
+def test_labels_of_another_index_are_refused(table):
+    labels = pd.Series(["u"] * 30 + ["v"] * 30, index=table.index[::-1])
+    with pytest.raises(InvalidArgumentError, match="another index"):
+        grouped(table, labels, **SETTINGS)
+    assert len(grouped(table, labels.to_numpy(), **SETTINGS)) == 2
+
+
+def test_a_row_of_several_groups_needs_its_group(table):
+    twice = pd.concat([table.assign(g="u"), table.iloc[:, ::-1].assign(g="v")])
+    panel = grouped(twice, "g", **SETTINGS)
+    with pytest.raises(InvalidArgumentError, match="2 groups"):
+        panel.model("2024-02-01")
+    assert panel.model("2024-02-01", group="v").n_samples_seen_ == 60
+    with pytest.raises(InvalidArgumentError, match="no row"):
+        panel.model("never")
+    local = rolling(table.tz_localize("Asia/Tokyo"), 20, **SETTINGS)
+    assert local.model("2024-02-01").n_samples_seen_ == 20
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"n_jobs": 0},
+        {"n_jobs": "all"},
+        {"min_rows": "x"},
+        {"min_rows": 1},
+        {"missing": "em"},
+    ],
+)
+def test_arguments_without_a_meaning_are_refused(table, arguments):
+    with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
+        grouped(table, ["u", "v"] * 30, **arguments, **SETTINGS)
+
+
+@pytest.mark.parametrize("X", [None, 3.0, np.zeros(5), scipy.sparse.eye(5), np.empty((5, 0))])
+def test_what_is_no_table_is_refused(X):
+    with pytest.raises(InvalidTableError):
+        rolling(X, 3)
+
+
+def test_numbers_of_any_size(table):
+    far = 10**30
+    assert len(rolling(table, 20, step=far, lag=far, **SETTINGS)) == 1
+    assert len(rolling(table, far, **SETTINGS)) == 0
+    span = rolling(table, np.timedelta64(30, "D"), **SETTINGS).status
+    assert span.equals(rolling(table, "30D", **SETTINGS).status)
+    two = grouped(table, ["u"] * 60, window=20, min_rows=5, **SETTINGS)
+    assert two.status["rows"].min() == 5
+
+
+@pytest.mark.parametrize(("factor", "halflife"), [(1e200, None), (1.0, 1e-300), (1.0, 1e-3)])
+def test_windows_without_moments_are_refused_without_noise(table, factor, halflife):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        panel = rolling(table * factor, 30, halflife=halflife, **SETTINGS)
+    assert set(panel.status["status"]) == {"refused"}
+    assert {w.category for w in seen} == {SkippedWindowsWarning}
