@@ -80,8 +80,8 @@ def break_ties(
     counts = live & (weights > 0)
     problem = Problem(sources, bounds, live)
     model: PairModel
-    if worst > 10.0 * _TIE:
-        room = ((1.0 + _TIE) * worst + _TIE) / np.where(counts, weights, 1.0)
+    room = ((1.0 + _TIE) * worst + _TIE) / np.where(counts, weights, 1.0)
+    if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * _TIE:
         counted = beside(counts.astype(np.float64), R)
         S = sources * problem.pairs
         model = Bounded.squares(beside(room, R), problem.pairs, counted, S, _START)
