@@ -15,7 +15,7 @@ KEPT = sorted((Path(__file__).parent / "problems").glob("*.npz"))
 def test_no_gap_is_open(path):
     with np.load(path) as problem:
         R, floors, criterion = problem["R"], problem["floors"], str(problem["criterion"])
-        weights = problem["weights"] if "weights" in problem else None
+        weights = problem.get("weights")
     result = decorrelate(R, floors, criterion=criterion, pair_weights=weights)
     assert result.status == "optimal"
     found = check(result, R)
