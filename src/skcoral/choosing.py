@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api
+from skcoral._frames import read_common_floors
 from skcoral._lowrank import FactoredCorrelation, largest_residuals
 from skcoral._validation import check_budget
 from skcoral.exceptions import (
@@ -194,6 +195,7 @@ def compare_floors(
     Recommended: floor 0.9, the highest of these at which no two outputs correlate by more than 0.5
     and no VIF exceeds 2. Lower floors leave less, down to none at ρ★; higher ones stay closer.
     """
+    floors = read_common_floors(floors).tolist() if np.size(floors) else []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)

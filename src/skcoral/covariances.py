@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from ._requirements import require_finite, square_matrix
+from ._requirements import require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
 from .correlation import CorrelationEstimate, meaning, refuse_unusable
 from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
@@ -18,6 +20,7 @@ from .results import Array
 _MOST_REPEATED = 5_000_000  # rows that frequency weights may stand for
 _EM_STEPS = 1000
 _EM_CLOSE = 1e-9
+_EM_SINGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 
 
 def check_covariance(covariance: Any) -> Any:
@@ -159,6 +162,7 @@ def _matrix(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, A
             f"{what} must be {len(names)} × {len(names)}, one row per column; got {C.shape}."
         )
     require_finite(C, names, what, InvalidCorrelationError)
+    require_symmetric(C, names, what, InvalidCorrelationError, 1e-6)
     if not (np.diag(C) > 0.0).all():
         raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
     return C, centre
@@ -222,6 +226,13 @@ def em_moments(
             "determine no correlation. Leave out the column."
         )
     rows, seen, weights = rows[used], seen[used], weights[used]
+    together = seen.T.astype(np.float64) @ seen
+    if not together.all():
+        i, j = (int(k) for k in np.argwhere(together == 0)[0])
+        raise InvalidTableError(
+            f"`{names[i]}` and `{names[j]}` are never both there in a row, so nothing is known "
+            "about how they correlate. Leave out one of them."
+        )
     filled = np.where(seen, rows, np.nanmean(rows, axis=0))
     moments = Moments(names, weight_kind=weight_kind)
     moments.update(filled, sample_weight=None if sample_weight is None else weights)
@@ -237,12 +248,15 @@ def em_moments(
     C = np.diag(np.array([np.average((z - 0.0) ** 2, weights=w) for z, w in _columns(Z, weights)]))
     for _ in range(_EM_STEPS):
         first, second = np.zeros(p), np.zeros((p, p))
+        spectrum = np.linalg.eigvalsh(C)
+        regular = spectrum[0] > _EM_SINGULAR * spectrum[-1]
         for there, part in zip(patterns, parts, strict=True):
             w, block, gone = weights[part], Z[part], ~there
             full = block - mean
             full[:, gone] = 0.0
             if gone.any():
-                slope = np.linalg.solve(C[np.ix_(there, there)], C[np.ix_(there, gone)])
+                own, other = C[np.ix_(there, there)], C[np.ix_(there, gone)]
+                slope = np.linalg.solve(own, other) if regular else _least_squares(own, other)
                 full[:, gone] = full[:, there] @ slope
                 rest = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
                 second[np.ix_(gone, gone)] += w.sum() * rest
@@ -254,11 +268,23 @@ def em_moments(
         mean, C = mean + shift, 0.5 * (update + update.T)
         if change < _EM_CLOSE:
             break
+    else:
+        warnings.warn(
+            f"After {_EM_STEPS} steps of EM, correlations still change by {change:.1e}: too much "
+            "is missing to determine them. Leave out columns with few values.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     state = moments.state()
     p_zeros = np.zeros(p)
     state["mean"] = np.stack((centre + mean * unit, p_zeros))
     state["comoment"] = np.stack((C * np.outer(unit, unit) * total, np.zeros((p, p))))
     return Moments.from_state(state)
+
+
+def _least_squares(own: Array, other: Array) -> Array:
+    """Slopes on variables of which some determine others."""
+    return np.asarray(np.linalg.pinv(own, rcond=_EM_SINGULAR, hermitian=True) @ other)
 
 
 def _columns(Z: Array, weights: Array) -> list[tuple[Array, Array]]:

@@ -34,7 +34,7 @@ OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 #: What was asked makes no sense, and what to do about it.
 _WRONG_USE: dict[type[CoralError], str] = {
     InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
-    InvalidBudgetError: "Give --budget a number from 0 upwards.",
+    InvalidBudgetError: "Give --budget and --max-correlation a number from 0, --max-vif from 1.",
     InfeasibleError: "Ask for less (--rho-min), or allow more (--support).",
     InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
     InvalidAnchorError: "See 'coral --help' and the help of the command.",

@@ -63,7 +63,9 @@ def judge_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) 
 def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:
     """Figures of the outputs of these very rows; empty where they agree with the matrix."""
     result = estimator.result_
-    Z = estimator.standardised(rows)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        Z = estimator.standardised(rows)
     outputs = Z @ result.T
     targets = Z if result.anchors is None else Z @ result.anchors
     k = outputs.shape[1]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._linalg import make_exact
-from skcoral._requirements import float_array
+from skcoral._requirements import float_array, listing
 from skcoral._validation import check_correlation, check_names
 from skcoral.baselines import Baseline
 from skcoral.exceptions import InvalidArgumentError
@@ -118,25 +118,32 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
     if T is None:
         T = minimum_torsion(R).T
     else:
-        T = getattr(T, "T_", None) if hasattr(T, "T_") else getattr(T, "T", T)
+        _refuse_other_factors(T, covariance, names)
+        if not isinstance(T, np.ndarray) and not hasattr(T, "columns"):  # whose T is no transpose
+            T = getattr(T, "T_", getattr(T, "T", T))
         T = T if isinstance(T, np.ndarray) else np.asarray(getattr(T, "toarray", lambda: T)())
     if T.shape != R.shape:
         raise InvalidArgumentError(
             f"T must be {R.shape[0]} × {R.shape[0]}, one output for each factor; got {T.shape}."
         )
+    if not np.isfinite(T).all():
+        raise InvalidArgumentError("T must be finite.")
     try:
         c = np.linalg.solve(T, scale * b)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(
             "T has no inverse, so the portfolio cannot be expressed in its outputs."
         ) from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance, squares = float(b @ sigma @ b), float(c @ c)
+    if not np.isfinite([variance, squares]).all():
+        raise InvalidArgumentError("The variance overflows: rescale the exposures.")
     G = T.T @ R @ T
     own = c * c
     total = float(own.sum())
     shares = own / total if total > 0 else np.full(len(c), np.nan)
     logs = np.log(np.where(shares > 0, shares, 1.0))
     contributions = c * (G @ c)
-    variance = float(b @ sigma @ b)
     return Bets(
         names=names,
         exposures=read_only(c),
@@ -193,6 +200,19 @@ def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
         )
     names = check_names(getattr(covariance, "columns", None), len(sigma))
     return sigma, np.sqrt(own), names
+
+
+def _refuse_other_factors(T: Any, covariance: Any, names: tuple[str, ...]) -> None:
+    """Where both the factors and the variables of T have names, they must be the same."""
+    own = getattr(T, "feature_names_in_", getattr(T, "names", None))
+    if own is None or not hasattr(covariance, "columns") or len(own) != len(names):
+        return
+    mine = tuple(str(name) for name in own)
+    if mine not in (names, tuple(f"x{j}" for j in range(len(names)))):
+        raise InvalidArgumentError(
+            f"T is about {listing(mine)}, the covariance about {listing(names)}: give both in the "
+            "same order."
+        )
 
 
 def _read_exposures(exposures: Any, names: tuple[str, ...]) -> Array:

@@ -233,8 +233,9 @@ def confident_floors(
     level = check_confidence(confidence)
     check_choice("method", method, METHODS)
     refits = Refits(estimator, X, sample_weight)
-    if refits.model.budget is not None:
-        raise InvalidArgumentError("Floors are raised, so give floors (rho_min), not a budget.")
+    for goal in ("budget", "max_vif", "max_correlation"):
+        if getattr(refits.model, goal) is not None:
+            raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
     dependence = read_dependence(
         refits.rows,
         groups=groups,

@@ -1,0 +1,97 @@
+"""Matrices, missing values and portfolios that invite wrong numbers or bare tracebacks."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL, decorrelate
+from skcoral.choosing import compare_floors
+from skcoral.covariances import em_moments
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    InvalidFloorError,
+    InvalidTableError,
+    RoundingWarning,
+)
+from skcoral.panels import effective_bets
+from skcoral.stability import confident_floors
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(60, 3)) @ [[1, 0.8, 0.3], [0, 1, 0.5], [0, 0, 1]]
+    return pd.DataFrame(rows, columns=list("abc"))
+
+
+def test_missing_values_beside_columns_that_determine_each_other(table):
+    holes = np.random.default_rng(0).random((60, 3)) < 0.1
+    gappy = table.where(~holes)
+    both = em_moments(gappy.assign(z=2 * gappy["a"] + 1), tuple("abcz"))
+    alone = em_moments(gappy, tuple("abc"))
+    np.testing.assert_allclose(both.covariance[:3, :3], alone.covariance, atol=1e-6)
+    # a total that is always there gives back what is missing of its only missing part
+    known = gappy.assign(b=table["b"], total=table["a"] + table["b"], c=table["c"])
+    exact = np.cov(table.T, bias=True)
+    found = em_moments(known, ("a", "b", "c", "total")).covariance[:3, :3] * 59 / 60
+    np.testing.assert_allclose(found, exact, atol=1e-6)
+
+
+def test_columns_that_are_never_there_together_are_refused(table):
+    early = np.arange(60) < 30
+    apart = table.assign(a=table["a"].where(early), b=table["b"].where(~early))
+    with pytest.raises(InvalidTableError, match="`a` and `b` are never both there"):
+        CORAL(missing="em").fit(apart)
+
+
+def test_a_matrix_with_two_different_halves_is_refused(table):
+    with pytest.raises(InvalidCorrelationError, match="symmetric"):
+        CORAL(covariance=lambda Z: np.triu(np.full((3, 3), 0.5)) + 0.5 * np.eye(3)).fit(table)
+
+
+@pytest.mark.parametrize("setting", [{"max_vif": 1.5}, {"max_correlation": 0.1}, {"budget": 0.1}])
+def test_confidence_refuses_what_chooses_floors_itself(table, setting):
+    with pytest.raises(InvalidArgumentError, match=next(iter(setting))):
+        confident_floors(table, 0.5, estimator=CORAL(**setting))
+
+
+@pytest.mark.parametrize("floors", [[-0.1], [np.nan], ["high"], None, [[0.9]]])
+def test_floors_to_compare_are_judged_alike(table, floors):
+    with pytest.raises((InvalidFloorError, InvalidArgumentError)):
+        compare_floors(table.corr(), floors)
+
+
+def test_rounding_is_told_without_other_warnings(table):
+    near = table.assign(d=table["a"] + 1e-5 * table["b"] ** 2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        CORAL().fit(near)
+    assert {w.category for w in seen} == {RoundingWarning}
+
+
+def test_bets_take_arrays_and_frames_as_they_are(table):
+    T, covariance = np.triu(np.ones((3, 3))), table.cov()
+    b = np.array([1.0, 2.0, 3.0])
+    wanted = np.linalg.solve(T, np.sqrt(np.diag(covariance)) * b)
+    for given in (T, pd.DataFrame(T), T.tolist()):
+        found = effective_bets(b, covariance, given)
+        np.testing.assert_allclose(found.exposures, wanted, rtol=1e-12)
+        np.testing.assert_allclose(found.contributions.sum(), b @ covariance @ b, rtol=1e-12)
+
+
+def test_bets_refuse_a_transformation_of_other_factors(table):
+    covariance, swapped = table.cov(), table[["c", "b", "a"]]
+    model = CORAL(rho_min=0.8).fit(swapped)
+    for T in (model, model.result_, decorrelate(swapped.corr(), 0.8)):
+        with pytest.raises(InvalidArgumentError, match="same order"):
+            effective_bets([1, 2, 3], covariance, T)
+    assert effective_bets([1, 2, 3], covariance, CORAL(rho_min=0.8).fit(table)).effective > 1
+    with pytest.raises(InvalidArgumentError, match="finite"):
+        effective_bets([1, 2, 3], covariance, np.full((3, 3), np.nan))
+    with pytest.raises(InvalidArgumentError, match="overflows"):
+        effective_bets([1e200] * 3, covariance)
