@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SkippedWindowsWarning
 from skcoral.panels import grouped, rolling
+from skcoral.panels.streaming import Roller
 
 SETTINGS = {"rho_min": 0.7}
 
@@ -114,6 +116,30 @@ def test_arguments_without_a_meaning_are_refused(table, arguments):
 def test_what_is_no_table_is_refused(X):
     with pytest.raises(InvalidTableError):
         rolling(X, 3)
+
+
+def test_panels_are_pickled_with_their_models(table):
+    panel = pickle.loads(pickle.dumps(rolling(table, 20, **SETTINGS)))
+    assert panel.model("2024-02-01").n_samples_seen_ == 20
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (np.ones((30, 2)), "3 columns"),
+        (np.full((30, 3), np.inf), "infinite"),
+        (np.ones(3), "3 col"),
+    ],
+)
+def test_batches_of_another_shape_are_refused(rows, told):
+    with pytest.raises(InvalidTableError, match=told):
+        Roller(list("abc"), 20).push(rows)
+
+
+def test_batches_without_dates_are_refused(table):
+    for times in (None, table.index[:5]):
+        with pytest.raises(InvalidTableError, match="times"):
+            Roller(list("abc"), "20D").push(table.to_numpy(), times)
 
 
 def test_numbers_of_any_size(table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,10 +227,6 @@ def _panel(
     keys, columns = _labelled(rows, cuts, figures)
     labels = keys[rows.label]
     tell(done, columns, lambda k: str(labels[k]), stacklevel=4)
-
-    def rows_of(t: Any, group: Any) -> Any:
-        return _window_rows(rows, complete, cuts, t, group)
-
     return Panel(
         outputs=rows.like_source(done.outputs, names),
         names=names,
@@ -238,7 +235,7 @@ def _panel(
         by_output=by_output,
         settings=settings,
         _frame=rows.frame,
-        _rows=rows_of,
+        _rows=partial(_window_rows, rows, complete, cuts),
     )
 
 

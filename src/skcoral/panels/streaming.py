@@ -15,6 +15,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.panels.figures import figures_of
 from skcoral.panels.running import run
 from skcoral.panels.solving import Solver
+from skcoral.panels.tables import refuse_infinite
 from skcoral.panels.windows import check_times, cut, rule
 from skcoral.results import Array
 
@@ -101,7 +102,14 @@ class Roller:
         times : array-like of shape (n,), optional
             Their dates, where windows are spans of time or models begin with calendar periods.
         """
-        rows = np.asarray(values, dtype=np.float64).reshape(-1, len(self.names))
+        rows = np.asarray(values, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.names):
+            raise InvalidTableError(
+                f"Rows of {len(self.names)} columns are needed; got an array of shape {rows.shape}."
+            )
+        refuse_infinite(rows, self.names)
+        if self.needs_times and (times is None or len(times) != len(rows)):
+            raise InvalidTableError(f"times must hold the dates of these {len(rows)} rows.")
         before = len(self._values)
         everything = np.concatenate([self._values, rows])
         if self.needs_times:

@@ -172,7 +172,9 @@ def _numbers(X: Any, aside: set[str]) -> tuple[Array, tuple[str, ...]]:
         if not values.shape[1]:
             raise InvalidTableError("The table has no columns: give at least one.")
         refuse_text(X)
-        return _finite(values.astype(np.float64), tuple(f"x{j}" for j in range(values.shape[1])))
+        values, names = values.astype(np.float64), tuple(f"x{j}" for j in range(values.shape[1]))
+        refuse_infinite(values, names)
+        return values, names
     table = _without(X, list(aside))
     names = tuple(str(name) for name in table.columns)
     if not names:
@@ -182,10 +184,12 @@ def _numbers(X: Any, aside: set[str]) -> tuple[Array, tuple[str, ...]]:
         values = table.to_numpy().astype(np.float64)
     else:
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _finite(values, names)
+    refuse_infinite(values, names)
+    return values, names
 
 
-def _finite(values: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+def refuse_infinite(values: Array, names: tuple[str, ...]) -> None:
+    """Name the columns that hold infinite values."""
     infinite: Any = np.isinf(values)
     if infinite.any():
         bad = [name for name, hit in zip(names, infinite.any(axis=0), strict=True) if hit]
@@ -194,7 +198,6 @@ def _finite(values: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ..
             f"The table has infinite values in {listing(bad)}, first in row {row}: turn them into "
             "missing values or drop these rows."
         )
-    return values, names
 
 
 def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
