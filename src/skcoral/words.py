@@ -35,6 +35,32 @@ def summary(result: Decorrelation) -> str:
     return "\n".join(line for line in said if line)
 
 
+def windows(before: object, after: object, fidelity: object, threshold: object) -> str:
+    """The figures of many windows, in one sentence; nothing where no window has a model.
+
+    Parameters
+    ----------
+    before, after, fidelity, threshold : array-like
+        Largest correlations, weakest fidelities and thresholds of the windows, NaN where a window
+        has none.
+
+    Examples
+    --------
+    >>> print(windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]))
+    Largest correlation 0.90 → 0.20, every variable keeps at least 0.95 in its window; ρ★ from
+    0.8700 to 0.9100.
+    """
+    figures = (np.asarray(x, dtype=float).ravel() for x in (before, after, fidelity, threshold))
+    was, left, kept, lower = (x[np.isfinite(x)] for x in figures)
+    if not kept.size:
+        return ""
+    known = f"; ρ★ from {lower.min():.4f} to {lower.max():.4f}" if lower.size else ""
+    return (
+        f"Largest correlation {was.max():.2f} → {left.max():.2f}, every variable keeps at least "
+        f"{rounded_down(kept.min(), 4):g} in its window{known}."
+    )
+
+
 def certificate(result: Decorrelation) -> str:
     """What is proved, and about what, in one sentence.
 

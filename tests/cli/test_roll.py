@@ -159,3 +159,31 @@ def test_json_has_no_nan(prices, main, tmp_path):
     assert status == 0
     assert told["windows"] == 0
     assert told["rows_without_output"] == 20
+
+
+@pytest.mark.parametrize("window", [3, 4])
+def test_windows_of_few_rows_are_told_with_their_own_figures(prices, main, tmp_path, window):
+    """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
+    path, table = prices
+    out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
+    files = ["-o", out, "--windows", log]
+    options = ["--window", window, "--columns", "a,b,c,d", "--rho-min", 0.9]
+    _, said, _ = main("roll", path, *options, *files)
+    figures = pd.read_csv(log)
+    assert figures["threshold"].isna().all()
+    said = " ".join(said.split())
+    assert "inf" not in said
+    assert "ρ★" not in said
+    before, after = figures["largest_before"].max(), figures["largest_after"].max()
+    weakest = np.floor(figures["min_fidelity"].min() * 1e4 + 1e-6) / 1e4
+    told = f"Largest correlation {before:.2f} → {after:.2f}, every variable keeps at least"
+    assert f"{told} {weakest:g} in its window." in said
+    with pytest.warns(UserWarning, match="window"):
+        panel = rolling(table[NAMES], window, rho_min=0.9)
+    assert f"{told} {weakest:g} in its window." in panel.summary()
+
+
+def test_a_window_longer_than_the_table(prices, main, tmp_path):
+    status, said, _ = main("roll", prices[0], "--window", 500, "-o", tmp_path / "out.csv")
+    assert status == 0
+    assert "choose a shorter --window" in " ".join(said.split())

@@ -129,3 +129,9 @@ def test_a_certificate_of_a_wide_table(coral, tmp_path):
     done = coral(*few, "verify", other, path)
     assert done.returncode == 4
     assert "another correlation matrix" in done.stdout
+
+
+def test_arguments_the_wrong_way_round(main, wine_csv, proof):
+    status, _, err = main("verify", proof, wine_csv)
+    assert status == 4
+    assert "The table comes first" in err

@@ -230,6 +230,15 @@ def _block_length(text: str | None) -> int | str | None:
 def _check_confidence(options: FitOptions) -> None:
     _block_length(options.block_length)
     if options.confidence is None:
+        for name, given in (
+            ("--groups", options.groups),
+            ("--block-length", options.block_length),
+        ):
+            if given is not None:
+                raise UsageError(
+                    f"{name} is about confidence, and none is asked for.\n"
+                    "Add --confidence 0.95, or leave it out."
+                )
         return
     if not 0.0 < options.confidence < 1.0:
         raise UsageError(

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from skcoral import words
 from skcoral._requirements import listing
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name
@@ -84,29 +85,22 @@ class _Tally:
     rows: int = 0
     without: int = 0
     first_reason: str = ""
-    threshold: list[float] = field(default_factory=lambda: [np.inf, -np.inf])
-    min_fidelity: float = np.inf
-    before: float = 0.0
-    after: float = 0.0
+    threshold: list[float] = field(default_factory=lambda: [np.nan, np.nan])
+    min_fidelity: float = np.nan
+    before: float = np.nan
+    after: float = np.nan
 
     def add(self, outputs: Any, figures: dict[str, Any]) -> None:
         self.status.update(figures["status"].tolist())
         self.rows += len(outputs)
         self.without += int(np.isnan(outputs).any(axis=1).sum())
         self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
-        if np.isfinite(figures["threshold"]).any():
-            lower = figures["threshold"]
-            self.threshold = [
-                min(self.threshold[0], float(np.nanmin(lower))),
-                max(self.threshold[1], float(np.nanmax(lower))),
-            ]
-            self.min_fidelity = min(self.min_fidelity, float(np.nanmin(figures["min_fidelity"])))
-            self.before = max(self.before, float(np.nanmax(figures["largest_before"])))
-            self.after = max(self.after, float(np.nanmax(figures["largest_after"])))
-
-    @property
-    def solved(self) -> int:
-        return sum(n for kind, n in self.status.items() if kind not in ("short", "refused"))
+        lower = figures["threshold"]  # NaN where it was not asked for, or does not exist
+        least, largest = self.threshold
+        self.threshold = [_least(lower, least), _largest(lower, largest)]
+        self.min_fidelity = _least(figures["min_fidelity"], self.min_fidelity)
+        self.before = _largest(figures["largest_before"], self.before)
+        self.after = _largest(figures["largest_after"], self.after)
 
     def record(self, label: str, n_groups: int, written: list[str]) -> dict[str, Any]:
         return {
@@ -270,16 +264,14 @@ class _Run:
     def tell(self, written: list[str]) -> None:
         """Say what was done, to people."""
         tally, stderr = self.tally, self.options.output == "-"
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items())) or "none"
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items()))
         groups = f" in {len(self.groups):,} groups" if self.options.by else ""
+        if not kinds:
+            kinds = f"no row ends a window of {self.options.window}; choose a shorter --window"
         console.say(f"{sum(tally.status.values()):,} windows{groups}: {kinds}.", stderr=stderr)
-        if tally.solved:
-            console.say(
-                f"Largest correlation {tally.before:.2f} → {tally.after:.2f}, every variable keeps "
-                f"at least {tally.min_fidelity:.4g} in its window; ρ★ from "
-                f"{tally.threshold[0]:.4f} to {tally.threshold[1]:.4f}.",
-                stderr=stderr,
-            )
+        said = words.windows(tally.before, tally.after, tally.min_fidelity, tally.threshold)
+        if said:
+            console.say(said, stderr=stderr)
         if tally.without:
             console.say(
                 f"{tally.without:,} of {tally.rows:,} rows have no output: no window before them, "
@@ -292,6 +284,14 @@ class _Run:
             console.say(note, stderr=stderr)
         if not stderr:
             console.say(f"Written: {', '.join(written)}")
+
+
+def _least(values: Any, so_far: float) -> float:
+    return float(np.fmin.reduce(values, initial=so_far))
+
+
+def _largest(values: Any, so_far: float) -> float:
+    return float(np.fmax.reduce(values, initial=so_far))
 
 
 def _log(key: tuple[str, ...], labels: list[Any], pushed: Pushed) -> list[Any]:

@@ -157,7 +157,8 @@ def _two_lines(error: CoralError) -> str:
         return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
     if isinstance(error, CertificateError):
         return (
-            f"{message}\nGet it again from where it came, or make one: coral fit --certificate FILE"
+            f"{message}\nThe table comes first: coral verify TABLE CERTIFICATE, with a file "
+            "made by coral fit --certificate"
         )
     if isinstance(error, ModelFileError):
         return f"{message}\nOr make the model again with: coral fit --model FILE"

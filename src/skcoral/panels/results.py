@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral import words
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Array
@@ -135,15 +136,9 @@ class Panel(Shown):
         }
         told = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
         lines = [f"{len(self):,} windows of {len(self.names)} outputs: {told}."]
-        lower, weakest = self.columns["threshold"], self.columns["min_fidelity"]
-        if np.isfinite(lower).any():
-            lines.append(
-                f"Threshold {np.nanmin(lower):.4f} to {np.nanmax(lower):.4f}, weakest fidelity "
-                f"{np.nanmin(weakest):.4f}, largest correlation "
-                f"{np.nanmax(self.columns['largest_before']):.2f} → "
-                f"{np.nanmax(self.columns['largest_after']):.2f}."
-            )
-        return "\n".join(lines)
+        figures = ("largest_before", "largest_after", "min_fidelity", "threshold")
+        lines.append(words.windows(*(self.columns[name] for name in figures)))
+        return "\n".join(line for line in lines if line)
 
     def _glance(self) -> tuple[tuple[str, ...], list[list[Any]]]:
         names = ("status", "threshold", "min_fidelity", "objective")

@@ -107,9 +107,9 @@ class ConfidentFloors(Frozen):
         raised = self.floors[self.rho_min > 0.0]
         said = (
             f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
-            f"for which the floors are raised to {_span(raised)} (estimated from {self.about}). "
-            f"The residual is {_residual(self.objective)} instead of "
-            f"{_residual(self.objective_plain)}."
+            f"for which the floors are raised to {_span(raised, 'between')} "
+            f"(estimated from {self.about}). The residual is {_residual(self.objective)} "
+            f"instead of {_residual(self.objective_plain)}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = float(self.residual_bound.max())
@@ -364,6 +364,8 @@ def _residual(value: float) -> str:
     return "0" if value < EXACT_TOL else f"{value:.4g}"
 
 
-def _span(values: Array) -> str:
-    low, high = float(values.min()), float(values.max())
-    return f"{low:.4f}" if high - low < 5e-5 else f"{low:.4f} to {high:.4f}"
+def _span(values: Array, between: str = "") -> str:
+    low, high = f"{values.min():.4f}", f"{values.max():.4f}"
+    if low == high:
+        return low
+    return f"{between} {low} and {high}" if between else f"{low} to {high}"
