@@ -164,7 +164,9 @@ def test_json_has_no_nan(prices, main, tmp_path):
 @pytest.mark.parametrize("window", [3, 4])
 def test_windows_of_few_rows_are_told_with_their_own_figures(prices, main, tmp_path, window):
     """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
-    path, table = prices
+    table = prices[1].head(window + 2)  # three windows
+    path = tmp_path / "few.csv"
+    table.to_csv(path, index=False)
     out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
     files = ["-o", out, "--windows", log]
     options = ["--window", window, "--columns", "a,b,c,d", "--rho-min", 0.9]
