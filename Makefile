@@ -73,7 +73,7 @@ bench: $(READY)
 
 # Finished cells are kept in .coverage.jsonl: remove it to begin anew.
 coverage: $(READY)
-	$(ONE_THREAD) $(BIN)/python benchmarks/coverage.py --results .coverage.jsonl --write docs/new_rows.md --picture docs/images/confidence.png
+	$(ONE_THREAD) $(BIN)/python benchmarks/coverage.py --results .coverage.jsonl --write docs/guide/new_rows.md --picture docs/images/confidence.png
 
 lock: $(READY)
 	$(BIN)/python $(PIP_INSTALL) uv

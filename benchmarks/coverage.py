@@ -1,6 +1,6 @@
 """How often confident floors hold for the population: a simulation, and its table in the docs.
 
-    python benchmarks/coverage.py --write docs/new_rows.md --picture docs/images/confidence.png
+    python benchmarks/coverage.py --write docs/guide/new_rows.md --picture confidence.png
 
 Every cell draws tables from a population whose correlations are known, fits with the floors asked
 for and with floors raised for 95 % confidence, and counts the tables in which every fidelity of

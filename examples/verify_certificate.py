@@ -1,7 +1,7 @@
 """Verify a certificate file (version 1): python verify_certificate.py file.json [matrix.npy].
 
-Prints what does not hold and ends with 1, or "verified" and 0; docs/certificates.md explains. In
-plain double precision: nearly singular matrices and floors next to one are for `coral verify`.
+Prints what does not hold and ends with 1, or "verified" and 0; docs/guide/certificates.md explains.
+In plain double precision: nearly singular matrices and floors next to one are for `coral verify`.
 """
 
 import hashlib

@@ -99,10 +99,14 @@ def test_the_picture_of_the_idea_is_drawn_anew(tmp_path):
     assert path.read_bytes()[:8] == committed[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+PAGES = sorted((ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def page_name(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_the_sessions_on_the_page_are_true(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```pycon\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -111,7 +115,7 @@ def test_the_sessions_on_the_page_are_true(page, tmp_path, monkeypatch):
     assert runner.run(session).failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_the_code_on_the_page_compiles_and_its_imports_exist(page):
     for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
         tree = ast.parse(block)
@@ -129,7 +133,7 @@ def links_of(page):
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page):
     for target in links_of(page):
         path, _, heading = target.partition("#")

@@ -140,8 +140,8 @@ class GeometryDisplay:
 
     def cap(self, j: int, *, n_rings: int = 12, n_steps: int = 73) -> Array:
         """Points of cap j on the sphere, from its centre to its rim: (n_rings, n_steps, 3)."""
-        # An even number of steps around: matplotlib then cuts the mesh into equal polygons, and does
-        # not pad unequal ones with uninitialised memory.
+        # An even number of steps around: matplotlib then cuts the mesh into equal polygons, and
+        # does not pad unequal ones with uninitialised memory.
         centre = self.sources[:, j]
         rim = float(np.arccos(self.rho_min[j]))
         across = np.linalg.svd(centre[None, :])[2][1:]
