@@ -18,11 +18,14 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit test-slow test-lowest mutants fuzz bench coverage lock clean
+.PHONY: help demo test docs docs-serve docs-check lint types imports unit test-slow test-lowest mutants fuzz bench coverage lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
 	@echo "make test         style, types, import directions and tests"
+	@echo "make docs         the documentation site, in build/site"
+	@echo "make docs-serve   show it on this machine (PORT=8000)"
+	@echo "make docs-check   build it and look at it: links, anchors, and pages in a browser"
 	@echo "make test-slow    the long studies"
 	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
 	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
@@ -48,13 +51,24 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow"
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow and not site"
+
+# A warning is an error: an unknown reference, an example that fails, a page that nothing leads to.
+docs: $(READY)
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees docs build/site
+
+PORT ?= 8000
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site $(PORT)
+
+docs-check: docs
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -m site tests/site
 
 test-slow: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -m slow
 
 test-lowest: $(LOWEST)/.ready
-	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) $(OLD_LIBRARIES) -n $(WORKERS) -m "not slow"
+	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) $(OLD_LIBRARIES) -n $(WORKERS) -m "not slow and not site"
 
 # One small bug at a time, and the tests have to notice: make mutants ROOM=tradeoff COUNT=100 SEED=1
 ROOM ?= certificates
@@ -84,7 +98,7 @@ lock: $(READY)
 		--output-file requirements/lowest.txt
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(LOWEST) build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 
 # Half an environment (no ensurepip, no space) would pass for a whole one the next time.
 $(BIN)/python:

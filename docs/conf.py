@@ -1,0 +1,85 @@
+"""Settings of the documentation site: `make docs` builds it into build/site, without network."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+from skcoral import __version__
+
+project = "scikit-coral"
+author = "scikit-coral maintainers"
+copyright = "scikit-coral maintainers, BSD-3-Clause"
+version = release = __version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "llms",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+
+# Pages in Markdown
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
+myst_heading_anchors = 3
+# "## A heading" of an included page may begin below its title.
+suppress_warnings = ["myst.header"]
+
+# API pages from docstrings
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_default_options = {"members": False}
+default_role = "literal"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# The gallery: examples are run, and an example that fails or warns fails the build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
+    "nested_sections": False,
+}
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What a reader copies is what has to be typed.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "scikit-coral"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "scikit-coral"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "article_footer_items": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "whats_new": [], "benchmarks": []}
