@@ -63,6 +63,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "scikit-coral"
 html_static_path = ["_static"]
