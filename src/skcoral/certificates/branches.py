@@ -31,33 +31,24 @@ _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
 
 
 def branched_bound(
-    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """Lower bound of D2 that a certificate of kind "branched" proves."""
-    bounds = _bounds_of_leaves(certificate, rho_min, A, arithmetic).values()
-    least = [min(float(getattr(bound, end)) for bound in bounds) for end in ("lower", "upper")]
-    if not np.isfinite(least).all():
-        raise CertificateError("a leaf proves nothing.")
-    return Enclosure(*least)
-
-
-def branched_slopes(
     certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic, weights: Array
-) -> Array:
-    """``2λ`` of the lowest leaf, or of that among equally low ones whose λ are the weights."""
-    bounds = _bounds_of_leaves(certificate, rho_min, A, arithmetic)
-    least = min(float(bound.lower) for bound in bounds.values())
-    limit = least + OPTIMAL_GAP * max(1.0, least)
-    low = [leaf for leaf, bound in bounds.items() if bound.lower <= limit]
-    lam = np.asarray(certificate.arrays["multipliers"])[low]
-    return np.asarray(2.0 * lam[int(np.argmin(np.abs(lam - weights).max(axis=1)))])
+) -> tuple[Enclosure, Array]:
+    """Lower bound of D2 that a certificate of kind "branched" proves, and its slopes in the floors.
 
-
-def _bounds_of_leaves(
-    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> dict[int, Enclosure]:
+    The slopes are ``2λ`` of the lowest leaf, or of that among equally low ones whose λ are the
+    weights.
+    """
     tree = _Tree(certificate.arrays, rho_min, A)
-    return {leaf: tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()}
+    bounds = {leaf: tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()}
+    least, most = (
+        min(float(getattr(bound, end)) for bound in bounds.values()) for end in ("lower", "upper")
+    )
+    if not np.isfinite([least, most]).all():
+        raise CertificateError("a leaf proves nothing.")
+    limit = least + OPTIMAL_GAP * max(1.0, least)
+    lam = tree.lam[[leaf for leaf, bound in bounds.items() if bound.lower <= limit]]
+    slopes: Array = 2.0 * lam[int(np.argmin(np.abs(lam - weights).max(axis=1)))]
+    return Enclosure(least, most), slopes
 
 
 class _Tree:

@@ -62,10 +62,10 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
         _judge_exact(ledger, result, kind, arrays, attained, R, arithmetic)
     elif kind in FRAME_KINDS:
         A = expect_factor(ledger, result.certificate, len(R), R, None, arithmetic)
-        bound = frame_bound(result, A, arithmetic)
+        bound, slopes = frame_bound(result, A, arithmetic)
         expect_bound(ledger, result, bound, attained.residual)
         expect_gap_word(ledger, result, bound, attained.residual)
-        expect_frame_prices(ledger, result, A, bound, arithmetic)
+        expect_frame_prices(ledger, result, slopes)
         _expect_rank(ledger, result, R)
     elif kind == "tradeoff":
         _expect_rank(ledger, result, R)

@@ -147,9 +147,8 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
             if kind == "tradeoff":
                 bound = tradeoff_bound(result, arrays, attained, R, arithmetic)
             elif kind in FRAME_KINDS:
-                bound = frame_bound(
-                    result, certified_factor(result.certificate, len(R)), arithmetic
-                )
+                A = certified_factor(result.certificate, len(R))
+                bound = frame_bound(result, A, arithmetic)[0]
             else:
                 bound = support_bound(result.certificate, result.rho_min, R, arithmetic)
         except CertificateError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.branches import branched_bound, branched_slopes
+from skcoral.certificates.branches import branched_bound
 from skcoral.certificates.enclosures import Array, Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
     certified_factor,
@@ -72,36 +72,31 @@ def expect_factor(
     return A
 
 
-def frame_bound(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Enclosure:
-    """Lower bound of the criterion that a certificate of kind "frame" or "welch" proves."""
+def frame_bound(
+    result: Decorrelation, A: Array, arithmetic: Arithmetic
+) -> tuple[Enclosure, Array]:
+    """Lower bound of the criterion that a certificate of a frame proves, and its slopes."""
+    certificate, p = result.certificate, A.shape[1]
     if result.anchors is not None:
         raise CertificateError("a frame is not combined with anchors.")
     if result.pair_weights is not None:
-        if result.certificate.kind != "welch":
+        if certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")
-        return exactly(0.0)
-    if result.certificate.kind == "branched":
+        return exactly(0.0), np.zeros(p)
+    if certificate.kind == "branched":
         if result.criterion != "squared":
             raise CertificateError("parts of the caps are for the squared criterion.")
-        return branched_bound(result.certificate, result.rho_min, A, arithmetic)
-    squares = squares_bound(result.certificate, result.rho_min, A, arithmetic)
-    return criterion_bound(result.criterion, squares, A.shape[1])
+        return branched_bound(certificate, result.rho_min, A, arithmetic, result.weights)
+    squares = squares_bound(certificate, result.rho_min, A, arithmetic)
+    bound = criterion_bound(result.criterion, squares, p)
+    slopes = 2.0 * certificate.arrays.get("multipliers", np.zeros(p))
+    if slopes.any() and result.criterion == "worst":
+        slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
+    return bound, slopes
 
 
-def expect_frame_prices(
-    ledger: Ledger, result: Decorrelation, A: Array, bound: Enclosure, arithmetic: Arithmetic
-) -> None:
+def expect_frame_prices(ledger: Ledger, result: Decorrelation, slopes: Array) -> None:
     """Prices are the slopes of the bound in the floors; infinite at a floor of one that costs."""
-    p = A.shape[1]
-    slopes = np.zeros(p)
-    if result.certificate.kind == "frame":
-        slopes = 2.0 * result.certificate.arrays["multipliers"]
-        if result.criterion == "worst":
-            squares = squares_bound(result.certificate, result.rho_min, A, arithmetic)
-            slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
-    if result.certificate.kind == "branched":
-        point = (result.certificate, result.rho_min, A, arithmetic)
-        slopes = branched_slopes(*point, result.weights)
     prices = np.where(result.rho_min >= 1, np.inf if slopes.any() else 0.0, slopes)
     for name, reported, wanted in (
         ("prices", result.prices, prices),
@@ -166,10 +161,10 @@ def judge_wide(result: Decorrelation, factor: Array, arithmetic: Arithmetic, exp
         (value - result.objective).size() <= REPORTED_TOL * max(1.0, abs(result.objective)),
         f"the residual of T is {float(value.upper):.9g}, not {result.objective:.9g}",
     )
-    bound = frame_bound(result, A, arithmetic)
+    bound, slopes = frame_bound(result, A, arithmetic)
     expect.expect_bound(ledger, result, bound, value)
     expect.expect_gap_word(ledger, result, bound, value)
-    expect_frame_prices(ledger, result, A, bound, arithmetic)
+    expect_frame_prices(ledger, result, slopes)
     lower = max(float(bound.lower), 0.0)
     return ledger.verdict(lower, float(value.upper), rigorous=arithmetic.rigorous)
 
