@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ from skcoral.results import Threshold
 
 from .conftest import MAKERS, R, honest
 
-STANDALONE = Path(__file__).parents[2] / "examples" / "verify_certificate.py"
 TEXTS = dict.fromkeys(MAKERS)
 
 
@@ -272,65 +269,6 @@ def test_numbers_that_are_none(value: str) -> None:
     for path in (("T", 0, 0), ("objective",), ("R", 1, 0), ("fidelity", 0)):
         altered = signed(changed(content, ("claim", *path), lambda _: json.loads(value)))
         assert refused(altered), (path, value)
-
-
-def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    """The standalone verifier, in an interpreter that cannot import the package."""
-    code = (
-        "import sys, runpy; sys.modules['skcoral'] = None; sys.modules['scipy'] = None;"
-        f"sys.argv = {[str(STANDALONE), *map(str, arguments)]!r};"
-        "runpy.run_path(sys.argv[0], run_name='__main__')"
-    )
-    return subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_standalone_verifier(tmp_path: Path) -> None:
-    assert len(STANDALONE.read_text("utf-8").splitlines()) < 150
-    np.save(tmp_path / "R.npy", R)
-    for number, kind in enumerate(MAKERS):
-        file = tmp_path / f"{number}.json"
-        file.write_text(text_of(kind), "utf-8")
-        if kind in ("open", "squared", "threshold", "support", "exact"):
-            done = run(file, tmp_path / "R.npy")
-            assert (done.returncode, done.stdout) == (0, "verified\n"), (kind, done)
-
-
-@pytest.fixture(scope="module")
-def standalone() -> Any:
-    import runpy
-
-    return runpy.run_path(str(STANDALONE))
-
-
-def test_the_standalone_verifier_agrees(kind: str, standalone: Any) -> None:
-    content = json.loads(text_of(kind))
-    problems = standalone["problems"]
-    problems.clear()
-    standalone["verify"](content, R)
-    assert problems == []
-    for path, step in (
-        (("claim", "T", 0, 0), 1e-5),
-        (("claim", "fidelity", 1), 1e-6),
-        (("claim", "objective"), 1e-6),
-        (("claim", "lower_bound"), 1e-6),
-        (("claim", "rho_min", 0), 0.75),
-        (("claim", "lower"), 1e-6),
-        (("claim", "upper"), -1e-6),
-        (("claim", "R", 0, 1), 1e-6),
-    ):
-        if path[1] in content["claim"]:
-            problems.clear()
-            lie = json.loads(signed(changed(content, path, lambda v, s=step: v + s)))
-            with_problem = ["refused"]
-            try:
-                standalone["verify"](lie, R)
-                with_problem = problems
-            except np.linalg.LinAlgError:
-                pass
-            assert with_problem, path
-    problems.clear()
 
 
 def _last_digit(value: Any) -> Any:

@@ -1,0 +1,149 @@
+"""Verify a certificate file (version 1) of a matrix of rank r < p, such as that of a wide table.
+
+    python verify_singular_certificate.py file.json [matrix.npy]
+
+Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts of the caps (kind
+"branched") are not covered here: it says so and ends with 2. It computes in plain double precision,
+so floors within 1e-6 of one may be refused although they are true; `coral verify` judges all of
+them. The inequalities are those of docs/guide/certificates.md.
+"""
+
+import hashlib
+import json
+import sys
+
+import numpy as np
+
+TINY, REPORTED, GAP, PRICE = 1e-10, 1e-9, 1e-7, 1e-6
+numbers = np.float64  # "inf" and "nan" are read as what they say
+problems = []
+
+
+def expect(holds, problem):
+    problems.extend([] if bool(holds) else [problem])
+
+
+def spent(dual, weights, A):
+    """Σκ_j + Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j, in the eigenbasis of N."""
+    values, Q = np.linalg.eigh(dual["N"])
+    kappa = dual["kappa"] + 1e-14 * max(1e-12, values[-1])  # the inequality holds for any κ
+    expect(values[0] + kappa.min() > 0, "N is not positive semidefinite")
+    return kappa.sum() + weights**2 @ ((Q.T @ A) ** 2 / (values[:, None] + kappa)).sum(axis=0)
+
+
+def frame_bound(dual, A, rho):
+    """D2 ≥ νp - p/2 - ½‖N + νI‖² + 2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j."""
+    (r, p), N, lam = A.shape, dual["N"], dual["multipliers"]
+    nu = (p - np.trace(N)) / r
+    whole = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
+    return whole + 2 * rho @ lam - spent(dual, lam, A)
+
+
+def lifted_bound(dual, name, R, rho, w):
+    """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹), with H pulled into the domain of φ*."""
+    lam, H, h = dual["multipliers"], dual["H"], np.abs(dual["H"][np.triu_indices(len(R), 1)])
+    on = (lam > 0) | H.any(axis=0)
+    half = np.linalg.solve(np.linalg.cholesky(H[on][:, on]), np.diag(lam[on]))
+    value = 2 * rho @ lam - np.trace(H) - np.sum(half * (half @ R[on][:, on]))
+    expect((w[h > 0] > 0).all(), "H is not zero at a pair without a weight")
+    h, w = h[w > 0], w[w > 0]
+    if name == "squared":
+        return value - np.sum(h**2 / w)
+    outside = np.sum(2 * h / w) if name == "worst" else np.max(2 * h / w, initial=0)
+    return value / max(1.0, outside)
+
+
+def verify_threshold(claim, dual, A, G, f):
+    """Both ends of the largest common floor at which D2 has its least value, (p²/r - p)/2."""
+    (r, p), N, weights = A.shape, dual["N"], dual["weights"]
+    least, squares = p * (p / r - 1) / 2, np.sum(G[np.triu_indices(p, 1)] ** 2)
+    expect(abs(squares - least) <= GAP * max(1, least), "T leaves more than the least residual")
+    upper = (p / r * np.trace(N) + spent(dual, weights, A)) / 2 / weights.sum()
+    left, size, right = np.linalg.svd(A, full_matrices=False)
+    zca = np.sum(A * (left @ right), axis=0) / np.linalg.norm(right, axis=0)
+    found = {"lower": f.min(), "upper": max(min(upper, 1), f.min())}
+    found |= {"zca": zca.min(), "trace": min(size.sum() / np.sqrt(p * r), 1)}
+    for key, value in found.items():
+        expect(abs(claim[key] - value) <= REPORTED, f"{key} is {value:.12g}")
+
+
+def verify_decorrelation(claim, proof, dual, A, R, G, f):
+    p, kind, name, rho = len(R), proof["kind"], claim["criterion"], numbers(claim["rho_min"])
+    pairs, weighted = np.triu_indices(p, 1), claim["pair_weights"] is not None
+    w, r = numbers(claim["pair_weights"]) if weighted else np.ones((p, p)), np.abs(G[pairs])
+    prices, weights, w = numbers(claim["prices"]), numbers(claim["weights"]), w[pairs]
+    expect((f >= rho - TINY).all() and (rho <= 1).all() and (w >= 0).all(), "a floor is missed")
+    objective = {"squared": w @ r**2, "absolute": w @ r, "worst": (w * r).max()}[name]
+    close, limit = REPORTED * max(1.0, objective), GAP * max(1.0, objective)
+    expect(abs(objective - claim["objective"]) <= close, f"T leaves {objective:.12g}")
+    expect(proof["info"]["criterion"] == name, "the proof is about another criterion")
+    parts = [claim[key] for key in ("anchors", "support", "budget")]
+    expect(parts == [None] * 3, "anchors, supports and budgets go with full rank")
+    slopes = 2 * dual.get("multipliers", np.zeros(p))
+    if kind == "tradeoff":
+        lower = lifted_bound(dual, name, R, rho, w)
+    else:
+        lower = frame_bound(dual, A, rho) if kind == "frame" else p * (p / len(A) - 1) / 2
+        if name == "worst":  # not less than the root of the mean square
+            squares, lower = lower, (max(lower, 0.0) / len(r)) ** 0.5
+            slopes = slopes * 0.5 * lower / squares
+        expect(kind in ("frame", "welch"), "no such proof is known")
+        expect(kind == "welch" or not weighted, "a frame is not combined with pair weights")
+        lower = 0.0 if weighted else lower
+    free = (rho >= 1) & np.isin(prices, (0, np.inf))  # infinite, or of an uncorrelated output
+    expect(np.allclose(np.where(free, slopes, prices), slopes, PRICE, PRICE), "prices are wrong")
+    expect(np.allclose(2 * weights, slopes, PRICE, PRICE), "the weights are wrong")
+    follows = "optimal" if objective <= max(lower, 0) + limit else "open"
+    expect(claim["status"] == follows, f"the status that follows is {follows}")
+    expect(claim["lower_bound"] <= max(lower, 0) + 10 * close, f"only {lower:.12g} is proved")
+    least = min(lower, objective)
+    expect(claim["lower_bound"] >= least - limit, f"{lower:.12g} is proved, and less is claimed")
+    expect(lower <= objective + limit, "the bounds cross")
+
+
+def verify(file, matrix=None):
+    claim, proof = file["claim"], file["proof"]
+    content = json.dumps({"claim": claim, "proof": proof}, sort_keys=True, separators=(",", ":"))
+    checksum = "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+    given = file["format"], file["version"], file["checksum"]
+    expect(given == ("scikit-coral certificate", 1, checksum), "another version, or altered")
+    if proof["kind"] == "branched" or claim["rank"] is None:
+        other = "full rank is for verify_certificate.py" if claim["rank"] is None else "branched"
+        raise NotImplementedError(f"not covered here ({other}); use coral verify")
+    dual = {key: numbers(a) for key, a in proof["arrays"].items()}
+    A, T, rank, p = dual.get("factor"), claim["T"], claim["rank"], len(claim["names"])
+    if claim["R"] is None:  # a table with many more columns than rows
+        R, T = A.T @ A, np.eye(p) + numbers(T["left"]) @ numbers(T["right"])
+    else:
+        R, T = numbers(claim["R"]), numbers(T)
+    values, info = np.linalg.eigvalsh(R), proof["info"]
+    expect(0 < rank < p and rank == info["rank"], "the rank is none below p")
+    fits = np.abs(values[: p - rank]).max() <= TINY * p and values[p - rank] > 1e-13 * values[-1]
+    expect(fits, "R has another rank")
+    expect(matrix is None or np.abs(matrix - R).max() <= REPORTED, "about another matrix")
+    expect(np.abs(np.diag(R) - 1).max() <= TINY, "R is no correlation matrix")
+    if A is not None:
+        expect(len(A) == rank and np.abs(A.T @ A - R).max() <= TINY, "the factor is not one of R")
+    for M in [R, *(dual[key] for key in {"N", "H"} & set(dual))]:
+        expect(np.array_equal(M, M.T), "a matrix is not symmetric")
+    for key in {"weights", "multipliers", "kappa"} & set(dual):
+        expect((dual[key] >= 0).all(), "a multiplier is negative")
+    G, f = T.T @ R @ T, np.sum(R * T, axis=0)
+    expect(np.abs(np.diag(G) - 1).max() <= TINY, "a variance is not one")
+    expect(np.abs(f - numbers(claim["fidelity"])).max() <= REPORTED, "other fidelities than of T")
+    if claim["what"] == "threshold":
+        verify_threshold(claim, dual, A, G, f)
+    else:
+        verify_decorrelation(claim, proof, dual, A, R, G, f)
+
+
+if __name__ == "__main__":
+    try:
+        with open(sys.argv[1], encoding="utf-8") as stream:
+            verify(json.load(stream), *map(np.load, sys.argv[2:3]))
+    except (ValueError, LookupError, TypeError) as error:  # a matrix not definite, a part missing
+        problems.append(str(error))
+    except NotImplementedError as left:
+        sys.exit(print(left) or 2)
+    print("\n".join(f"refused: {problem}" for problem in problems) or "verified")
+    sys.exit(1 if problems else 0)

@@ -1,0 +1,149 @@
+"""The verifiers that need NumPy alone pass what is true and refuse lies."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral._lowrank import FactoredCorrelation
+from skcoral.certificates import certificate_text
+
+from . import conftest, test_files, test_singular, test_wide
+from .test_files import changed, signed
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FULL, SINGULAR = "verify_certificate.py", "verify_singular_certificate.py"
+VERIFIERS = {name: runpy.run_path(str(EXAMPLES / name)) for name in (FULL, SINGULAR)}
+WIDE = FactoredCorrelation(test_wide.ROWS)
+
+
+def singular(kind: str) -> tuple[str, Any]:
+    """The text of a file of a matrix of rank below p, and that matrix."""
+    if kind.startswith("wide"):
+        made = {"wide": test_wide.ANSWER, "wide, welch": test_wide.LOW, "wide edge": test_wide.EDGE}
+        return certificate_text(made[kind], test_wide.R), np.asarray(WIDE.factor.T @ WIDE.factor)
+    R, made = test_singular.R, dict(test_singular.HONEST)
+    if kind == "weighted":
+        made[kind] = decorrelate(R, 0.3, pair_weights=np.ones((8, 8)) - np.eye(8) + np.eye(8)[::-1])
+    if kind == "frame, worst":
+        made[kind] = decorrelate(R, 0.6, criterion="worst")
+    if kind == "absolute":
+        made[kind] = decorrelate(R, 0.99, criterion="absolute")
+    return certificate_text(made[kind], R), R
+
+
+SINGULAR_KINDS = [kind for kind in test_singular.HONEST if "branched" not in kind]
+SINGULAR_KINDS += ["weighted", "frame, worst", "absolute", "wide", "wide, welch", "wide edge"]
+
+
+def problems(verifier: str, content: Any, R: Any) -> list[str]:
+    """What a verifier finds wrong with a file."""
+    found = VERIFIERS[verifier]["problems"]
+    found.clear()
+    try:
+        VERIFIERS[verifier]["verify"](content, R)
+    except np.linalg.LinAlgError:
+        found.append("not definite")
+    return list(found)
+
+
+LIES = (
+    (("claim", "T", 0, 0), 1e-5),
+    (("claim", "fidelity", 1), 1e-6),
+    (("claim", "objective"), 1e-6),
+    (("claim", "lower_bound"), 1e-6),
+    (("claim", "lower_bound"), -1e-5),
+    (("claim", "rho_min", 0), 0.75),
+    (("claim", "lower"), 1e-6),
+    (("claim", "upper"), -1e-6),
+    (("claim", "R", 0, 1), 1e-6),
+)
+
+
+def refuses_lies(verifier: str, text: str, R: Any) -> None:
+    content = json.loads(text)
+    assert problems(verifier, content, R) == []
+    assert problems(verifier, content, R[::-1, ::-1])
+    for path, step in LIES:
+        if path[1] in content["claim"] and content["claim"][path[1]] is not None:
+            if path[1] == "T" and isinstance(content["claim"]["T"], dict):
+                path = ("claim", "T", "left", 0, 0)
+            if path[1] == "lower_bound" and content["claim"]["lower_bound"] + step < 0:
+                continue
+            lie = changed(content, path, lambda v, s=step: v + s)
+            assert problems(verifier, json.loads(signed(lie)), R), (path, step)
+    for word in {"exact", "optimal", "open"} - {content["claim"].get("status", "exact"), "exact"}:
+        if "status" in content["claim"]:
+            lie = changed(content, ("claim", "status"), lambda _, w=word: w)
+            assert problems(verifier, json.loads(signed(lie)), R), word
+    careless = changed(content, ("claim", "fidelity", 0), lambda v: float(np.nextafter(v, 2)))
+    assert problems(verifier, careless, R)
+
+
+def test_full_rank(kind: str) -> None:
+    refuses_lies(FULL, test_files.text_of(kind), conftest.R)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", SINGULAR_KINDS)
+def test_rank_below_p(kind: str) -> None:
+    text, R = singular(kind)
+    refuses_lies(SINGULAR, text, R)
+    content = json.loads(text)
+    for name, values in content["proof"]["arrays"].items():
+        for factor in (-1.0, 1.5):
+            wrong = np.multiply(values, factor)
+            if np.any(wrong) and (name, factor) != ("factor", -1.0):  # AᵀA is the same
+                lie = changed(content, ("proof", "arrays", name), lambda _, a=wrong: a.tolist())
+                assert problems(SINGULAR, json.loads(signed(lie)), R), (name, factor)
+    for rank in (1, content["claim"]["rank"] - 1, content["claim"]["rank"] + 1):
+        lie = changed(content, ("claim", "rank"), lambda _, r=rank: r)
+        assert problems(SINGULAR, json.loads(signed(lie)), R), rank
+        lie = changed(lie, ("proof", "info", "rank"), lambda _, r=rank: r)
+        assert problems(SINGULAR, json.loads(signed(lie)), R), rank
+    if "prices" in content["claim"]:
+        for name in ("prices", "weights"):
+            lie = changed(content, ("claim", name, 1), lambda v: 1e-4 if v == "inf" else v + 1e-4)
+            assert problems(SINGULAR, json.loads(signed(lie)), R), name
+
+
+def run(verifier: str, *arguments: Any) -> tuple[int, str]:
+    """A verifier in an interpreter that cannot import the package."""
+    code = (
+        "import sys, runpy; sys.modules['skcoral'] = None; sys.modules['scipy'] = None;"
+        f"sys.argv = {[str(EXAMPLES / verifier), *map(str, arguments)]!r};"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_as_programs(tmp_path: Path) -> None:
+    for verifier in VERIFIERS:
+        assert len((EXAMPLES / verifier).read_text("utf-8").splitlines()) < 150
+    full, low, branched = (tmp_path / name for name in ("full.json", "low.json", "branched.json"))
+    full.write_text(test_files.text_of("squared"), "utf-8")
+    low.write_text(singular("frame")[0], "utf-8")
+    branched.write_text(singular("branched")[0], "utf-8")
+    np.save(tmp_path / "R.npy", conftest.R)
+    assert run(FULL, full, tmp_path / "R.npy") == (0, "verified\n")
+    assert run(SINGULAR, low) == (0, "verified\n")
+    assert run(SINGULAR, low, tmp_path / "R.npy")[0] == 1
+    full.write_text(test_files.text_of("squared").replace('"squared"', '"worst"'), "utf-8")
+    code, told = run(FULL, full)
+    assert (code, told.count("refused: ") > 0) == (1, True)
+    for verifier, file in ((FULL, low), (SINGULAR, branched)):
+        code, told = run(verifier, file)
+        assert code == 2
+        assert told.startswith("not covered here")
