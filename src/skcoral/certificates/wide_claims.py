@@ -72,9 +72,7 @@ def expect_factor(
     return A
 
 
-def frame_bound(
-    result: Decorrelation, A: Array, arithmetic: Arithmetic
-) -> tuple[Enclosure, Array]:
+def frame_bound(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Array]:
     """Lower bound of the criterion that a certificate of a frame proves, and its slopes."""
     certificate, p = result.certificate, A.shape[1]
     if result.anchors is not None:
