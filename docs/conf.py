@@ -38,7 +38,6 @@ suppress_warnings = ["myst.header"]
 # API pages from docstrings
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"members": False}
 default_role = "literal"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

@@ -308,8 +308,8 @@ def maximize_fidelity(
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     budget : float
-        What is acceptable, in the units of ``criterion``: a sum of squares, the largest |r|, the
-        sum of |r|, or the largest VIF.
+        What is acceptable, in the units of ``criterion``: a sum of squares, the largest ``|r|``,
+        the sum of ``|r|``, or the largest VIF.
     criterion : {"squared", "worst", "absolute", "vif"}
         What the budget limits.
     pair_weights, anchors, tol, max_iter, on_singular, rank_tol, callback

@@ -21,7 +21,7 @@ def make_system(p: int, seed: int = 1) -> Array:
     p : int
         Number of variables.
     seed : int, default=1
-        Seed of :func:`numpy.random.default_rng`; 1 gives the paper's own matrices.
+        Seed of `numpy.random.default_rng`; 1 gives the paper's own matrices.
 
     Returns
     -------

@@ -193,7 +193,7 @@ def open_table(
     sheet : str, optional
         Sheet of a workbook; the first that holds a table by default.
     na : sequence of str
-        Marks of missing values besides those in :data:`skcoral.io.cells.MISSING`.
+        Marks of missing values besides those in `skcoral.io.cells.MISSING`.
 
     Returns
     -------

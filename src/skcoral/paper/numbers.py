@@ -40,7 +40,7 @@ class Cell:
     printed : str
         As the paper prints it.
     quantity : str
-        The recipe in :mod:`skcoral.paper.quantities` that computes it.
+        The recipe in `skcoral.paper.quantities` that computes it.
     args : mapping
         What the recipe needs to know: system, floor, budget and the like.
     """

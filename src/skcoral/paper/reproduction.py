@@ -33,7 +33,7 @@ class Row:
     difference : float or None
         ``ours`` minus the printed number; None for words.
     verdict : str
-        One of :data:`skcoral.paper.VERDICTS`.
+        One of `skcoral.paper.VERDICTS`.
     gap : float or None
         Width of the proved interval that the value's optimum lies in; None where nothing was
         optimised.

@@ -112,7 +112,7 @@ def bootstrap(
     Fidelities are those of refits to resampled rows, with percentile intervals: how much the fit
     itself varies. ρ★ of resampled rows lies below that of the table, as that of the table lies
     below the population's (noise looks like correlation), so percentiles would be too low twice;
-    its interval comes from rows left out, see :mod:`skcoral.stability.threshold`.
+    its interval comes from rows left out.
 
     Parameters
     ----------
