@@ -43,6 +43,13 @@ def less_conjugate(name, value, h, w):  # with h pulled into the domain of the c
     return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
 
 
+def highest_floor(dual, C, limit):  # that no transformation with VIFs up to the limit exceeds
+    lam, H, s, Y = (dual[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
+    left = np.abs(H + Y @ Y.T)
+    spent = np.sum(Y**2) + left.sum() - np.trace(left) + limit * s @ s - 2 * s @ np.diag(Y)
+    return float(trace_form(H, lam, C) + spent) / 2 / lam.sum()
+
+
 def support_bound(dual, info, name, rho, R, mask):
     p, columns = len(R), [np.flatnonzero(mask[:, k]) for k in range(len(R))]
     rho = np.where(mask.sum(axis=0) == 1, 1.0, rho)
@@ -75,9 +82,9 @@ def verify(file, matrix=None):
     R, T, f = (numbers(claim[name]) for name in ("R", "T", "fidelity"))
     kind, info, k, wide = proof["kind"], proof["info"], T.shape[1], np.longdouble
     dual = {name: numbers(a) for name, a in proof["arrays"].items()}
-    for name in {"weights", "multipliers", "eta"} & set(dual):
+    for name in {"weights", "multipliers", "eta", "vif_weights"} & set(dual):
         expect((dual[name] >= 0).all(), "a multiplier is negative")
-    for A in [R, *(dual[name] for name in {"S", "H", "P", "rest_S"} & set(dual))]:
+    for A in [R, *(dual[name] for name in {"S", "H", "P", "rest_S", "vif_H"} & set(dual))]:
         expect(np.array_equal(A, A.T), "a matrix is not symmetric")
     expect(matrix is None or np.abs(matrix - R).max() <= REPORTED, "about another matrix")
     expect((np.diag(R) == 1).all() and root(R).size, "R is no correlation matrix")
@@ -108,7 +115,15 @@ def verify(file, matrix=None):
     r, close = np.abs(G[pairs]), REPORTED * max(1.0, claim["objective"])
     objective = {"squared": w @ r**2, "absolute": w @ r, "worst": (w * r).max(initial=0)}[name]
     expect(abs(objective - claim["objective"]) <= close, f"T leaves {objective:.12g}")
-    expect(not claim["budget"] or objective <= claim["budget"]["budget"] + close, "over budget")
+    budget, vif, top = claim["budget"], claim.get("vif"), np.inf  # top: of the common floor
+    if vif:
+        largest = np.diag(np.linalg.inv(G)).max()
+        expect(abs(1 / largest - 1 / vif["largest_vif"]) <= REPORTED, "another largest VIF")
+        expect(1 / largest >= 1 / vif["max_vif"] - REPORTED, "a VIF exceeds the limit")
+        top = highest_floor(dual, C, vif["max_vif"]) if "vif_H" in dual else top
+    nothing = budget["budget"] if budget else vif["max_vif"] - 1 if vif else 1
+    top = bound / d.sum() if kind == "threshold" and nothing == 0 else top
+    expect(not budget or objective <= budget["budget"] + close, "over budget")
     if kind in ("exact", "threshold"):
         lower, room = 0.0, mean_room(kind, dual, T, B, R, rho, reached)
         room = max(room, (bound - float(d @ rho)) / d.sum()) if kind == "threshold" else room
@@ -121,6 +136,8 @@ def verify(file, matrix=None):
             on = (lam > 0) | H.any(axis=0)
             spent = trace_form(H[on][:, on], lam[on], C[on][:, on])
             lower = less_conjugate(name, 2 * float(rho @ lam) - spent, np.abs(H[pairs]), w)
+            if budget:
+                top = rho.max() + (budget["budget"] - lower) / max(2 * lam.sum(), 1e-99)
             expect(np.array_equal(weights, lam), "the weights are others")
             prices = np.where(low | ~np.isin(prices, (0, np.inf)), prices, 2 * weights)
             expect(np.allclose(prices, 2 * weights, REPORTED, REPORTED), "prices are wrong")
@@ -131,6 +148,9 @@ def verify(file, matrix=None):
             lower = support_bound(dual, info, name, rho, R, mask)
         follows = "optimal" if objective <= max(lower, 0) + GAP * max(1, objective) else "open"
         follows = "exact" if kind == "support" and off <= EXACT else follows
+        follows = "open" if budget and budget["rho_upper"] - rho.min() > GAP else follows
+    stated = (budget or vif or {"rho_upper": 1.0})["rho_upper"]
+    expect(stated >= min(top, 1.0) - 10 * REPORTED, f"floors up to {top:.12g} are possible")
     expect(claim["status"] == follows, f"the status that follows is {follows}")
     above, limit = claim["lower_bound"] - lower, GAP * max(1.0, objective)
     expect(above <= max(-lower, 0) + 10 * close, f"the proof gives only {lower:.12g}")

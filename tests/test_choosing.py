@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, words
-from skcoral.certificates import check
+from skcoral.certificates import check, prove
+from skcoral.certificates.inflation import proved_floor
 from skcoral.choosing import compare_floors
 from skcoral.datasets import make_system, wdi_correlation
 from skcoral.exceptions import (
@@ -16,7 +17,6 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 from skcoral.tradeoff import solve_vif
-from skcoral.tradeoff.inflation import vif_bound
 
 
 def vif_of(G):
@@ -62,7 +62,10 @@ def test_vif_limit_agrees_with_a_semidefinite_program(limit):
     assert vif_of(answer.correlation).max() <= limit
     assert 0 <= answer.details["rho_upper"] - answer.rho_min[0] <= 1e-6
     np.testing.assert_allclose(np.diag(answer.T.T @ R @ answer.T), 1, atol=1e-12)
-    assert check(answer, R).passed
+    for judge in (check, prove):
+        verdict = judge(answer, R)
+        assert verdict.passed, verdict.problems
+        assert {"VIF", "largest VIF", "largest floor"} <= {c.name for c in verdict.claims}
     assert words.is_certified(answer)
     assert answer.summary().splitlines()[1].startswith("Certified for the matrix given: every")
 
@@ -73,12 +76,19 @@ def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
     A = rng.normal(size=(6, 3))
     S = A @ A.T + np.diag(rng.uniform(0.2, 1.0, 6))
     R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
-    L = np.linalg.cholesky(R)
-    best = maximize_fidelity(R, 1.7, criterion="vif").rho_min[0]
-    T = decorrelate(R, 0.9).T
-    for _ in range(20):
-        bound = vif_bound(R, L, L.T @ T, rng.uniform(size=6), 0.05 * rng.uniform(size=6), 1.7)
-        assert bound >= best - 1e-9
+    best = semidefinite_floor(R, 1.7)
+    answer = maximize_fidelity(R, 1.7, criterion="vif")
+    found = answer.certificate.arrays
+    assert best - 1e-6 <= proved_floor(R, answer.T, found, 1.7) <= best + 2e-6
+    for size in np.geomspace(1e-6, 1, 20):
+        roots = found["vif_roots"] * (1 + size * rng.normal(size=6))
+        Y = found["vif_vectors"] + size * rng.normal(size=(6, 6))
+        H = np.diag(np.diag(found["vif_H"]) + size * rng.uniform(size=6)) - Y @ Y.T
+        H = H + size * np.eye(6) * max(0.0, -np.linalg.eigvalsh(H)[0] / size + 1)
+        weights = rng.uniform(size=6)
+        parts = {"vif_weights": weights, "vif_H": 0.5 * (H + H.T)}
+        parts |= {"vif_roots": roots, "vif_vectors": Y}
+        assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
 
 
 def test_many_variables_get_the_best_of_the_curve_and_are_told(monkeypatch):

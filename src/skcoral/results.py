@@ -341,7 +341,11 @@ class Decorrelation(_Transformation):
 def _symmetric(name: str, a: Any) -> Any:
     """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
     a = np.asarray(a, dtype=np.float64)
-    if name not in ("S", "H", "P", "N", "slope", "rest_S") or a.ndim != 2 or len(set(a.shape)) > 1:
+    if (
+        name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")
+        or a.ndim != 2
+        or len(set(a.shape)) > 1
+    ):
         return a
     return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * a + 0.5 * a.T
 

@@ -96,7 +96,13 @@ def test_any_careless_change_is_found(kind: str) -> None:
 
 # By how much a number of a claim has to be changed to be another one, at most.
 MATTERS = {"prices": 5e-6, "weights": 5e-6, "lower_bound": 3e-7, "T": 1e-5, "R": 1e-5}
-MATTERS |= {"rho_upper": 2e-7, "budget": 1e-6, "pair_weights": 1e-3, "anchors": 1e-3}
+MATTERS |= {
+    "rho_upper": 2e-7,
+    "budget": 1e-6,
+    "max_vif": 1e-6,
+    "pair_weights": 1e-3,
+    "anchors": 1e-3,
+}
 
 
 @pytest.mark.parametrize("rigorous", [False, True])

@@ -294,6 +294,47 @@ def test_budgets() -> None:
         assert refused(replace(result, details={**result.details, **change})), change
 
 
+def test_limits_on_the_vif() -> None:
+    for kind in ("vif", "vif, anchors", "vif of one"):
+        result = honest(kind)
+        own = dict(result.details)
+        for name, change in (
+            ("max_vif", own["max_vif"] - 1e-7),
+            ("max_vif", own["max_vif"] + 1e-3),  # a higher floor is possible there
+            ("max_vif", "2"),
+            ("max_vif", np.inf),
+            ("largest_vif", own["largest_vif"] - 1e-7),
+            ("largest_vif", own["largest_vif"] + 1e-7),
+            ("largest_vif", np.nan),
+            ("rho_upper", own["rho_upper"] - 1e-8),
+            ("rho_upper", own["rho_upper"] + 1e-8),
+            ("rho_upper", None),
+        ):
+            lie = replace(result, details={**own, name: change})
+            assert refused(lie), (kind, name, change)
+        for name in own:
+            fewer = {key: value for key, value in own.items() if key != name}
+            if name == "max_vif" and kind == "vif of one":
+                continue  # then nothing is said of a limit, and the rest is true
+            assert refused(replace(result, details=fewer)), (kind, name)
+
+
+def test_floors_above_the_highest_within_a_limit_on_the_vif() -> None:
+    """The same bound with more weight on what helps the claim: a true bound lets none pass."""
+    result = honest("vif")
+    best = float(result.rho_min[0])
+    rng = np.random.default_rng(4)
+    parts = {n: a for n, a in result.certificate.arrays.items() if n.startswith("vif_")}
+    for _ in range(60):
+        size = 10.0 ** rng.uniform(-9, 0)
+        moved = {n: a * (1 + size * rng.normal(size=a.shape)) for n, a in parts.items()}
+        moved["vif_weights"] = np.abs(moved["vif_weights"])
+        moved["vif_H"] = 0.5 * (moved["vif_H"] + moved["vif_H"].T)
+        lie = replace(result, certificate=altered(result.certificate, **moved))
+        below = {**result.details, "rho_upper": best - 2e-9}
+        assert refused(replace(lie, details=below))
+
+
 KINDS = [kind for kind in MAKERS if kind != "threshold"]
 SIZES = st.floats(-9, 2).map(lambda e: 10.0**e)
 

@@ -17,6 +17,7 @@ from skcoral.certificates.inequalities import (
     complete_square,
     conjugate,
 )
+from skcoral.certificates.inflation import expect_limit
 from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.ledger import Check, Ledger
 from skcoral.certificates.products import Arithmetic
@@ -57,6 +58,8 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
         ledger.expect("R", off <= BOUND_TOL, f"the result is about another R (off by {off:.1e})")
     expect_feasible(ledger, result, attained)
     expect_reported(ledger, result, attained)
+    if "max_vif" in result.details:
+        expect_limit(ledger, result, attained, R, arithmetic)
     if kind in ("exact", "threshold"):
         bound = exactly(0.0)
         _judge_exact(ledger, result, kind, arrays, attained, R, arithmetic)

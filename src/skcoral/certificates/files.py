@@ -71,6 +71,7 @@ _DECORRELATION = _SHARED | {
     "support",
     "budget",
 }
+_LIMIT = {"max_vif", "largest_vif", "rho_upper"}
 _OPEN = "open"  # both words for an open gap claim the same
 
 
@@ -163,7 +164,10 @@ def _decorrelation_claim(result: Decorrelation) -> dict[str, Any]:
     if "budget" in details:
         budget = {"budget": float(details["budget"]), "rho_upper": float(details["rho_upper"])}
     support = details.get("support") if result.certificate.kind == "support" else None
-    return {
+    limit = {}
+    if "max_vif" in details:
+        limit = {"vif": {name: float(details[name]) for name in sorted(_LIMIT)}}
+    return limit | {
         "rho_min": result.rho_min.tolist(),
         "criterion": result.criterion,
         "objective": float(result.objective),
@@ -262,7 +266,8 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
         raise CertificateError("the content does not fit its checksum: the file was altered.")
     claim, proof = content["claim"], content["proof"]
     threshold = isinstance(claim, dict) and claim.get("what") == "threshold"
-    require_keys(claim, _THRESHOLD if threshold else _DECORRELATION, "the claim")
+    limited = {"vif"} & set(claim) if isinstance(claim, dict) else set()
+    require_keys(claim, _THRESHOLD if threshold else _DECORRELATION | limited, "the claim")
     require_keys(proof, _PROOF, "the proof")
     rank = claim["rank"]
     if rank is not None and (type(rank) is not int or not rank > 0):
@@ -337,6 +342,11 @@ def _decorrelation(claim: Mapping[str, Any], dual: Certificate, T: Any, R: Any) 
     if claim["budget"] is not None:
         require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
         details |= {name: number_of(v, f"`{name}`") for name, v in claim["budget"].items()}
+    if "vif" in claim:
+        require_keys(claim["vif"], _LIMIT, "the limit on the VIF")
+        if claim["budget"] is not None:
+            raise CertificateError("a floor is maximised within a budget or a limit, not both.")
+        details |= {name: number_of(v, f"`{name}`") for name, v in claim["vif"].items()}
     with np.errstate(over="ignore", invalid="ignore"):
         G, uncorrelated = correlations_of(T, R)
     word: Status = "best_found"

@@ -41,6 +41,12 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
 }
 
+#: What proves a bound on the floor within a limit on the VIF.
+VIF_PARTS = {"vif_weights", "vif_H", "vif_roots", "vif_vectors"}
+
+#: Arrays that a kind may have besides, all of them or none.
+FURTHER = {"threshold": {"rest_weights", "rest_S"}, "tradeoff": VIF_PARTS}
+
 #: Those that are about the factor of a matrix of rank r < p.
 FRAME_KINDS = ("frame", "branched", "welch")
 
@@ -157,8 +163,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     arrays, settings = PARTS[kind]
     if kind == "tradeoff":
         settings = settings | ({"rank"} & set(info))
-    if kind == "threshold" and {"rest_weights", "rest_S"} & set(certificate.arrays):
-        arrays = arrays | {"rest_weights", "rest_S"}  # where not every output binds
+    if FURTHER.get(kind, set()) & set(certificate.arrays):
+        arrays = arrays | FURTHER[kind]
     arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:
@@ -180,6 +186,11 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
             f"the certificate is about the criterion {info['criterion']!r}, the result about "
             f"{getattr(result, 'criterion', None)!r}."
         )
+    limited = "max_vif" in getattr(result, "details", {})
+    if limited and kind not in ("exact", "threshold", "tradeoff"):
+        raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
+    if not limited and VIF_PARTS & set(result.certificate.arrays):
+        raise CertificateError("the certificate is about a limit on the VIF, the result is not.")
     return kind, result.certificate.arrays
 
 

@@ -119,7 +119,7 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
     else:
         closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
         # Within a budget the floor has a bound of its own.
-        top = float(result.details.get("rho_upper", 0.0))
+        top = float(result.details["rho_upper"]) if "budget" in result.details else 0.0
         closed = closed and top - float(result.rho_min.max()) <= OPTIMAL_GAP
         status = "optimal" if closed else "best_found" if status in ("exact", "optimal") else status
     return replace(result, lower_bound=min(lower, result.objective), status=status)
@@ -179,7 +179,7 @@ def _without_proof(result: Decorrelation) -> Decorrelation:
             result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0
         )
     if certificate.kind == "tradeoff":
-        arrays = {"multipliers": np.zeros(k), "H": np.zeros((k, k))}
+        arrays = {**certificate.arrays, "multipliers": np.zeros(k), "H": np.zeros((k, k))}
         nothing = Certificate("tradeoff", arrays, certificate.info)
         return replace(
             result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0

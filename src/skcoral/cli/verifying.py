@@ -15,7 +15,7 @@ from skcoral.cli.loading import load
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import CertificateError
-from skcoral.results import Threshold
+from skcoral.results import Decorrelation, Threshold
 
 
 def verify(
@@ -57,6 +57,7 @@ def verify(
                 "rigorous": rigorous,
                 "lower": lower if np.isfinite(lower) else None,
                 "upper": upper if np.isfinite(upper) else None,
+                "rho_upper": None if what == "threshold" else result.details.get("rho_upper"),
                 "claims": sorted({claim.name for claim in claims}),
                 "problems": problems,
             }
@@ -69,6 +70,10 @@ def verify(
         console.say(f"{console.counted(kinds, 'claim')}, {how}; status: {result.status}.")
         least = "the threshold" if what == "threshold" else "the least possible residual"
         console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
+        if isinstance(result, Decorrelation) and "rho_upper" in result.details:
+            within = "budget" if "budget" in result.details else "limit on the VIF"
+            low, high = float(result.rho_min.min()), float(result.details["rho_upper"])
+            console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {high:.9g}")
         return OK
     console.say(console.bold(f"{file}: NOT true of {options.file}.", "red"))
     for problem in problems:

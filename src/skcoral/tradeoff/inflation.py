@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import brentq, minimize
 
+from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import solve_exact
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measured import vif_or_infinite
@@ -70,7 +71,7 @@ def solve_vif(
         The floor is in ``rho_min``; its residual need not be the least, and bound and prices are
         those of the least squared residual at this floor. ``details`` hold the limit
         ``"max_vif"``, the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common
-        floor of every transformation within the limit.
+        floor of every transformation within the limit that the certificate proves.
 
     Examples
     --------
@@ -88,9 +89,9 @@ def solve_vif(
     if limit <= 1.0 + _NONE:
         exact = solve_exact(R, None, names=tuple(names), criterion=criterion, tol=tol)
         if isinstance(exact, Decorrelation):
-            return _limited(exact, limit, min(path.threshold.upper, 1.0))
+            return _limited(exact, limit, min(path.threshold.upper, 1.0) if limit <= 1.0 else 1.0)
     node = _on_the_curve(path, limit, callback)
-    p, upper = len(path.R), 1.0
+    p, upper, proof = len(path.R), 1.0, {}
     solved = node.solved
     if node.rho < 1.0 and p <= _LARGEST:
         L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
@@ -98,7 +99,7 @@ def solve_vif(
             L, L.T @ np.asarray(solved.T, dtype=np.float64), limit * (1.0 - _CLOSE)
         )
         fidelity = np.einsum("ji,ij->j", L, W)
-        upper = vif_bound(path.R, L, W, lam, mu, limit)
+        upper, proof = _proof(path.R, L, W, lam, mu, limit)
         better = float(fidelity.min())
         if better > node.rho and float(vif_or_infinite(W.T @ W).max()) <= limit:
             # what is proved about the residual is about this floor, whoever attains it
@@ -120,37 +121,38 @@ def solve_vif(
         max_iter=max_iter,
         warn=False,
     )
-    return _limited(result, limit, max(min(upper, 1.0), node.rho))
+    dual = result.certificate
+    proved = replace(dual, arrays={**dual.arrays, **(proof if upper < 1.0 else {})})
+    return _limited(replace(result, certificate=proved), limit, max(min(upper, 1.0), node.rho))
 
 
-def vif_bound(R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float) -> float:
-    """Bound the common floor of every transformation whose largest VIF is at most ``limit``.
+def _proof(
+    R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float
+) -> tuple[float, dict[str, Array]]:
+    """Bound the common floor within the limit by the multipliers of the solution.
 
-    For weights λ ≥ 0 with sum one, μ ≥ 0, any X and diagonal D with ``H = D - X diag(μ) Xᵀ``
-    positive definite,
-
-        γ ≤ ½ [ tr(ΛRΛ H⁻¹) + Σ d_j + Σ μ_j (limit - 2 X_jj) ],
-
-    because ``Σ λ_j f_j ≤ ½ tr(ΛRΛ H⁻¹) + ½ tr(GH)`` and ``x_jᵀGx_j ≥ 2 X_jj - (G⁻¹)_jj``. The
-    multipliers of the solution make it tight.
+    With weights λ of sum one and ``X = G⁻¹`` they give ``H = D - X diag(μ) Xᵀ``, D diagonal; see
+    :mod:`skcoral.certificates.inflation`.
     """
-    X = np.linalg.inv(W.T @ W)
-    best = np.inf
+    G = W.T @ W
+    X = np.linalg.inv(G)
+    T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
+    best: tuple[float, dict[str, Array]] = (np.inf, {})
     for floor in (1e-5, 1e-7, 1e-9, 1e-11):  # weights of variables whose floor does not bind
         weights = lam + floor / len(lam)
         scale = 1.0 / weights.sum()
-        weights, push = weights * scale, 2.0 * mu * scale
-        H = X @ W.T @ (L.T * weights)
-        D = np.diag(H) + np.einsum("ij,j,ij->i", X, push, X) + floor
-        H = np.diag(D) - (X * push) @ X.T
-        values, vectors = np.linalg.eigh(H)
-        if values[0] <= 1e-14 * values[-1]:
-            continue
-        part = (vectors.T * weights) @ L
-        spread = float(((part**2).sum(axis=1) / values).sum())
-        total = spread + D.sum() + float(push @ (limit - 2.0 * np.diag(X)))
-        best = min(best, 0.5 * total + 1e-12)
-    return float(best)
+        roots = np.sqrt(2.0 * mu * scale)
+        Y = X * roots
+        H = -Y @ Y.T
+        np.fill_diagonal(H, np.einsum("ij,ji,i->i", X @ W.T, L.T, weights * scale) + floor)
+        arrays = {
+            "vif_weights": weights * scale,
+            "vif_H": H,
+            "vif_roots": roots,
+            "vif_vectors": Y,
+        }
+        best = min(best, (proved_floor(R, T, arrays, limit), arrays), key=lambda found: found[0])
+    return best
 
 
 def _improved(L: Array, W: Array, limit: float) -> tuple[Array, Array, Array]:

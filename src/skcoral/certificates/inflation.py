@@ -1,0 +1,126 @@
+"""The claims about a limit on the variance inflation factors (VIF) of the outputs.
+
+Let no VIF exceed v: ``(G⁻¹)_jj ≤ v`` with ``G = TᵀRT``. For any numbers s and vectors ``y_j``,
+
+    2 s_j Y_jj ≤ s_j² (G⁻¹)_jj + y_jᵀ G y_j,   so   ⟨G, YYᵀ⟩ ≥ Σ (2 s_j Y_jj - s_j² v).
+
+For weights λ ≥ 0 and ``H ≻ 0`` the completed square of :mod:`~skcoral.certificates.inequalities`
+bounds ``2 Σ λ_j (f_j - c_j)`` by ``⟨G - I, H⟩`` less its value. No entry of G exceeds one, so
+
+    ⟨G - I, H⟩ ≤ ‖Y‖² + Σ_{i≠j} |H + YYᵀ|_ij + Σ (s_j² v - 2 s_j Y_jj),
+
+and floors that all lie above the bound are not met by any transformation within the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skcoral.certificates.attained import Attained, Outputs
+from skcoral.certificates.enclosures import UNIT, Array, Enclosure, exactly
+from skcoral.certificates.inequalities import complete_square, definite
+from skcoral.certificates.largest_means import floor_room
+from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.products import Arithmetic, Floats
+from skcoral.certificates.reading import VIF_PARTS, number, numbers
+from skcoral.exceptions import CertificateError
+from skcoral.results import BUDGET_TOL, REPORTED_TOL, Decorrelation
+
+
+def limited_room(
+    arrays: Mapping[str, Array], limit: float, outputs: Outputs, R: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """By how much the floors of the outputs can all be raised within the limit, at most."""
+    k = outputs.k
+    weights, s = (numbers(arrays[name], (k,), f"`{name}`") for name in ("vif_weights", "vif_roots"))
+    H, Y = (numbers(arrays[name], (k, k), f"`{name}`") for name in ("vif_H", "vif_vectors"))
+    if np.any(weights < 0) or not weights.any():
+        raise CertificateError("the weights of a limit on the VIF are negative or all zero.")
+    if not np.array_equal(H, H.T):
+        raise CertificateError("`vif_H` is not symmetric.")
+    kappa = outputs.scaled(weights)
+    square = complete_square(arithmetic, R, outputs.B, kappa, np.ascontiguousarray(H), "`vif_H`")
+    left = arithmetic.enclosure(arithmetic.product(Y, np.ascontiguousarray(Y.T)), -H).size()
+    np.fill_diagonal(left, 0.0)
+    own = exactly(s) * np.diag(Y) * 2.0
+    spent = exactly(Y).square().total() + exactly(left).total()
+    spent = spent + (exactly(s).square() * limit - own).total()
+    room = (spent - square.value(outputs.floors)) * 0.5
+    return room / (outputs.length * kappa).total()
+
+
+def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) -> float:
+    """The bound on the common floor that these arrays prove; infinite where they prove nothing.
+
+    ``T`` is any transformation near the best one: the bound is measured from its weakest fidelity.
+    """
+    arithmetic = Floats(parts=3)
+    floor = float(np.einsum("ij,ij->j", R, T).min())
+    outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, arithmetic)
+    try:
+        top = limited_room(arrays, limit, outputs, R, arithmetic) + floor
+    except CertificateError:
+        return np.inf
+    return float(np.nan_to_num(top.upper, nan=np.inf))
+
+
+def expect_limit(
+    ledger: Ledger, result: Decorrelation, attained: Attained, R: Array, arithmetic: Arithmetic
+) -> None:
+    """Judge a limit on the VIF: that it is kept, and the bound on the common floor within it.
+
+    A VIF is compared by its reciprocal, the share of a variance that the other outputs leave.
+    """
+    limit, largest, reported = (
+        number(result.details.get(name), f"`{name}`")
+        for name in ("max_vif", "largest_vif", "rho_upper")
+    )
+    unique = _least_unique(attained, arithmetic)
+    ledger.expect(
+        "VIF",
+        limit >= 1.0 and unique.lower >= 1.0 / limit - BUDGET_TOL,
+        f"a VIF of {1.0 / max(float(unique.lower), 1e-300):.9g} exceeds the limit of {limit:.9g}",
+    )
+    ledger.expect(
+        "largest VIF",
+        largest >= 1.0 - REPORTED_TOL and (unique - 1.0 / largest).size() <= REPORTED_TOL,
+        f"the largest VIF is {1.0 / max(float(unique.upper), 1e-300):.9g}, not {largest:.9g}",
+    )
+    common = bool(np.all(result.rho_min == result.rho_min[0]))
+    ledger.expect("VIF", common, "within a limit there is one common floor, here are several")
+    arrays, top = result.certificate.arrays, np.inf
+    if set(arrays) >= VIF_PARTS:
+        room = limited_room(arrays, limit, attained, R, arithmetic)
+        top = float((room + float(result.rho_min.max())).upper)
+    elif limit == 1.0 and result.certificate.kind == "threshold":  # exact decorrelators only
+        room = floor_room(arrays, attained, R, arithmetic)
+        top = float((room + float(result.rho_min.max())).upper)
+    top = top if top < 1.0 else 1.0
+    ledger.expect(
+        "largest floor",
+        reported >= top - REPORTED_TOL,
+        f"only floors above {top:.9g} are proved to exceed the limit, not {reported:.9g}",
+    )
+    ledger.expect(
+        "largest floor",
+        reported <= max(top, float(result.rho_min.max())) + REPORTED_TOL,
+        f"floors above {top:.9g} are proved to exceed the limit, and {reported:.9g} is reported",
+        modest=True,
+    )
+
+
+def _least_unique(attained: Attained, arithmetic: Arithmetic) -> Enclosure:
+    """The least ``1 / (G⁻¹)_jj``; nothing is known of it where G may be singular."""
+    G = attained.correlation
+    middle = 0.5 * (G.lower + G.upper)
+    middle = 0.5 * (middle + middle.T)
+    radius = np.maximum((G - middle).size(), (G - middle).size().T)
+    proof = definite(arithmetic, middle, radius)
+    if proof is None:
+        return Enclosure(-np.inf, np.inf)
+    # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt), and the rounding of the diagonal of KᵀK
+    most = float(np.sum(proof.inverse * proof.inverse, axis=0).max())
+    doubt = proof.doubt + 4.0 * UNIT * (len(middle) + 2)
+    return Enclosure(1.0 - doubt, 1.0 + doubt) / most
