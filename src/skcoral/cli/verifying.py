@@ -46,6 +46,7 @@ def verify(
     passed = not problems
     result = certificate.result
     what = "threshold" if isinstance(result, Threshold) else "decorrelation"
+    limits = getattr(result, "details", {})
     if as_json:
         console.machine(
             {
@@ -57,7 +58,7 @@ def verify(
                 "rigorous": rigorous,
                 "lower": lower if np.isfinite(lower) else None,
                 "upper": upper if np.isfinite(upper) else None,
-                "rho_upper": None if what == "threshold" else result.details.get("rho_upper"),
+                "rho_upper": limits.get("rho_upper"),
                 "claims": sorted({claim.name for claim in claims}),
                 "problems": problems,
             }
@@ -70,9 +71,9 @@ def verify(
         console.say(f"{console.counted(kinds, 'claim')}, {how}; status: {result.status}.")
         least = "the threshold" if what == "threshold" else "the least possible residual"
         console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
-        if isinstance(result, Decorrelation) and "rho_upper" in result.details:
-            within = "budget" if "budget" in result.details else "limit on the VIF"
-            low, high = float(result.rho_min.min()), float(result.details["rho_upper"])
+        if isinstance(result, Decorrelation) and "rho_upper" in limits:
+            within = "budget" if "budget" in limits else "limit on the VIF"
+            low, high = result.rho_min.min(), limits["rho_upper"]
             console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {high:.9g}")
         return OK
     console.say(console.bold(f"{file}: NOT true of {options.file}.", "red"))

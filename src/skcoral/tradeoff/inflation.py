@@ -91,7 +91,8 @@ def solve_vif(
         if isinstance(exact, Decorrelation):
             return _limited(exact, limit, min(path.threshold.upper, 1.0) if limit <= 1.0 else 1.0)
     node = _on_the_curve(path, limit, callback)
-    p, upper, proof = len(path.R), 1.0, {}
+    p, upper = len(path.R), 1.0
+    proof: dict[str, Array] = {}
     solved = node.solved
     if node.rho < 1.0 and p <= _LARGEST:
         L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
