@@ -16,6 +16,17 @@ _MOST_ROWS = 12
 _CELL = "padding:.15em .8em .15em 0;text-align:{};border-bottom:1px solid rgba(128,128,128,.3)"
 
 
+def printable(text: str, keep: str = "") -> str:
+    r"""Text from the data without control characters, but for those in ``keep``.
+
+    Examples
+    --------
+    >>> printable("red\x1b[31m")
+    'red�[31m'
+    """
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 class Shown:
     """A result with ``summary()``, ``plot()`` and an HTML view for notebooks."""
 

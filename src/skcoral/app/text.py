@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import string
 
+from skcoral.showing import printable
+
 _ESCAPES = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 
 
@@ -15,8 +17,7 @@ def plain(text: str) -> str:
     >>> print(plain("![x](y) $z$ :red[a]"))
     \!\[x\]\(y\) \$z\$ \:red\[a\]
     """
-    shown = (c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    text = "".join(shown)
+    text = printable(text, keep="\n")
     for mark in ("://", "www.", "@"):
         # Addresses become links whatever is escaped in them, unless something stands in between.
         text = text.replace(mark, f"{mark[0]}\N{WORD JOINER}{mark[1:]}")

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from skcoral.cli.running import clean
 from skcoral.io.cells import is_number
 from skcoral.measured import shortened
+from skcoral.showing import printable
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
@@ -39,18 +39,18 @@ def say(*parts: str | Text, stderr: bool = False) -> None:
     """Print one paragraph, wrapped at words."""
     text = Text()
     for part in parts:
-        text.append(clean(part) if isinstance(part, str) else part)
+        text.append(printable(part) if isinstance(part, str) else part)
     console(stderr=stderr).print(text)
 
 
 def copyable(line: str) -> None:
     """Print a line that people copy: never wrapped."""
-    console().print(Text(clean(line)), soft_wrap=True)
+    console().print(Text(printable(line)), soft_wrap=True)
 
 
 def bold(text: str, colour: str = "") -> Text:
     """A word to look at first."""
-    return Text(clean(text), style=f"bold {colour}".strip())
+    return Text(printable(text), style=f"bold {colour}".strip())
 
 
 def table(
@@ -88,7 +88,7 @@ def table(
             min_width=widths[k],
         )
     for row in rows:
-        grid.add_row(*(Text(clean(cell)) for cell in row))
+        grid.add_row(*(Text(printable(cell)) for cell in row))
     out.print(grid)
 
 

@@ -27,6 +27,7 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 from skcoral.limits import OutOfTime, deadline
+from skcoral.showing import printable
 
 _MANY = 8
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
@@ -121,11 +122,6 @@ def run(arguments: list[str]) -> int:
     return status if isinstance(status, int) else OK
 
 
-def clean(text: str) -> str:
-    """Text from a data file without the control characters that could steer a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def without(redundant: Sequence[str]) -> str:
     """How to leave out the columns that the others determine."""
     if not redundant or len(redundant) > _MANY:
@@ -135,7 +131,7 @@ def without(redundant: Sequence[str]) -> str:
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:
-    lines = [clean(line) for line in message.splitlines() if line.strip()]
+    lines = [printable(line) for line in message.splitlines() if line.strip()]
     sys.stdout.flush()
     sys.stderr.write("\n".join([f"coral: {lines[0]}", *lines[1:]]) + "\n")
     if as_json:
@@ -211,7 +207,7 @@ def _unexpected(
     if os.environ.get("CORAL_DEBUG"):
         sys.__excepthook__(kind, error, trace)
         return
-    detail = clean(" ".join(str(error).split()))[:200]
+    detail = printable(" ".join(str(error).split()))[:200]
     sys.stderr.write(
         f"coral: unexpected error: {kind.__name__}: {detail}\n"
         "This is a fault of coral: please report it with the output of CORAL_DEBUG=1 coral …\n"

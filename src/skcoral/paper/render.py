@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skcoral._version import __version__
+from skcoral.report.templating import fill
 
 if TYPE_CHECKING:
     from skcoral.paper.reproduction import Reproduction, Row
 
+_TITLE = "The paper, reproduced"
 _TITLES = {
     "rho-star": "Fidelity benchmarks and bounds under exact decorrelation",
     "dense-frontiers": "Frontiers of the three dense simulated systems",
@@ -40,65 +42,62 @@ _INTRO = (
     "nothing was optimised. World Development Indicators: World Bank, CC BY 4.0; Wine: Aeberhard "
     "and Forina, UCI."
 )
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 2rem; font-size: 13px; }
-caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
-th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #8884; text-align: left;
-         vertical-align: top; white-space: nowrap; }
-td.long { white-space: normal; min-width: 9rem; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-th { position: sticky; top: 0; background: Canvas; }
-.scroll { overflow-x: auto; }
-"""
-
-
-def to_markdown(result: Reproduction) -> str:
-    """Write the comparison as Markdown, one table of it per table of the paper."""
-    lines = ["# The paper, reproduced", "", _INTRO, "", _summary(result), ""]
-    header, counts = _overview(result)
-    lines += _markdown_table(header, [[f"`{label}`", *cells] for label, *cells in counts])
-    for label, cells in _sections(result):
-        lines += [f"## {_TITLES[label]} (`{label}`)", ""]
-        lines += _markdown_table(_HEADER, cells)
-    if result.protocol:
-        lines += ["## The paper's protocol beside ours", "", _PROTOCOL_NOTE, ""]
-        lines += _markdown_table(_PROTOCOL_HEADER, _protocol_cells(result))
-    return "\n".join(lines)
-
-
-def to_html(result: Reproduction) -> str:
-    """Write the comparison as HTML that needs no other file."""
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>The paper, reproduced</title><style>{_STYLE}</style></head><body><main>",
-        f"<h1>The paper, reproduced</h1><p>{escape(_INTRO)}</p><p>{escape(_summary(result))}</p>",
-    ]
-    overview = _html_table("What comes out", *_overview(result))
-    for label in _TITLES:
-        link = f'<td><a href="#{label}">{label}</a></td>'
-        overview = overview.replace(f"<td>{label}</td>", link)
-    parts.append(overview)
-    for label, cells in _sections(result):
-        parts.append(f'<h2 id="{label}">{escape(_TITLES[label])}</h2>')
-        parts.append(_html_table(label, _HEADER, cells))
-    if result.protocol:
-        parts.append(f"<h2>The paper's protocol beside ours</h2><p>{escape(_PROTOCOL_NOTE)}</p>")
-        parts.append(_html_table("protocol", _PROTOCOL_HEADER, _protocol_cells(result)))
-    parts.append("</main></body></html>")
-    return "\n".join(parts)
-
-
-_PROTOCOL_NOTE = (
+_NOTE = (
     "Augmented Lagrangian over a manifold from independent random starts, the best feasible end "
     "kept. “Ends worse”: share of starts more than 1 % worse than the certified optimum or "
     "infeasible; “typical ratio”: the median of their values over ours. “Mirrored”: share of "
     "starts whose outputs end with the other orientation than ours; for ρ★ that is the part of "
     "the orthogonal group without the solution, which no path leaves."
 )
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the comparison, as text."""
+
+    label: str
+    title: str
+    header: Sequence[str]
+    rows: list[list[str]]
+    note: str = ""
+
+    @property
+    def kinds(self) -> list[str]:
+        """How each column's name is set: like most of its cells."""
+        columns = zip(*(map(_kind, row) for row in self.rows), strict=True)
+        return [Counter(kinds).most_common(1)[0][0].replace("long", "") for kinds in columns]
+
+
+def to_markdown(result: Reproduction) -> str:
+    """Write the comparison as Markdown, one table of it per table of the paper."""
+    lines = [f"# {_TITLE}", "", _INTRO, "", _summary(result), ""]
+    for table in _tables(result):
+        lines += [f"## {table.title} (`{table.label}`)", ""]
+        lines += [table.note, ""] if table.note else []
+        lines += ["| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
+        lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in table.rows]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _escaped(cell: str) -> str:
+    """A cell of Markdown, which a bar inside it (as in |offdiag|) would end."""
+    return f"`{cell}`" if cell in _TITLES else cell.replace("|", "\\|")
+
+
+def to_html(result: Reproduction) -> str:
+    """Write the comparison as HTML that needs no other file; needs the ``report`` extra."""
+    tables = _tables(result)
+    return fill(
+        "reproduction.html",
+        title=_TITLE,
+        kind="scikit-coral",
+        wide=True,
+        said=[_INTRO, _summary(result)],
+        tables=tables,
+        labels=_TITLES,
+        kind_of=_kind,
+    )
 
 
 def _summary(result: Reproduction) -> str:
@@ -109,19 +108,23 @@ def _summary(result: Reproduction) -> str:
     )
 
 
-def _overview(result: Reproduction) -> tuple[tuple[str, ...], list[list[str]]]:
-    """How many cells of each table got each verdict; header and rows."""
+def _tables(result: Reproduction) -> list[Table]:
+    """How many cells of each table got each verdict, then every table."""
     found = Counter((row.table, row.verdict) for row in result.rows)
-    rows = [
-        [label, str(len(cells)), *(str(found[label, verdict] or "–") for verdict in result.counts)]
-        for label, cells in _sections(result)
+    labels = list(dict.fromkeys(row.table for row in result.rows))
+    cells = {label: [_cells(row) for row in result.rows if row.table == label] for label in labels}
+    counts = [
+        [label, str(len(cells[label])), *(str(found[label, v] or "–") for v in result.counts)]
+        for label in labels
     ]
-    return ("table", "cells", *result.counts), rows
-
-
-def _sections(result: Reproduction) -> Iterator[tuple[str, list[list[str]]]]:
-    for label in dict.fromkeys(row.table for row in result.rows):
-        yield label, [_cells(row) for row in result.rows if row.table == label]
+    tables = [Table("overview", "What comes out", ("table", "cells", *result.counts), counts)]
+    tables += [Table(label, _TITLES[label], _HEADER, cells[label]) for label in labels]
+    if result.protocol:
+        rows = _protocol_cells(result)
+        tables.append(
+            Table("protocol", "The paper's protocol beside ours", _PROTOCOL_HEADER, rows, _NOTE)
+        )
+    return tables
 
 
 def _cells(row: Row) -> list[str]:
@@ -172,35 +175,8 @@ def _or_dash(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def _markdown_table(header: Sequence[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    # A bar inside a cell (as in |offdiag|) would end the cell.
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return [*lines, ""]
-
-
-def _html_table(caption: str, header: Sequence[str], rows: list[list[str]]) -> str:
-    numeric = [sum(map(_is_numeric, cells)) > len(rows) / 2 for cells in zip(*rows, strict=True)]
-    head = "".join(
-        f'<th scope="col"{_kind(number, name)}>{escape(name)}</th>'
-        for name, number in zip(header, numeric, strict=True)
-    )
-    body = "\n".join("<tr>" + "".join(_html_cell(cell) for cell in row) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
-def _html_cell(cell: str) -> str:
-    return f"<td{_kind(_is_numeric(cell), cell)}>{escape(cell)}</td>"
-
-
-def _is_numeric(cell: str) -> bool:
-    return cell[:1].isdigit() or (cell[:1] in tuple("+-–") and len(cell) < 12)
-
-
-def _kind(number: bool, text: str) -> str:
-    if number:
-        return ' class="number"'
-    return ' class="long"' if len(text) > _SHORT else ""
+def _kind(cell: str) -> str:
+    """How a cell is set: numbers to the right, long text in lines."""
+    if cell[:1].isdigit() or (cell[:1] in tuple("+-–") and len(cell) < 12):
+        return "number"
+    return "long" if len(cell) > _SHORT else ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.showing import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +78,8 @@ def shortened(name: str, limit: int) -> str:
 
 def label(name: str, limit: int = 28) -> str:
     """A name as Matplotlib shows it literally: dollar signs are not formulas, length is bounded."""
-    return " ".join(shortened(name, limit).replace("$", r"\$").split()) or "·"
+    shown = printable(" ".join(shortened(name, limit).split()))
+    return shown.replace("$", r"\$") or "·"
 
 
 def labels(names: Sequence[str], limit: int = 28) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 from skcoral.plotting import _ink
 from skcoral.plotting.frontier import curve_line
 from skcoral.results import Array, Decorrelation
+from skcoral.showing import printable
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"
 
 def label(name: str, limit: int = 18) -> str:
     """A name as Plotly shows it literally: its labels understand some HTML."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
-    return escape(_ink.shortened(shown, limit), quote=False) or "·"
+    return escape(_ink.shortened(printable(name), limit), quote=False) or "·"
 
 
 def frontier(

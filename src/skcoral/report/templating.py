@@ -1,0 +1,50 @@
+"""Pages from templates: everything that is not markup already is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from skcoral.showing import printable
+
+
+def fill(template: str, **values: Any) -> str:
+    """Fill a template of this package; no text from the data can become an element.
+
+    Examples
+    --------
+    >>> "<h1>&lt;b&gt;</h1>" in fill("reproduction.html", title="<b>", kind="", tables=[], said=[])
+    True
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("skcoral.report"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"digest": _digest, "percent": _percent}
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "default": _listed}
+    return environment.get_template(template).render({"scripts": (), "wide": False, **values})
+
+
+def _shown(value: Any) -> Any:
+    """Text without the control characters that it may have; markup as it is."""
+    return printable(value, keep="\n") if type(value) is str else value
+
+
+def _listed(array: Any) -> Any:
+    return array.tolist()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * min(max(share, 0.0), 1.0):.1f}%"
+
+
+def _digest(script: str) -> str:
+    """The hash by which a page's policy allows this script."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
