@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
+    "write_computation_times": False,
 }
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -82,4 +83,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}  # as the reader has set it
 html_sidebars = {"index": [], "start": [], "whats_new": [], "benchmarks": []}

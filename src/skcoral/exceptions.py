@@ -69,7 +69,7 @@ class InvalidTableError(CoralError, ValueError):
     Attributes
     ----------
     reading : dict of str to str
-        Options of :func:`skcoral.io.tables.open_table` with which the file may be readable.
+        Options of :func:`skcoral.io.open_table` with which the file may be readable.
     """
 
     def __init__(self, message: str, *, reading: dict[str, str] | None = None) -> None:

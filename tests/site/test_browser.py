@@ -1,0 +1,106 @@
+"""Pages of the site in a real browser: on a desk and on a phone, by day and by night."""
+
+import functools
+import http.server
+import threading
+
+import pytest
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+PAGES = {
+    "home": "index.html",
+    "guide": "guide/floor.html",
+    "theory": "theory/index.html",
+    "gallery": "gallery/index.html",
+    "example": "gallery/plot_01_wine_tour.html",
+    "api": "api/generated/skcoral.decorrelate.html",
+    "class": "api/generated/skcoral.CORAL.html",
+}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a page; what goes wrong on it is kept in `page.problems`."""
+    contexts = []
+
+    def go(path, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.problems = []
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((address, "data:", "blob:"))
+                else page.problems.append(f"asked for {request.url}")
+            ),
+        )
+        page.on("requestfailed", lambda request: page.problems.append(f"failed: {request.url}"))
+        page.on(
+            "response",
+            lambda answer: (
+                page.problems.append(f"{answer.status}: {answer.url}")
+                if answer.status >= 400
+                else None
+            ),
+        )
+        page.on("pageerror", lambda error: page.problems.append(f"script: {error}"))
+        page.on(
+            "console",
+            lambda message: (
+                page.problems.append(f"console: {message.text}")
+                if message.type in ("error", "warning")
+                else None
+            ),
+        )
+        page.goto(address + path, wait_until="networkidle")
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_whole(visit, artifacts, name, width, scheme):
+    page = visit(PAGES[name], width, scheme)
+    page.screenshot(path=artifacts / f"site-{name}-{width}-{scheme}.png", full_page=True)
+    assert page.locator("h1").first.is_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    broken = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
+    assert page.evaluate(broken) == []
+    assert page.problems == []
+
+
+def test_formulas_are_typeset_without_another_machine(visit):
+    page = visit("theory/tradeoff.html")
+    page.wait_for_selector("mjx-container", timeout=30_000)
+    assert page.locator("mjx-merror").count() == 0
+    assert page.problems == []
+
+
+def test_search_finds_the_threshold(visit):
+    page = visit("search.html?q=threshold")
+    page.wait_for_selector("#search-results ul.search li a", timeout=30_000)
+    found = page.locator("#search-results ul.search li a").all_inner_texts()
+    assert any("threshold" in title.lower() for title in found)
+    assert page.problems == []
