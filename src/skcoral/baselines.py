@@ -46,6 +46,12 @@ class Baseline:
     source : ndarray of shape (p,)
         ``source[k]`` is the variable matched to output k in the method's own order (component k
         of a PCA, say); column ``source[k]`` of ``T`` is that output.
+
+    Examples
+    --------
+    >>> found = zca_cor([[1.0, 0.8], [0.8, 1.0]])
+    >>> found.name, round(found.min_fidelity, 6)
+    ('ZCA-cor', 0.894427)
     """
 
     name: str

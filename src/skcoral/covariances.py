@@ -295,6 +295,11 @@ def effective_rows(X: Any) -> int:
     """Rows in which the pair of columns with the most missing values is complete.
 
     Every correlation that EM estimates is known at least as well as from this many complete rows.
+
+    Examples
+    --------
+    >>> effective_rows([[1.0, np.nan], [2.0, 3.0], [4.0, 1.0]])
+    2
     """
     seen = (~np.isnan(np.asarray(X, dtype=np.float64))).astype(np.float64)
     return int((seen.T @ seen).min())

@@ -40,6 +40,13 @@ class Frontier(Shown):
         The variables.
     pair_weights : ndarray of shape (p, p) or None
         Weights of the pairs in the criterion, if given.
+
+    Examples
+    --------
+    >>> from skcoral import frontier
+    >>> curve = frontier([[1.0, 0.8], [0.8, 1.0]], [0.9, 0.95, 1.0])
+    >>> curve.objective.round(4).tolist()
+    [0.0006, 0.083, 0.64]
     """
 
     rho_min: Array

@@ -1,4 +1,19 @@
-"""What can go wrong, one class per failure; every message names the variables concerned."""
+"""What can go wrong, one class per failure; every message names the variables concerned.
+
+>>> from skcoral import decorrelate
+>>> from skcoral.exceptions import CoralError, InvalidFloorError
+>>> try:
+...     decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=1.5)
+... except CoralError as error:
+...     print(type(error).__name__, isinstance(error, ValueError))
+InvalidFloorError True
+
+Warnings are filtered as usual; to treat an answer without a proof as an error:
+
+>>> import warnings
+>>> from skcoral.exceptions import NotCertifiedWarning
+>>> warnings.simplefilter("error", NotCertifiedWarning)
+"""
 
 
 class CoralError(Exception):

@@ -131,7 +131,13 @@ _chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """The limits in force: those of :func:`use`, or the usual ones and the environment's."""
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
+
+    Examples
+    --------
+    >>> current().columns
+    100000
+    """
     return _chosen.get() or from_settings(
         {
             field.name: os.environ[_PREFIX + field.name.upper()]
@@ -143,7 +149,14 @@ def current() -> Limits:
 
 @contextmanager
 def use(limits: Limits) -> Iterator[None]:
-    """Put other limits in force for what is opened in the block."""
+    """Put other limits in force for what is opened in the block.
+
+    Examples
+    --------
+    >>> with use(Limits(columns=5)):
+    ...     current().columns
+    5
+    """
     token = _chosen.set(limits)
     try:
         yield
@@ -152,7 +165,15 @@ def use(limits: Limits) -> Iterator[None]:
 
 
 def choose(limits: Limits) -> None:
-    """Put other limits in force from now on."""
+    """Put other limits in force from now on.
+
+    Examples
+    --------
+    >>> choose(Limits(columns=200_000))
+    >>> current().columns
+    200000
+    >>> choose(Limits())
+    """
     _chosen.set(limits)
 
 

@@ -31,6 +31,12 @@ class Margins:
         Ranks as fractions of the rows, (rank - 1/2) / n, or the normal quantiles of these.
     values, scores : tuple of ndarray
         For each column the distinct values in increasing order, and the score of each.
+
+    Examples
+    --------
+    >>> maps = fit_margins("ranks", [[1.0], [10.0], [100.0]])
+    >>> maps.transform([[10.0], [1000.0]]).round(3).tolist()
+    [[0.5], [0.833]]
     """
 
     kind: str

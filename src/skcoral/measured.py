@@ -265,6 +265,13 @@ def measure_matrix(
     """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
 
     The columns of ``T`` need not have unit variance for this ``R``.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> print(measure_matrix(R, decorrelate(R, 0.95).T, ["a", "b"]).headline())
+    Largest correlation 0.80 → 0.29, ...
     """
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
     G = T.T @ R @ T

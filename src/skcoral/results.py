@@ -55,6 +55,13 @@ class Certificate:
         ``"H"`` for the trade-off.
     info : mapping of str to str or float
         Settings that select the formula (criterion and the like).
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> proof = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95).certificate
+    >>> proof.kind, sorted(proof.arrays)
+    ('tradeoff', ['H', 'multipliers'])
     """
 
     kind: str
@@ -131,6 +138,13 @@ class Threshold(_Transformation):
         largest common floor at which the sum of squares still has its least value.
     least_residual : float
         That value, ``(p²/r - p)/2``; 0 at full rank.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> th = threshold([[1.0, 0.8], [0.8, 1.0]])
+    >>> round(th.value, 6), th.gap < 1e-9, th.status
+    (0.894427, True, 'optimal')
     """
 
     lower: float
@@ -251,6 +265,13 @@ class Decorrelation(_Transformation):
         Rank of the correlation matrix, if it is below the number of variables; then
         ``details["least_residual"]`` is the least sum of squares that this rank allows, and
         ``details["amplification"]`` the largest coefficient of ``T``.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> answer = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95)
+    >>> answer.status, round(answer.objective, 6), answer.min_fidelity >= 0.95 - 1e-10
+    ('optimal', 0.082964, True)
     """
 
     T: Any

@@ -88,6 +88,14 @@ class CertificateFile:
         table with many more columns than rows.
     sources : tuple of str
         The variables of that matrix.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> file = parse_certificate(certificate_text(threshold(R), R))
+    >>> file.verify().passed
+    True
     """
 
     result: Threshold | Decorrelation
@@ -121,7 +129,15 @@ class CertificateFile:
 
 
 def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any = None) -> str:
-    """The text of a certificate file, for those who have no file to write to."""
+    """The text of a certificate file, for those who have no file to write to.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> "scikit-coral certificate" in certificate_text(threshold(R), R)
+    True
+    """
     factored = isinstance(getattr(result, "T", None), LowRankTransform)
     if factored and not largest_difference(factor_of(result), R) <= REPORTED_TOL:
         raise CertificateError("the result is about another correlation matrix.")
@@ -237,6 +253,16 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     ------
     CertificateError
         The file is no certificate of version 1, was altered, or misses a part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skcoral import threshold
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> path = tempfile.mkdtemp() + "/proof.json"
+    >>> save_certificate(threshold(R), R, path)
+    >>> load_certificate(path).verify(R).passed
+    True
     """
     try:
         data = read_file(path)
@@ -249,7 +275,15 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
 
 
 def parse_certificate(data: bytes | str) -> CertificateFile:
-    """Read the text of a certificate file."""
+    """Read the text of a certificate file.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> parse_certificate(certificate_text(threshold(R), R)).sources
+    ('x0', 'x1')
+    """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         envelope = json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_keys)

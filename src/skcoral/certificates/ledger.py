@@ -19,6 +19,14 @@ class Claim:
         What was found instead; empty if it holds.
     modest : bool
         Whether the claim is refused for saying less than is proved, not more.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> from skcoral.certificates import check
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> all(claim.holds for claim in check(threshold(R), R).claims)
+    True
     """
 
     name: str
@@ -45,6 +53,15 @@ class Check:
         Whether rounding was enclosed by ball arithmetic, or by error bounds of floating point.
     claims : tuple of Claim
         Everything that was judged, in order.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> from skcoral.certificates import check
+    >>> R = [[1.0, 0.8], [0.8, 1.0]]
+    >>> found = check(threshold(R), R)
+    >>> found.passed, found.problems
+    (True, ())
     """
 
     passed: bool

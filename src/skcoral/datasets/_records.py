@@ -33,6 +33,13 @@ class NamedCorrelation:
         Rows of the table that the matrix was computed from.
     source, licence : str
         To be quoted wherever the numbers are shown.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import wdi_correlation
+    >>> wdi = wdi_correlation()
+    >>> wdi.n_rows, wdi.names[0]
+    (137, 'fertility')
     """
 
     correlation: Array
@@ -73,6 +80,12 @@ class Dataset:
         Pearson correlation matrix of ``data``; read-only.
     source, licence : str
         To be quoted wherever the numbers are shown.
+
+    Examples
+    --------
+    >>> from skcoral.datasets import load_wine
+    >>> load_wine().data.shape
+    (178, 13)
     """
 
     data: Array

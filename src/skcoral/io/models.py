@@ -216,6 +216,15 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     ------
     ModelFileError
         The file holds no moments, is truncated or altered, or was written by a later format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skcoral.moments import Moments
+    >>> path = tempfile.mkdtemp() + "/site.json"
+    >>> save_moments(Moments.from_rows([[1.0, 2.0], [3.0, 5.0]]), path)
+    >>> load_moments(path).n_rows
+    2
     """
     path = Path(path)
     data = _bytes_of(path)  # an error of the disk is told as such, one of the content is not

@@ -60,6 +60,13 @@ class ProtocolComparison:
         By how much the protocol's best solution misses a floor at most.
     seconds, our_seconds : float
         All starts together, and one solve of ours.
+
+    Examples
+    --------
+    >>> from skcoral.paper import compare_with_protocol
+    >>> wine = compare_with_protocol()[0]  # doctest: +SKIP
+    >>> wine.seconds > wine.our_seconds  # doctest: +SKIP
+    True
     """
 
     system: str

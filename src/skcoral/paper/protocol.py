@@ -56,6 +56,12 @@ class ProtocolRun:
         restriction.
     seconds : float
         For all starts together.
+
+    Examples
+    --------
+    >>> run = protocol_threshold([[1.0, 0.8], [0.8, 1.0]], n_starts=2)
+    >>> run.problem, len(run.values)
+    ('threshold', 2)
     """
 
     problem: str

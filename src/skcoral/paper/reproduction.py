@@ -41,6 +41,12 @@ class Row:
         One line: the reason for a difference, or what is worth knowing about an agreement.
     unit : float
         One unit of the last printed digit; NaN for words.
+
+    Examples
+    --------
+    >>> row = reproduce("rho-star").rows[1]
+    >>> row.paper, row.verdict
+    ('0.9565', 'equal to printed digits')
     """
 
     table: str
@@ -67,6 +73,11 @@ class Reproduction:
         The paper's own protocol beside ours; empty unless asked for.
     seconds : float
         Wall-clock time of the whole comparison.
+
+    Examples
+    --------
+    >>> reproduce("rho-star").counts
+    {'equal to printed digits': 30}
     """
 
     rows: tuple[Row, ...]

@@ -69,6 +69,15 @@ class ReportFacts:
         Things to know, and the versions that made the numbers.
     command : str
         What repeats it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL, report
+    >>> X = load_wine(as_frame=True).data
+    >>> facts = report.gather(CORAL(rho_min=0.9).fit(X), title="Wine")
+    >>> facts.title, facts.passed
+    ('Wine', True)
     """
 
     title: str

@@ -22,7 +22,7 @@ _BATCH_CELLS = 2**20  # 8 MiB of float64: small beside memory, large beside the 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table on disk, read in batches of rows as often as needed; see :func:`from_parquet`.
+    r"""A table on disk, read in batches of rows as often as needed; see :func:`from_parquet`.
 
     Iterating gives data frames of the chosen columns, so ``CORAL().fit(iter(table))`` works.
 
@@ -36,6 +36,15 @@ class TableFile:
         The reader.
     batch_rows : int
         Rows per batch at most.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("a,b\n1,2\n2,4.5\n3,5\n")
+    >>> table = from_csv(path)
+    >>> table.columns, sum(len(batch) for batch in table)
+    (('a', 'b'), 3)
     """
 
     path: str

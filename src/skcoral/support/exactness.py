@@ -40,6 +40,12 @@ class Exactness:
         "least-norm", "frame", or "" if there is none.
     degrees_of_freedom : DegreesOfFreedom
         The counting diagnostic.
+
+    Examples
+    --------
+    >>> from skcoral.support import exactness
+    >>> exactness([[1.0, 0.8], [0.8, 1.0]], [(0, 1)]).verdict
+    'possible'
     """
 
     verdict: Literal["possible", "impossible", "undecided"]

@@ -130,6 +130,12 @@ class DegreesOfFreedom:
         Dimension p(p−1)/2 of the orthogonal group, hence of the family of exact decorrelators.
     equations : int
         The p(p+1)/2 scalar equations of ``TᵀRT = I``.
+
+    Examples
+    --------
+    >>> counts = degrees_of_freedom(pattern({"b": ["a"]}, ["a", "b", "c"]))
+    >>> counts.free, counts.zeros
+    (4, 5)
     """
 
     free: int
