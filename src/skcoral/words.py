@@ -290,8 +290,9 @@ def _claim(result: Decorrelation) -> str:
         measure = f"weighted {measure}"
     bound = max(result.lower_bound, 0.0)
     if result.status == "optimal":
+        asked = "these floors and this support" if "support" in result.details else "these floors"
         return (
-            f"no transformation with these floors has a smaller {measure} than "
+            f"no transformation with {asked} has a smaller {measure} than "
             f"{result.objective:.6g} (proved lower bound {bound:.6g})"
         )
     stopped = "the solver stopped early" if result.status == "not_converged" else "best found"
