@@ -61,10 +61,11 @@ def test_iterated_equations_have_the_solution_of_the_formed_ones(
 
 @pytest.mark.parametrize("criterion", ["squared", "absolute"])
 @pytest.mark.parametrize("ones", [0, 2])
-def test_curvature_of_a_change_of_scale_is_known_in_closed_form(
-    random_correlation, criterion, ones
-):
-    """On the central path the coarse matrix is the restriction of the equations to EH + HE."""
+def test_curvature_of_soft_changes_is_known_in_closed_form(random_correlation, criterion, ones):
+    """On the central path the coarse matrix is the restriction of the equations to EH + HE.
+
+    The local changes are conjugate to the scale of their variable and have the curvature stated.
+    """
     p = 6
     rng = np.random.default_rng(1)
     problem, omega = problem_of(rng, random_correlation, p, 4, ones=ones)
@@ -79,11 +80,20 @@ def test_curvature_of_a_change_of_scale_is_known_in_closed_form(
     fidelity = np.diag(problem.R @ T)
     at = type(at)(**{**at.__dict__, "floors": fidelity - 0.5 * state.z})
     system = IteratedEquations(at, accuracy=0.1, careful=False)
-    coarse = np.linalg.inv(system.coarse)
+    coarse = np.linalg.inv(system.coarse.scales)
     for _ in range(5):
         scale = rng.normal(size=p) * problem.free
         V = state.H * (scale[:, None] + scale[None, :])
         assert scale @ coarse @ scale == pytest.approx(np.sum(V * system._apply(V)), rel=1e-8)
+    for j in np.flatnonzero(problem.free):
+        unit = np.eye(p)[j]
+        scale = state.H * (unit[:, None] + unit[None, :])
+        own = np.outer(unit, unit)
+        local = own - system.coarse.tilt[j] * scale
+        curvature = np.sum(local * system._apply(local))
+        assert 1.0 / system.coarse.local[j] == pytest.approx(curvature, rel=1e-8)
+        size = np.sum(own * system._apply(own))
+        assert abs(np.sum(scale * system._apply(local))) <= 1e-8 * size
 
 
 def test_gradient_of_the_reduced_dual_by_differences(random_correlation):

@@ -14,6 +14,13 @@ together:
 
     2 G̃∘H + (stiffness ∘ off(H)², with its row sums on the diagonal) + diag(2 (PH)_jj + λ_j z_j)
     - 2 D_ρ K⁻¹ D_ρ,        G̃ = TᵀRT + P.
+
+Where λ_j is small, or a floor close to one, the softest change of variable j is another
+combination of the entries of its scale, the diagonal one with another weight than the pairs. So the
+change of ``H_jj`` alone joins, made conjugate to the scale of j. In closed form too, with
+``Q = K⁻¹ (C∘B)``, its curvature and that with the scale are
+
+    2 G'_jj B_jj - 2 ((C∘B)ᵀQ)_jj,        2 G'_jj + (PH)_jj B_jj - 2 ρ_j Q_jj.
 """
 
 from __future__ import annotations
@@ -42,6 +49,7 @@ FORMED = 24  # up to this many variables the equations are formed
 
 _MAX_ITER = 200
 _FORMABLE = 64  # up to this many variables the equations are formed where iterations do not end
+_SOUND = 1e-12  # share of the curvature of a change that elimination must leave to be trusted
 _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 
 
@@ -168,6 +176,18 @@ def _regularised_cholesky(lower: Array) -> Array:
     return np.asarray(factor)
 
 
+@dataclass(frozen=True)
+class _Coarse:
+    """Inverse of the equations among the scales, and the changes ``E_jj - tilt_j · scale_j``.
+
+    ``local`` is one over the curvature of the latter.
+    """
+
+    scales: Any
+    tilt: Any
+    local: Any
+
+
 class IteratedEquations:
     """The same equations by conjugate gradients, in the library that holds the matrices.
 
@@ -195,8 +215,7 @@ class IteratedEquations:
         self.inverse_diagonal = at.live / (own + (1.0 - at.live))
         self.soft = 1.0 - self.inverse_diagonal * at.stiffness
         self.weight = self.soft * self._slack_scale() if careful else self.soft
-        coarse = self._coarse_factor()
-        self.coarse = None if coarse is None else inverse_factored(coarse)
+        self.coarse = self._coarse_space()
         self.by_lever: Any = None
 
     def _slack_scale(self) -> Any:
@@ -207,22 +226,32 @@ class IteratedEquations:
         root = (own + least * (1.0 - at.free)) ** -0.5
         return root[:, None] * root[None, :]
 
-    def _coarse_factor(self) -> Any:
-        at = self.at
+    def _coarse_space(self) -> _Coarse | None:
+        """The soft changes of H; None where rounding has spoiled their curvature."""
+        at, xp = self.at, library(self.at.H)
         on = at.free[:, None] * at.free[None, :]
+        held = 1.0 - at.free
         scaled = 2.0 * at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
         stiff = 2.0 * at.stiffness * at.H * at.H
-        sums = library(stiff).sum(stiff, axis=1)
-        own = 2.0 * row_products(at.P, at.H) + at.lam * at.z + sums
+        PH = row_products(at.P, at.H)
+        own = 2.0 * PH + at.lam * at.z + xp.sum(stiff, axis=1)
         gram = 2.0 * (at.G + at.P) * at.H
         matrix = (gram + stiff + own[:, None] * at.identity - scaled) * on
-        matrix = matrix + (1.0 - at.free)[:, None] * at.identity
+        matrix = matrix + held[:, None] * at.identity
         increase = 0.0
         while (factor := cholesky_or_none(matrix + increase * gram * at.identity)) is None:
             if increase > 10.0:
                 return None
             increase = max(10.0 * increase, 1e-8)
-        return factor
+        CB = at.C * at.B
+        Q = self.multiplier_inverse @ CB
+        scale, g, b, q = (row_products(M, at.identity) for M in (matrix, self.half_gram, at.B, Q))
+        mixed = 2.0 * g + PH * b - 2.0 * at.floors * q
+        tilt = mixed / scale * at.free
+        curvature = 2.0 * g * b - 2.0 * row_products(CB.T, Q.T) - tilt * mixed
+        sound = (curvature > _SOUND * g * b) & (at.free > 0)
+        local = xp.where(sound, 1.0 / xp.where(sound, curvature, 1.0 + 0.0 * g), 0.0 * g)
+        return _Coarse(inverse_factored(factor), tilt, local)
 
     def _multipliers(self, right: Any) -> Any:
         return self.multiplier_inverse @ (right * self.at.free)
@@ -242,9 +271,12 @@ class IteratedEquations:
         fine = residual * self.inverse_diagonal
         if self.coarse is None:
             return fine
-        at = self.at
-        scale = self.coarse @ (2.0 * row_products(at.H, residual) * at.free)
-        return fine + at.H * (scale[:, None] + scale[None, :]) * at.live
+        at, space = self.at, self.coarse
+        scale = 2.0 * row_products(at.H, residual) * at.free
+        own = (row_products(residual, at.identity) - space.tilt * scale) * space.local
+        scale = space.scales @ scale - space.tilt * own
+        coarse = at.H * (scale[:, None] + scale[None, :]) + own[:, None] * at.identity
+        return fine + coarse * at.live
 
     def solve(
         self, right: Any, missing: Any, response: Response, start: Any = None
