@@ -10,7 +10,6 @@ from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import CoralError
 from skcoral.measures import fidelity
 from skcoral.paper import protocol, reproduce
-from skcoral.paper._trust_region import Manifold, minimise
 from skcoral.paper.protocol import (
     VIOLATION,
     ProtocolRun,
@@ -21,65 +20,26 @@ from skcoral.paper.protocol import (
 from skcoral.paper.protocol_support import protocol_support
 
 
-def point(manifold, rng, extra):
-    raw = np.concatenate([rng.normal(size=manifold.p**2), rng.normal(size=extra)])
-    return manifold.retract(np.zeros_like(raw), raw)
-
-
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_manifold_geometry(orthogonal):
-    rng = np.random.default_rng(0)
-    manifold = Manifold(5, orthogonal)
-    x = point(manifold, rng, 2)
-    W = x[:25].reshape(5, 5)
-    gram = W.T @ W
-    assert np.allclose(gram if orthogonal else np.diag(gram), np.eye(5) if orthogonal else 1.0)
-    u = rng.normal(size=27)
-    v = manifold.project(x, u)
-    assert np.allclose(manifold.project(x, v), v, atol=1e-14)
-    assert abs((u - v) @ manifold.project(x, rng.normal(size=27))) < 1e-13
-    # To second order the retraction leaves the straight line only along the normal.
-    for h in (1e-3, 1e-4):
-        away = manifold.project(x, manifold.retract(x, h * v) - x - h * v)
-        assert np.linalg.norm(away) < 50 * h**3
-
-
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_riemannian_hessian_against_differences(orthogonal):
+@pytest.mark.parametrize("rho_min", [0.9, None])
+def test_derivatives_of_the_lagrangian_against_differences(rho_min):
     rng = np.random.default_rng(1)
-    manifold = Manifold(4, orthogonal)
-    M = rng.normal(size=(17, 17))
-    M = M + M.T
+    root = np.linalg.cholesky(make_system(4)).T
+    of = protocol._Lagrangian(root, rho_min, rng.uniform(size=4), 10.0)
+    parts = [rng.normal(size=(4, 4))] + ([] if rho_min else [np.array([0.8])])
+    ways = [rng.normal(size=part.shape) for part in parts]
 
-    def value(x):
-        return x @ M @ x / 2
+    def moved(h):
+        return [part + h * way for part, way in zip(parts, ways, strict=True)]
 
-    x = point(manifold, rng, 1)
-    v = manifold.project(x, rng.normal(size=17))
-    h = 1e-4
-    steps = [value(manifold.retract(x, s * h * v)) for s in (-1, 0, 1)]
-    numeric = (steps[0] - 2 * steps[1] + steps[2]) / h**2
-    product = manifold.hessian(x, M @ x, M @ v, v)
-    assert v @ product == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+    def along(slope):
+        slope = [slope] if rho_min else slope
+        return sum(float(np.sum(a * way)) for a, way in zip(slope, ways, strict=True))
 
-
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_trust_region_finds_the_polar_factor_or_the_columns(orthogonal):
-    rng = np.random.default_rng(2)
-    C = rng.normal(size=(6, 6))
-    if np.linalg.det(C) < 0:
-        C[:, 0] *= -1
-    flat = C.ravel()
-    x = minimise(
-        Manifold(6, orthogonal),
-        lambda x: (-float(flat @ x), -flat, np.zeros_like),
-        np.eye(6).ravel(),
-        tol=1e-9,
-        max_iter=300,
-    )
-    left, _, right = np.linalg.svd(C)
-    best = left @ right if orthogonal else C / np.linalg.norm(C, axis=0)
-    assert np.allclose(x.reshape(6, 6), best, atol=1e-7)
+    h = 1e-5
+    first = (of.cost(*moved(h)) - of.cost(*moved(-h))) / (2 * h)
+    assert along(of.gradient(*parts)) == pytest.approx(first, rel=1e-7)
+    second = (along(of.gradient(*moved(h))) - along(of.gradient(*moved(-h)))) / (2 * h)
+    assert along(of.hessian(*parts, *ways)) == pytest.approx(second, rel=1e-7)
 
 
 def test_two_variables_have_a_closed_form():

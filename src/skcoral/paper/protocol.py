@@ -1,11 +1,12 @@
 """The paper's own way to solve its problems, as a baseline: penalties and many random starts.
 
-An augmented Lagrangian over a manifold, its inner problems solved by Riemannian trust regions, from
-independent random starts; the best feasible end is kept. The paper does not print its settings, but
-its results betray them. A penalty that starts at 10 and is doubled until floors hold to 1e-4 ends
-at the five violations that its appendix prints, to every digit; of 42 pairs of start and growth
-tried, no other does. Its thresholds have six right digits, for which floors must hold to 1e-7. How
-it draws its starts stays open: here, uniform on the spheres and over the orthogonal group.
+An augmented Lagrangian over a manifold, its inner problems solved by pymanopt's Riemannian trust
+regions (extra ``paper``), from independent random starts; the best feasible end is kept. The paper
+does not print its settings, but its results betray them. A penalty that starts at 10 and is doubled
+until floors hold to 1e-4 ends at the five violations that its appendix prints, to every digit; of
+42 pairs of start and growth tried, no other does. Its thresholds have six right digits, for which
+floors must hold to 1e-7. How it draws its starts stays open: here, uniform on the spheres and over
+the orthogonal group.
 
 This is for comparison only. :func:`skcoral.threshold` and :func:`skcoral.decorrelate` solve the
 same problems without starts and prove it.
@@ -13,10 +14,10 @@ same problems without starts and prove it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from skcoral._requirements import real_number, square_matrix
 from skcoral._validation import check_correlation, check_count, check_floors
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
-from skcoral.paper._trust_region import HessianProduct, Manifold, minimise
 from skcoral.results import read_only
 
 Array = NDArray[np.float64]
@@ -131,7 +131,7 @@ def protocol_primal(
         W = rng.normal(size=(p, p))
         W = _descend(root, rho_min, W / np.linalg.norm(W, axis=0))
         fidelity = np.einsum("ij,ij->j", root, W)
-        value = _squared_residual(W.ravel())[0]
+        value = _squared_residual(W)[0]
         return value, float(max(0.0, rho_min - fidelity.min())), float(np.sign(np.linalg.det(W)))
 
     return run_starts("primal", one, n_starts, random_state)
@@ -174,25 +174,17 @@ def protocol_from(R: ArrayLike, rho_min: float, T: ArrayLike) -> Array:
 
 
 def _descend(root: Array, rho_min: float, W: Array) -> Array:
-    manifold = Manifold(len(W), orthogonal=False)
-    return _augmented(manifold, _squared_residual, root, W.ravel(), rho_min).reshape(W.shape)
+    from pymanopt.manifolds import Oblique
+
+    end: Array = _augmented(Oblique(*W.shape), root, W, rho_min)
+    return end
 
 
-def _squared_residual(x: Array) -> tuple[float, Array, HessianProduct]:
-    """D2 with its derivatives, as a function of the outputs' directions."""
-    p = math.isqrt(x.size)
-    W = x.reshape(p, p)
+def _squared_residual(W: Array) -> tuple[float, Array]:
+    """D2 as a function of the outputs' directions, and their residual correlations."""
     E = W.T @ W
     np.fill_diagonal(E, 0.0)
-
-    def hessian(v: Array) -> Array:
-        V = v.reshape(p, p)
-        cross = V.T @ W
-        cross = cross + cross.T
-        np.fill_diagonal(cross, 0.0)
-        return (2 * (V @ E + W @ cross)).ravel()
-
-    return float(np.sum(E * E)) / 2, (2 * W @ E).ravel(), hessian
+    return float(np.sum(E * E)) / 2, E
 
 
 def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int = 0) -> ProtocolRun:
@@ -218,74 +210,93 @@ def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int =
     >>> round(run.best, 3)
     0.949
     """
+    from pymanopt.manifolds import Euclidean, Product, Stiefel
+
     R, root = _matrix_and_root(R)
     p = len(R)
-    target = np.zeros(p * p + 1)
-    target[-1] = -1.0
-
-    def objective(x: Array) -> tuple[float, Array, HessianProduct]:
-        return -float(x[-1]), target, np.zeros_like
+    manifold = Product([Stiefel(p, p, retraction="polar"), Euclidean(1)])
 
     def one(rng: np.random.Generator) -> tuple[float, float, float]:
         Q, triangle = np.linalg.qr(rng.normal(size=(p, p)))
         Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-        x = np.append(Q.ravel(), np.einsum("ij,ij->j", root, Q).min())
-        x = _augmented(Manifold(p, orthogonal=True), objective, root, x, None)
-        Q = x[:-1].reshape(p, p)
+        lowest = np.einsum("ij,ij->j", root, Q).min(keepdims=True)
+        Q, _ = _augmented(manifold, root, [Q, lowest], None)
         value = float(np.einsum("ij,ij->j", root, Q).min())
         return value, 0.0, float(np.sign(np.linalg.det(Q)))
 
     return run_starts("threshold", one, n_starts, random_state)
 
 
-def _augmented(
-    manifold: Manifold,
-    objective: Callable[[Array], tuple[float, Array, HessianProduct]],
-    root: Array,
-    x: Array,
-    rho_min: float | None,
-) -> Array:
-    """Minimise under ``floor - fidelity ≤ 0``; without ``rho_min`` the floor is the last scalar."""
-    p = manifold.p
+class _Lagrangian:
+    """The augmented Lagrangian of the floors: D2 at a floor, or minus a floor that is free."""
+
+    def __init__(self, root: Array, rho_min: float | None, multipliers: Array, penalty: float):
+        self.root, self.rho_min = root, rho_min
+        self.multipliers, self.penalty = multipliers, penalty
+
+    def shortfall(self, *point: Array) -> Array:
+        """By how much each fidelity misses the floor, which is in the point or given."""
+        wanted = self.rho_min if self.rho_min is not None else point[1]
+        return np.asarray(wanted - np.einsum("ij,ij->j", self.root, point[0]))
+
+    def updated(self, *point: Array) -> Array:
+        """The multipliers after a step."""
+        return np.maximum(0.0, self.multipliers + self.penalty * self.shortfall(*point))
+
+    def cost(self, *point: Array) -> float:
+        m = self.updated(*point)
+        free = self.rho_min is None
+        value = -float(point[1][0]) if free else _squared_residual(point[0])[0]
+        return value + float(m @ m - self.multipliers @ self.multipliers) / (2 * self.penalty)
+
+    def gradient(self, *point: Array) -> Any:
+        m = self.updated(*point)
+        if self.rho_min is None:
+            return [-self.root * m, m.sum(keepdims=True) - 1.0]
+        return 2 * point[0] @ _squared_residual(point[0])[1] - self.root * m
+
+    def hessian(self, *point_and_direction: Array) -> Any:
+        half = len(point_and_direction) // 2
+        point, (V, *floor) = point_and_direction[:half], point_and_direction[half:]
+        W = point[0]
+        change = sum(floor) - np.einsum("ij,ij->j", self.root, V)
+        change = self.penalty * (self.updated(*point) > 0) * change
+        if floor:
+            return [-self.root * change, change.sum(keepdims=True)]
+        cross = V.T @ W
+        cross = cross + cross.T
+        np.fill_diagonal(cross, 0.0)
+        return 2 * (V @ _squared_residual(W)[1] + W @ cross) - self.root * change
+
+
+def _augmented(manifold: Any, root: Array, point: Any, rho_min: float | None) -> Any:
+    """Minimise under ``floor - fidelity ≤ 0``; without ``rho_min`` the floor is free."""
+    from pymanopt.optimizers import TrustRegions
+
     allowed = _THRESHOLD_VIOLATION if rho_min is None else VIOLATION
-    penalty = _PENALTY
-    multipliers = np.zeros(p)
-
-    def shortfall(x: Array) -> Array:
-        floor = x[-1] if rho_min is None else rho_min
-        return np.asarray(floor - np.einsum("ij,ij->j", root, x[: p * p].reshape(p, p)))
-
-    def pull(m: Array, like: Array) -> Array:
-        out = np.empty_like(like)
-        out[: p * p] = -(root * m).ravel()
-        out[p * p :] = m.sum()
-        return out
-
-    def push(v: Array) -> Array:
-        change = -np.einsum("ij,ij->j", root, v[: p * p].reshape(p, p))
-        return change + v[-1] if rho_min is None else change
-
+    solver = TrustRegions(max_iterations=_STEPS, min_gradient_norm=_GRADIENT, verbosity=0)
+    penalty, multipliers = _PENALTY, np.zeros(len(root))
     for _ in range(_ROUNDS):
-
-        def evaluate(
-            x: Array, penalty: float = penalty, multipliers: Array = multipliers
-        ) -> tuple[float, Array, HessianProduct]:
-            value, gradient, hessian = objective(x)
-            m = np.maximum(0.0, multipliers + penalty * shortfall(x))
-
-            def augmented_hessian(v: Array) -> Array:
-                return hessian(v) + pull(penalty * (m > 0) * push(v), v)
-
-            augmented = float(m @ m - multipliers @ multipliers) / (2 * penalty)
-            return value + augmented, gradient + pull(m, x), augmented_hessian
-
-        x = minimise(manifold, evaluate, x, tol=_GRADIENT, max_iter=_STEPS)
-        g = shortfall(x)
-        multipliers = np.maximum(0.0, multipliers + penalty * g)
-        if g.max() < allowed:
+        lagrangian = _Lagrangian(root, rho_min, multipliers, penalty)
+        point = solver.run(_problem(manifold, lagrangian), initial_point=point).point
+        parts = (point,) if rho_min is not None else tuple(point)
+        if lagrangian.shortfall(*parts).max() < allowed:
             break
+        multipliers = lagrangian.updated(*parts)
         penalty *= _GROWTH
-    return x
+    return point
+
+
+def _problem(manifold: Any, of: _Lagrangian) -> Any:
+    import pymanopt
+
+    smooth = pymanopt.function.numpy(manifold)
+    return pymanopt.Problem(
+        manifold,
+        smooth(lambda *point: of.cost(*point)),
+        euclidean_gradient=smooth(lambda *point: of.gradient(*point)),
+        euclidean_hessian=smooth(lambda *point_and_direction: of.hessian(*point_and_direction)),
+    )
 
 
 def run_starts(

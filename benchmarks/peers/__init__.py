@@ -1,1 +1,0 @@
-"""Other programs for the same problem, written from their descriptions, for comparison only."""
