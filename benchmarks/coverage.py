@@ -5,7 +5,7 @@
 Every cell draws tables from a population whose correlations are known, fits with the floors asked
 for and with floors raised for 95 % confidence, and counts the tables in which every fidelity of
 the population keeps the floor asked for. Finished cells are kept in the results file, so that a run
-that was interrupted goes on where it stopped.
+that was interrupted goes on where it stopped, and more tables are added to those that are there.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from skcoral.stability.threshold import interval
 
 MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
 CONFIDENCE = 0.95
+COUNTED = ("plain", "floors", "bounds", "residual", "interval")
 
 
 def population(p: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -69,13 +70,19 @@ def in_population(coral: CORAL, covariance: np.ndarray) -> tuple[np.ndarray, np.
     return own, G / np.outer(spread, spread) - np.eye(len(G))
 
 
-def cell(kind: str, p: int, n: int, side: str, tables: int) -> dict[str, Any]:
-    """Count the tables in which the floors hold, with and without confidence."""
+def cell(
+    kind: str, p: int, n: int, side: str, tables: int, known: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Count the tables in which the floors hold, with and without confidence.
+
+    ``known`` is what is known from fewer tables, which are not drawn again.
+    """
     mixing, covariance, rho_star = population(p)
     floor = rho_star - 0.03 if side == "below" else 0.5 * (1.0 + rho_star)
     found = []
     start = time.process_time()
-    for seed in range(tables):
+    first = 0 if known is None else known["tables"]
+    for seed in range(first, tables):
         rng = np.random.default_rng([seed, p, n])
         X, said = draw(kind, n, mixing, rng)
         plain, _ = in_population(CORAL(floor).fit(X), covariance)
@@ -98,8 +105,13 @@ def cell(kind: str, p: int, n: int, side: str, tables: int) -> dict[str, Any]:
                 report.objective,
             )
         )
-    names = ("plain", "floors", "bounds", "residual", "interval", "weakest_plain", "weakest")
+    names = (*COUNTED, "weakest_plain", "weakest", "raise", "price_plain", "price")
     means = np.mean(np.array(found, dtype=float), axis=0)
+    seconds = time.process_time() - start
+    if known is not None:
+        before = np.array([known[name] for name in names])
+        means = (first * before + (tables - first) * means) / tables
+        seconds += known["seconds"]
     return {
         "kind": kind,
         "p": p,
@@ -108,8 +120,8 @@ def cell(kind: str, p: int, n: int, side: str, tables: int) -> dict[str, Any]:
         "floor": floor,
         "rho_star": rho_star,
         "tables": tables,
-        "seconds": time.process_time() - start,
-        **dict(zip((*names, "raise", "price_plain", "price"), means.tolist(), strict=True)),
+        "seconds": seconds,
+        **dict(zip(names, means.tolist(), strict=True)),
     }
 
 
@@ -137,8 +149,7 @@ def as_table(records: list[dict[str, Any]]) -> str:
     ]
     kinds = ["normal", "t(5)", "skewed", "AR(0.5)", "AR(0.8)", "clusters"]
     for r in sorted(records, key=lambda r: (kinds.index(r["kind"]), r["p"], r["n"], r["side"])):
-        counted = ("plain", "floors", "bounds", "residual", "interval")
-        share = [f"{100 * r[name]:.0f} %" for name in counted]
+        share = [f"{100 * r[name]:.0f} %" for name in COUNTED]
         lines.append(
             f"| {r['kind']} | {r['p']} | {r['n']:,} | {r['floor']:.3f} ({r['side']} ρ★) | "
             f"{r['tables']} | {' | '.join(share)} | {r['raise']:.3f} | "
@@ -200,17 +211,18 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     known = options.results.read_text().splitlines() if options.results.exists() else []
-    records = [json.loads(line) for line in known]
-    done = {(r["kind"], r["p"], r["n"], r["side"]) for r in records}
+    # a later line of the file replaces an earlier one about the same cell
+    records = {(r["kind"], r["p"], r["n"], r["side"]): r for r in map(json.loads, known)}
     for key in [] if options.only_write else cells():
-        if key in done:
+        before = records.get(key)
+        if before is not None and before["tables"] >= options.tables:
             continue
-        records.append(cell(*key, options.tables))
+        records[key] = cell(*key, options.tables, before)
         with options.results.open("a") as file:
-            file.write(json.dumps(records[-1]) + "\n")
-        print(as_table(records[-1:]).splitlines()[-1], flush=True)
+            file.write(json.dumps(records[key]) + "\n")
+        print(as_table([records[key]]).splitlines()[-1], flush=True)
     if options.write:
-        write(records, options.write)
+        write(list(records.values()), options.write)
     if options.picture:
         picture(options.picture)
 

@@ -9,8 +9,14 @@ from sklearn.datasets import load_wine
 
 from skcoral import CORAL
 from skcoral.covariances import effective_rows, em_moments
-from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    InvalidTableError,
+    SingularCorrelationWarning,
+)
 from skcoral.io import load_model, save_model
+from skcoral.stability import holdout
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +160,7 @@ def test_the_estimator_with_holes():
     with pytest.raises(InvalidTableError, match="missing values"):
         CORAL(0.9).fit(X)
     with pytest.raises(InvalidTableError, match="missing values"):
-        coral.transform(X)
+        coral.score(X)  # what is filled in is no measurement
     with pytest.raises(InvalidTableError, match="infinite"):
         CORAL(0.9, missing="em").fit(np.where(np.isnan(X), np.inf, X))
     empty = X.copy()
@@ -163,3 +169,45 @@ def test_the_estimator_with_holes():
         CORAL(0.9, missing="em").fit(empty)
     with pytest.raises(InvalidArgumentError, match="margins='none'"):
         CORAL(0.9, missing="em", margins="ranks").fit(X)
+
+
+def test_outputs_of_incomplete_rows_are_conditional_means():
+    X = np.vstack((holed(200), np.full(3, np.nan)))
+    coral = CORAL(0.9, missing="em").fit(X)
+    mean, C = coral.moments_.mean, coral.moments_.covariance
+    full = X.copy()
+    for row in full:
+        gone = np.isnan(row)
+        slope = C[np.ix_(gone, ~gone)] @ np.linalg.inv(C[np.ix_(~gone, ~gone)])
+        row[gone] = mean[gone] + slope @ (row - mean)[~gone]
+    np.testing.assert_allclose(coral.transform(X), coral.transform(full), atol=1e-9)
+    np.testing.assert_allclose(coral.transform(X)[-1], 0.0, atol=1e-12)
+    complete = ~np.isnan(X).any(axis=1)
+    np.testing.assert_array_equal(coral.transform(X)[complete], coral.transform(X[complete]))
+    assert coral.transform(X.astype(np.float32)).dtype == np.float32
+    assert coral.measured_.rows_used == complete.sum()
+    assert coral.__sklearn_tags__().input_tags.allow_nan
+
+
+def test_outputs_of_incomplete_rows_of_dependent_columns():
+    X = holed(200)
+    X = np.column_stack((X, X[:, 0] - X[:, 1]))
+    with pytest.warns(SingularCorrelationWarning):
+        coral = CORAL(0.5, missing="em").fit(X)
+    row = np.array([[1.0, 0.5, np.nan, np.nan]])
+    whole = np.array([[1.0, 0.5, np.nan, 0.5]])
+    np.testing.assert_allclose(coral.transform(row), coral.transform(whole), atol=1e-5)
+    assert np.isfinite(coral.transform(X)).all()
+
+
+def test_hold_out_with_holes_measures_complete_rows():
+    X = holed(200)
+    part = np.arange(len(X)) % 2
+    found = holdout(CORAL(0.9, missing="em"), X, cv=[(part == 0, part == 1)])
+    coral = CORAL(0.9, missing="em").fit(X[part == 0])
+    rows = X[(part == 1) & ~np.isnan(X).any(axis=1)]
+    outputs = coral.transform(rows)
+    fidelity = [np.corrcoef(outputs[:, j], rows[:, j])[0, 1] for j in range(3)]
+    np.testing.assert_allclose(found.fidelity_new[0], fidelity, atol=1e-9)
+    assert found.n_new == len(rows)
+    assert holdout(CORAL(0.9, missing="em"), X, block_length="auto").n_new > 10

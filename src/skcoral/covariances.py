@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._requirements import require_finite, require_symmetric, square_matrix
+from ._requirements import refuse_singular, require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
 from .correlation import CorrelationEstimate, meaning, refuse_unusable
 from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
@@ -107,11 +107,8 @@ def estimate_by(
     'the correlation matrix that LedoitWolf estimates from these 30 rows'
     """
     refuse_unusable(moments, shrinkage=1.0)
-    rows, maps = (
-        np.asarray(X, dtype=np.float64),
-        fit_margins(margins, X, sample_weight=sample_weight),
-    )
-    scores = moments
+    rows, scores = np.asarray(X, dtype=np.float64), moments
+    maps = fit_margins(margins, X, sample_weight=sample_weight)
     if maps is not None:
         rows = maps.transform(rows)
         scores = Moments(moments.names, weight_kind=moments.weight_kind)
@@ -124,8 +121,6 @@ def estimate_by(
     np.fill_diagonal(R, 1.0)
     R, found = judge_correlation(R, moments.names, rank_tol=rank_tol)
     if found is not None and on_singular == "raise":
-        from ._requirements import refuse_singular
-
         refuse_singular(found, R, has_scale=False)
     return CorrelationEstimate(
         R=R,
@@ -241,22 +236,17 @@ def em_moments(
         return moments
     centre, unit = filled.mean(axis=0), filled.std(axis=0)
     Z = (rows - centre) / unit
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
-    parts = [np.flatnonzero(which.ravel() == k) for k in range(len(patterns))]
+    patterns = _patterns(seen)
     total, p = weights.sum(), len(names)
     mean = np.zeros(p)
-    C = np.diag(np.array([np.average((z - 0.0) ** 2, weights=w) for z, w in _columns(Z, weights)]))
+    C = np.diag(np.nansum(weights[:, None] * Z * Z, axis=0) / (weights @ seen))
     for _ in range(_EM_STEPS):
         first, second = np.zeros(p), np.zeros((p, p))
-        spectrum = np.linalg.eigvalsh(C)
-        regular = spectrum[0] > _EM_SINGULAR * spectrum[-1]
-        for there, part in zip(patterns, parts, strict=True):
-            w, block, gone = weights[part], Z[part], ~there
-            full = block - mean
-            full[:, gone] = 0.0
+        regular = _is_regular(C)
+        for there, part in patterns:
+            w, full, gone = weights[part], Z[part] - mean, ~there
             if gone.any():
-                own, other = C[np.ix_(there, there)], C[np.ix_(there, gone)]
-                slope = np.linalg.solve(own, other) if regular else _least_squares(own, other)
+                slope = _slope(C, there, regular)
                 full[:, gone] = full[:, there] @ slope
                 rest = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
                 second[np.ix_(gone, gone)] += w.sum() * rest
@@ -276,19 +266,52 @@ def em_moments(
             stacklevel=2,
         )
     state = moments.state()
-    p_zeros = np.zeros(p)
-    state["mean"] = np.stack((centre + mean * unit, p_zeros))
+    state["mean"] = np.stack((centre + mean * unit, np.zeros(p)))
     state["comoment"] = np.stack((C * np.outer(unit, unit) * total, np.zeros((p, p))))
     return Moments.from_state(state)
 
 
-def _least_squares(own: Array, other: Array) -> Array:
-    """Slopes on variables of which some determine others."""
+def expected_rows(rows: Array, table: CorrelationEstimate) -> Array:
+    """Rows with each missing value replaced by what the others of its row lead to expect.
+
+    That is the conditional mean of normal rows. Expected values vary less than those that are
+    there; a row without any value becomes the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.correlation import shrunk_matrix
+    >>> from skcoral.covariances import expected_rows
+    >>> table = shrunk_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]), ("a", "b"), 0.0)
+    >>> expected_rows(np.array([[2.0, np.nan]]), table)
+    array([[2., 1.]])
+    """
+    Z, R = (rows - table.mean) / table.scale, table.to_numpy()
+    regular = _is_regular(R)
+    for there, part in _patterns(~np.isnan(Z)):
+        Z[np.ix_(part, ~there)] = Z[np.ix_(part, there)] @ _slope(R, there, regular)
+    return np.where(np.isnan(rows), Z * table.scale + table.mean, rows)
+
+
+def _patterns(seen: Any) -> list[tuple[Any, Any]]:
+    """Which values are there, for each way in which some are missing, and the rows of it."""
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(which.ravel()))[:-1]
+    return list(zip(patterns, np.split(order, ends), strict=True))
+
+
+def _is_regular(C: Array) -> bool:
+    spectrum = np.linalg.eigvalsh(C)
+    return bool(spectrum[0] > _EM_SINGULAR * spectrum[-1])
+
+
+def _slope(C: Array, there: Any, regular: bool) -> Array:
+    """Slopes of the other variables on those that are there, some of which may determine others."""
+    own, other = C[np.ix_(there, there)], C[np.ix_(there, ~there)]
+    if regular:
+        return np.asarray(np.linalg.solve(own, other))
     return np.asarray(np.linalg.pinv(own, rcond=_EM_SINGULAR, hermitian=True) @ other)
-
-
-def _columns(Z: Array, weights: Array) -> list[tuple[Array, Array]]:
-    return [(column[there], weights[there]) for column in Z.T for there in [~np.isnan(column)]]
 
 
 def effective_rows(X: Any) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import correlations, dropped_sentence, load, naming
+from skcoral.cli.estimating import correlations
+from skcoral.cli.loading import dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.io.staging import Outputs

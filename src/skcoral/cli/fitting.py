@@ -12,6 +12,7 @@ import numpy as np
 from skcoral import certificates, words
 from skcoral.cli import console
 from skcoral.cli.asking import floors_by_name, read_support
+from skcoral.cli.estimating import hold
 from skcoral.cli.loading import Loaded, dropped_sentence, load, naming, require_room, require_rows
 from skcoral.cli.matrix_fitting import fit_matrix, write_transformation
 from skcoral.cli.options import TableOptions
@@ -20,11 +21,9 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
 from skcoral.io.staging import Outputs
-from skcoral.io.tables import Complete
 from skcoral.io.transforming import Layout
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
-from skcoral.results import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,8 +135,6 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int], di
     known : dict
         Weights and groups of the rows, as ``fit`` takes them.
     """
-    from skcoral.estimator import CORAL
-
     shrinkage: str | float | None = options.shrinkage
     if shrinkage is not None and shrinkage != "auto":
         try:
@@ -158,43 +155,30 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int], di
         "support": read_support(options.support, loaded.names),
         "shrinkage": shrinkage,
         "margins": options.margins,
-        "weight_kind": options.table.weight_kind,
         "output_scale": options.output_scale,
     }
-    estimator = CORAL(**settings)
+    estimator = loaded.model(**settings)
     dropped: list[int] = []
     sure = options.confidence is not None
-    needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.is_wide or sure
+    needs_rows = shrinkage == "auto" or options.margins != "none" or loaded.needs_rows or sure
     if needs_rows:
         in_parts = (
-            "Without --margins, --confidence and --shrinkage auto, long tables are read in parts."
+            "Without --margins, --confidence, --covariance, --missing em and --shrinkage auto, "
+            "long tables are read in parts."
         )
         require_room(loaded, "" if loaded.is_wide else in_parts)
     few = min(IN_MEMORY, current().cells)
     if needs_rows or loaded.content.n_rows * len(loaded.names) <= few:
-        values: list[Array] = []
-        weights: list[Array] = []
-        labels: list[Any] = []
-        with console.progress(f"Reading {loaded.table.label}") as tell:
-            for part in loaded.rows(lambda batch: tell(batch.fraction)):
-                if options.groups is not None:
-                    labels.extend(_labels(part, loaded.table.index(options.groups)))
-                # The numbers only: the cells that they were made of take ten times the room.
-                values.append(part.values)
-                if part.weights is not None:
-                    weights.append(part.weights)
-                dropped.extend(part.dropped)
-        X = _frame(np.concatenate(values), loaded.names)
-        del values
-        require_rows(loaded, len(X))
+        held = hold(loaded, options.groups)
+        X = _frame(held.values, loaded.names)
         known: dict[str, Any] = {}
-        if weights:
-            known["sample_weight"] = np.concatenate(weights)
+        if held.weights is not None:
+            known["sample_weight"] = held.weights
         if options.groups is not None:
-            known["groups"] = np.array(labels, dtype=object)
+            known["groups"] = np.array(held.labels, dtype=object)
         with console.progress("Solving"), naming(loaded.table):
             estimator.fit(X, **known)
-        return estimator, X, dropped, known
+        return estimator, X, held.dropped, known
     n_rows = 0
     with console.progress(f"Reading {loaded.table.label}") as tell:
         for part in loaded.rows(lambda batch: tell(batch.fraction)):
@@ -206,14 +190,6 @@ def fitted(loaded: Loaded, options: FitOptions) -> tuple[Any, Any, list[int], di
     with console.progress("Solving"), naming(loaded.table):
         _ = estimator.result_
     return estimator, None, dropped, {}
-
-
-def _labels(part: Complete, place: int) -> list[Any]:
-    """The cells of a column in the complete rows; None where there is none."""
-    cells = part.batch.columns[place]
-    cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells
-    kept = (cell for cell, keep in zip(cells, part.kept, strict=True) if keep)
-    return [None if cell is None or cell == "" else str(cell) for cell in kept]
 
 
 def _block_length(text: str | None) -> int | str | None:
@@ -301,6 +277,8 @@ def _measured(
             batches = [X.to_numpy()] if X is not None else (part.values for part in loaded.rows())
             for rows in batches:
                 measure(measurement, estimator, _frame(rows, loaded.names))
+    if loaded.missing == "em" and not estimator.measured_.rows_used:  # no complete row
+        return replace(estimator.measured_, rows_given=n_given)
     return measured_result(measurement, estimator, n_given)
 
 

@@ -13,14 +13,8 @@ from skcoral._lowrank import FactoredCorrelation, strongest_pairs
 from skcoral._validation import check_correlation
 from skcoral.choosing import compare_floors
 from skcoral.cli import console
-from skcoral.cli.loading import (
-    Correlations,
-    Loaded,
-    correlations,
-    dropped_sentence,
-    load,
-    naming,
-)
+from skcoral.cli.estimating import Correlations, correlations
+from skcoral.cli.loading import Loaded, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, without
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError

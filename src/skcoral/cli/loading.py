@@ -1,4 +1,4 @@
-"""From a file and the table options to complete rows of numbers."""
+"""From a file and the table options to an opened table whose columns are chosen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from skcoral.cli import console
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
-from skcoral.correlation import CorrelationEstimate, estimate, sample_correlation
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.few_rows import RowMoments, estimate_few_rows
 from skcoral.io._sources import format_of_name
 from skcoral.io.columns import TableProfile, choose_columns, profile
 from skcoral.io.matrices import parse_matrix
@@ -25,8 +21,6 @@ from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
 from skcoral.io.roles import ROW_WEIGHTS
 from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table, read_text
 from skcoral.limits import current
-from skcoral.moments import Moments
-from skcoral.results import Array
 
 _PIPED = "standard input"
 
@@ -43,6 +37,8 @@ class Loaded:
     constant: tuple[str, ...] = ()
     doubtful: Mapping[str, str] = field(default_factory=dict)
     matrix: NamedMatrix | None = None
+    covariance: str | None = None
+    missing: str = "drop"
 
     @property
     def passed_through(self) -> tuple[str, ...]:
@@ -54,6 +50,18 @@ class Loaded:
     def is_wide(self) -> bool:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether moments are not enough for the correlations that are asked for."""
+        return self.is_wide or self.covariance is not None or self.missing == "em"
+
+    def model(self, **settings: Any) -> Any:
+        """A CORAL that estimates correlations as asked, with these settings."""
+        from skcoral.estimator import CORAL
+
+        settings |= {"covariance": self.covariance, "weight_kind": self.weight_kind}
+        return CORAL(**settings, missing="em" if self.missing == "em" else "raise")
 
     @property
     def constant_sentence(self) -> str:
@@ -82,12 +90,20 @@ class Loaded:
         if weights and self.weights is None:
             how += f" To weight the rows: --weights {shlex.quote(weights[0])}."
         doubt = doubtful_note(self.doubtful, how)
-        told = [*reading_notes(self.table, self.content, self.names), doubt]
+        by = self.covariance or ("EM, in spite of missing values" if self.missing == "em" else "")
+        estimated = f"Correlations are estimated by {by}." if by else ""
+        told = [*reading_notes(self.table, self.content, self.names), doubt, estimated]
         return [sentence for sentence in told if sentence]
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
         """Complete rows of the variables, batch by batch."""
-        return complete_rows(self.table, self.names, weights=self.weights, on_batch=on_batch)
+        return complete_rows(
+            self.table,
+            self.names,
+            weights=self.weights,
+            on_batch=on_batch,
+            may_miss=self.missing == "em",
+        )
 
 
 def open_file(options: TableOptions, data: bytes | None = None) -> Table:
@@ -177,7 +193,17 @@ def load(options: TableOptions) -> Loaded:
     }
     if columns is not None:
         doubtful = {}
-    return Loaded(table, content, varying, weights, options.weight_kind, constant, doubtful)
+    return Loaded(
+        table,
+        content,
+        varying,
+        weights,
+        options.weight_kind,
+        constant,
+        doubtful,
+        covariance=options.covariance,
+        missing=options.missing,
+    )
 
 
 def _pasted_matrix(
@@ -196,11 +222,16 @@ def _choose_from(
     matrix: NamedMatrix, options: TableOptions, table: Table, content: TableProfile
 ) -> Loaded:
     """Some of the variables of a matrix."""
-    if options.weights is not None:
-        raise UsageError(
-            f"{table.label}: a matrix has no rows to be weighted.\nLeave out --weights, or say "
-            "--no-matrix if these are rows of data."
-        )
+    for option, given in (
+        ("--weights", options.weights),
+        ("--covariance", options.covariance),
+        ("--missing em", options.missing == "em" or None),
+    ):
+        if given is not None:
+            raise UsageError(
+                f"{table.label}: {option} is about rows, and the file holds a matrix.\n"
+                "Leave it out, or say --no-matrix if these are rows of data."
+            )
     named = replace(table, names=matrix.names)
     wanted = split_names(options.columns, named) or matrix.names
     exclude = split_names(options.exclude, named)
@@ -212,60 +243,6 @@ def _choose_from(
             f"{table.label}: at least two variables are needed.\nChoose more of them."
         )
     return Loaded(table, content, names, matrix=matrix.part(names))
-
-
-@dataclass(frozen=True)
-class Correlations:
-    """A correlation matrix that may be singular, and how to get one that can be solved for."""
-
-    R: Any
-    solvable: Callable[[], Any]
-    scale: Array
-    n_rows: int | None
-    dropped: list[int]
-
-
-def correlations(loaded: Loaded) -> Correlations:
-    """Read the rows of a table, or take the matrix that the file holds."""
-    matrix = loaded.matrix
-    if matrix is not None:
-        found = matrix
-        scale = np.ones(len(found.R)) if found.scale is None else found.scale
-        return Correlations(found.R, lambda: found, scale, None, [])
-    if loaded.is_wide:
-        return _of_few_rows(loaded)
-    moments, dropped = gather(loaded)
-    with naming(loaded.table):
-        R = sample_correlation(moments)
-
-    def solvable() -> CorrelationEstimate:
-        return estimate(moments, on_singular="solve")
-
-    return Correlations(R, solvable, moments.scale, moments.n_rows, dropped)
-
-
-def _of_few_rows(loaded: Loaded) -> Correlations:
-    """Correlations of a table with many more columns than rows, kept as a factor."""
-    require_room(loaded)
-    values: list[Array] = []
-    weights: list[Array] = []
-    dropped: list[int] = []
-    for part in loaded.rows():
-        values.append(part.values)
-        dropped.extend(part.dropped)
-        if part.weights is not None:
-            weights.append(part.weights)
-    rows = np.concatenate(values) if values else np.empty((0, len(loaded.names)))
-    require_rows(loaded, len(rows))
-    with naming(loaded.table):
-        moments = RowMoments(
-            rows,
-            loaded.names,
-            sample_weight=np.concatenate(weights) if weights else None,
-            weight_kind=loaded.weight_kind,
-        )
-        table = estimate_few_rows(moments)
-    return Correlations(table.R, lambda: table, moments.scale, moments.n_rows, dropped)
 
 
 @contextlib.contextmanager
@@ -290,22 +267,6 @@ def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:
     return tuple(names)
 
 
-def gather(loaded: Loaded) -> tuple[Moments, list[int]]:
-    """Moments of the complete rows, and where the incomplete ones stand."""
-    require_rows(loaded, loaded.content.n_rows)
-    moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
-    dropped: list[int] = []
-    n_rows = 0
-    with console.progress(f"Reading {loaded.table.label}") as tell:
-        for part in loaded.rows(lambda batch: tell(batch.fraction)):
-            if len(part.values):
-                moments.update(part.values, sample_weight=part.weights)
-            dropped.extend(part.dropped)
-            n_rows += len(part.values)
-    require_rows(loaded, n_rows)
-    return moments, dropped
-
-
 def require_rows(loaded: Loaded, n_rows: int) -> None:
     """Refuse a table with fewer than two complete rows."""
     if n_rows < 2:
@@ -322,6 +283,17 @@ def require_room(loaded: Loaded, advice: str = "") -> None:
     what = f"{n_rows:,} rows of {p:,} columns are {n_rows * p:,} numbers to hold in memory"
     current().require(
         "cells", n_rows * p, loaded.table.label, what, advice or "Choose fewer columns (--columns)."
+    )
+
+
+def expected_sentence(n_incomplete: int, n_complete: int, use: str) -> str:
+    """What the outputs of rows with missing values are, where some are used."""
+    if n_incomplete < 1:
+        return ""
+    return (
+        f"{console.counted(n_incomplete, 'row')} with missing values {use}: their outputs are "
+        "those expected given the values that are there, and vary less. Figures are "
+        + ("measured on complete rows." if n_complete else "implied by the estimate.")
     )
 
 

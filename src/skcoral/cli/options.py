@@ -15,7 +15,8 @@ class TableOptions:
     """Which table, and how to read it.
 
     ``matrix`` says whether the file holds a correlation or covariance matrix; None recognises it.
-    ``groups`` is a column of labels, and so no variable.
+    ``groups`` is a column of labels, and so no variable. ``covariance`` and ``missing`` say how
+    correlations are estimated from the rows.
     """
 
     file: str
@@ -31,6 +32,8 @@ class TableOptions:
     sheet: str | None = None
     na: Sequence[str] = ()
     groups: str | None = None
+    covariance: str | None = None
+    missing: str = "drop"
 
     def arguments(self) -> list[str]:
         """The file and the options that differ from their defaults, as they are typed.
@@ -164,6 +167,24 @@ _COLUMNS: dict[str, tuple[Any, Any]] = {
         None,
     ),
 }
+_ESTIMATING: dict[str, tuple[Any, Any]] = {
+    "covariance": (
+        Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME", help="Correlations by an estimator of scikit-learn: LedoitWolf, …"
+            ),
+        ],
+        None,
+    ),
+    "missing": (
+        Annotated[
+            Literal["drop", "em"],
+            typer.Option(help="Leave out incomplete rows, or estimate in spite of them (EM)."),
+        ],
+        "drop",
+    ),
+}
 _READING: dict[str, tuple[Any, Any]] = {
     "separator": (
         Annotated[
@@ -209,6 +230,11 @@ _READING: dict[str, tuple[Any, Any]] = {
 
 def takes_table(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the table's options; the function gets them together as ``table``."""
+    return _with_options(function, _COLUMNS | _ESTIMATING | _READING)
+
+
+def takes_windows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same without the choice of how correlations are estimated."""
     return _with_options(function, _COLUMNS | _READING)
 
 

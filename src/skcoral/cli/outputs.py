@@ -49,6 +49,9 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
 
 def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = None) -> None:
     """Add rows and their outputs, made here where they are not at hand."""
+    if estimator.missing == "em":  # what is filled in is no measurement
+        complete = ~np.isnan(np.asarray(rows)).any(axis=1)
+        rows, outputs = rows[complete], None if outputs is None else outputs[complete]
     if len(rows):
         sources = estimator.standardised(rows)
         if estimator.margins_ is not None:

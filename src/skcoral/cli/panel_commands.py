@@ -15,7 +15,7 @@ from skcoral.cli.options import (
     Json,
     RhoMin,
     TableOptions,
-    takes_table,
+    takes_windows,
 )
 
 
@@ -26,7 +26,7 @@ from skcoral.cli.options import (
         "-o out.csv"
     ),
 )
-@takes_table
+@takes_windows
 def roll(
     *,
     table: TableOptions,

@@ -9,7 +9,7 @@ import numpy as np
 
 from skcoral import words
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, dropped_sentence
+from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence
 from skcoral.measured import Measured
 
 _LONGEST_TABLE = 200  # variables that are listed one by one
@@ -35,6 +35,7 @@ class Answer:
                 loaded.passed_through_sentence,
                 dropped_sentence(loaded.table, self.dropped),
                 self._weights_sentence(),
+                self._incomplete_sentence(),
             ]
         told.append(self.estimator.result_.details.get("rounding", ""))
         return [sentence for sentence in (*told, self.written_as) if sentence]
@@ -46,7 +47,7 @@ class Answer:
             return ""
         moments = self.estimator.moments_
         idle = (self.measured.rows_used or 0) - moments.n_rows
-        zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle else ""
+        zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle > 0 else ""
         if moments.weights_count_rows:
             return (
                 f"Rows are weighted by {name}, taken as counts of equal rows "
@@ -58,6 +59,14 @@ class Answer:
             f"{moments.effective_rows:,.0f} equal rows); --weight-kind frequency takes them as "
             f"counts.{zero}"
         )
+
+    def _incomplete_sentence(self) -> str:
+        """What rows with missing values were used for."""
+        if self.loaded.missing != "em":
+            return ""
+        used = self.measured.rows_used or 0
+        use = "took part in the estimate, which is right where values are missing at random"
+        return expected_sentence(self.estimator.n_samples_seen_ - used, used, use)
 
     @property
     def no_floor(self) -> str:

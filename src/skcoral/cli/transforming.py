@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, dropped_sentence, look_at, open_file
+from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence, look_at, open_file
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measured_result, write
 from skcoral.cli.running import OK, UsageError
@@ -74,8 +74,12 @@ def transform(
                 "their ranks or scores stay at the ends.",
                 stderr=to_stderr,
             )
-        if dropped:
-            console.say(dropped_sentence(loaded.table, dropped), stderr=to_stderr)
+        for sentence in (
+            expected_sentence(n_rows - measurement.n_rows, 1, "are written"),
+            dropped_sentence(loaded.table, dropped),
+        ):
+            if sentence:
+                console.say(sentence, stderr=to_stderr)
         if not to_stderr:
             console.say(f"Written: {output}")
     return OK
@@ -100,7 +104,7 @@ def _transformed(
         layout=layout,
         escape_formulas=escape_formulas,
     )
-    if n_rows < 3:
+    if measurement.n_rows < 3:
         return n_rows, dropped, None
     try:
         return n_rows, dropped, measured_result(measurement, estimator, n_rows + len(dropped))

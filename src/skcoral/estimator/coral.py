@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcoral.covariances import expected_rows
 from skcoral.estimator.applying import in_container, residual_of, rows_of
 from skcoral.estimator.learning import Learning
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
@@ -221,7 +222,8 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         Parameters
         ----------
         X : array-like of shape (n, p)
-            The rows.
+            The rows. With ``missing="em"``, values may be missing: outputs are then those expected
+            given the values that are there, which vary less than outputs of complete rows.
 
         Returns
         -------
@@ -229,7 +231,9 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
             The outputs, in the input's floating-point type.
         """
         check_is_fitted(self)
-        rows = read_rows(self, X, reset=False)
+        rows = read_rows(self, X, reset=False, may_miss=self.missing == "em")
+        if np.isnan(rows).any():
+            rows = expected_rows(rows, self.estimate_).astype(rows.dtype, copy=False)
         out = self._centred_outputs(rows) + self.output_mean_
         return out.astype(rows.dtype, copy=False)
 
@@ -314,6 +318,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self.missing == "em"
         return tags
 
     def standardised(self, X: Any) -> np.ndarray:

@@ -47,8 +47,7 @@ def estimate_rows(
         Of what the transformation acts on (scores, with margins), without weights.
     """
     if estimator.missing == "em" and np.isnan(rows).any():
-        table, moments = _incomplete(estimator, rows, names, sample_weight)
-        plain = moments
+        table, moments, plain = _incomplete(estimator, rows, names, sample_weight)
     elif is_wide(estimator, rows):
         table, moments, plain = _few_rows(estimator, rows, names, sample_weight)
     else:
@@ -75,7 +74,7 @@ def estimate_rows(
 
 def _incomplete(
     estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
-) -> tuple[CorrelationEstimate, Moments]:
+) -> tuple[CorrelationEstimate, Moments, Moments]:
     moments = em_moments(
         rows, names, sample_weight=sample_weight, weight_kind=estimator.weight_kind
     )
@@ -86,7 +85,10 @@ def _incomplete(
         rank_tol=estimator.rank_tol,
     )
     known = f"EM (each pair known from {effective_rows(rows):,} rows or more)"
-    return replace(table, source=known), moments
+    # the effect is measured on complete rows, where there are enough of them
+    complete = Moments(names).update(rows[~np.isnan(rows).any(axis=1)])
+    enough = complete.n_rows > 2 and not complete.constant_columns()
+    return replace(table, source=known), moments, complete if enough else moments
 
 
 def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:

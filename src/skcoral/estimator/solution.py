@@ -149,16 +149,19 @@ def _measured(
     anchors = result.anchors
     if anchors is not None:
         anchors = anchors * (source.scale / table.scale)[:, None]
-    return measure_matrix(
+    found = measure_matrix(
         sample_correlation(source),
         T,
         result.names,
         anchors=anchors,
         rows_used=source.n_rows,
-        rows_given=source.n_rows,
+        rows_given=max(source.n_rows, moments.n_rows),
         margins=margins,
         weighted=plain is None and table.weights != "none",
     )
+    # without complete rows, the figures are those that the estimate implies
+    implied = source is moments and table.source.startswith("EM")
+    return replace(found, rows_used=0) if implied else found
 
 
 def attributes(

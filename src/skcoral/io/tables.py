@@ -256,15 +256,20 @@ def complete_rows(
     weights: str | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     size: int = BATCH_ROWS,
+    may_miss: bool = False,
 ) -> Iterator[Complete]:
-    """Go through the table and give the complete rows of the columns ``names`` as numbers."""
+    """Go through the table and give the complete rows of the columns ``names`` as numbers.
+
+    With ``may_miss`` one value is enough, and NaN stands where others are missing.
+    """
     places = [table.index(name) for name in names]
     weight_place = None if weights is None else table.index(weights)
     for batch in table.batches(size):
         values = np.empty((len(batch.rows), len(places)))
         for k, (j, name) in enumerate(zip(places, names, strict=True)):
             values[:, k] = _numbers(table, batch, j, name)
-        usable = np.asarray(~np.isnan(values).any(axis=1), dtype=np.bool_)
+        gone = np.isnan(values)
+        usable: Any = ~(gone.all(axis=1) if may_miss else gone.any(axis=1))
         w = None
         if weights is not None and weight_place is not None:
             w = _numbers(table, batch, weight_place, weights)

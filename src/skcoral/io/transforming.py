@@ -111,7 +111,7 @@ def write_transformed(
     )
     n_rows = 0
     dropped: list[int] = []
-    for part in complete_rows(table, names, on_batch=on_batch):
+    for part in complete_rows(table, names, on_batch=on_batch, may_miss=estimator.missing == "em"):
         dropped.extend(part.dropped)
         if len(part.values):
             rows = _rows(estimator, part.values, names)

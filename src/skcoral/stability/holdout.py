@@ -151,7 +151,7 @@ def holdout(
     estimator : CORAL
         Cloned for each fold; it need not be fitted.
     X : array-like of shape (n, p)
-        The rows.
+        The rows. Where values are missing (``missing="em"``), complete ones are measured.
     cv : int, splitter or iterable, default=5
         A whole number deals the rows into that many folds at random with a fixed seed, so that a
         sorted table does no harm; otherwise as in scikit-learn. Where rows hang together, a whole
@@ -181,28 +181,28 @@ def holdout(
     fitted, new, noise, sizes = [], [], [], []
     names: tuple[str, ...] = ()
     for fold, (train, test) in enumerate(splits, start=1):
-        w_train, w_test = (None if weights is None else weights[part] for part in (train, test))
         if len(test) < 2:
             raise InvalidArgumentError(
                 "Correlations on new rows need at least two of them, but a fold holds back "
                 f"{len(test)}: choose fewer folds."
             )
-        part, where = _safe_indexing(X, train), "fitted"
+        where = "fitted"
         try:
             with warnings.catch_warnings():
                 # what new rows keep is what is measured here
                 warnings.simplefilter("ignore", SingularCorrelationWarning)
                 warnings.simplefilter("ignore", OverfitWarning)
                 model = clone(estimator).fit(
-                    part,
-                    sample_weight=w_train,
+                    _safe_indexing(X, train),
+                    sample_weight=None if weights is None else weights[train],
                     **({} if groups is None else {"groups": np.asarray(groups)[train]}),
                 )
-            fitted.append(_measure(model, part, w_train))
-            part, where = _safe_indexing(X, test), "held back"
-            new.append(_measure(model, part, w_test))
-            noise.append(_noise(model, len(test)))
-            sizes.append(len(test))
+            fitted.append(_measure(model, *_complete(model, X, train, weights)))
+            where = "held back"
+            left = _complete(model, X, test, weights)
+            new.append(_measure(model, *left))
+            sizes.append(_n_rows(left[0]))
+            noise.append(_noise(model, sizes[-1]))
         except InvalidTableError as error:
             raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
         names = model.result_.names
@@ -234,8 +234,8 @@ def _splits(estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any) -
         return check_cv(cv).split(X, groups=groups)
     folds, gap = check_count("cv", cv, minimum=2), 0
     if groups is not None or block_length is not None:
-        table = np.asarray(read_rows(clone(estimator), X, reset=True), dtype=np.float64)
-        known = read_dependence(table, groups=groups, block_length=block_length)
+        rows = read_rows(clone(estimator), X, reset=True, may_miss=estimator.missing == "em")
+        known = read_dependence(rows, groups=groups, block_length=block_length)
         if groups is not None:
             return known.folds(folds)
         gap = known.block_length or 0
@@ -262,6 +262,13 @@ def _times(X: Any) -> Any:
 def _apart(rows: Any, part: Any, gap: int) -> Any:
     """Rows that are more than a gap away from a stretch of them."""
     return rows[(rows < part[0] - gap) | (rows > part[-1] + gap)]
+
+
+def _complete(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Any, Any]:
+    """The complete rows among some of a table, and their weights."""
+    rows = read_rows(model, _safe_indexing(X, part), reset=False, may_miss=model.missing == "em")
+    part = np.arange(_n_rows(X))[part][~np.isnan(rows).any(axis=1)]
+    return _safe_indexing(X, part), None if weights is None else weights[part]
 
 
 def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, float]:
