@@ -230,3 +230,24 @@ def test_a_frame_with_dates_keeps_its_rows_in_blocks():
     rows.columns = list("abcde")
     found = CORAL(0.9, confidence=0.95, block_length="auto").fit(rows)
     assert "blocks of" in found.confidence_.about
+
+
+@pytest.mark.parametrize(
+    "settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}, {"shrinkage": 0.3}]
+)
+def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
+    rows = wine.iloc[:60]
+    found = confident_floors(rows, 0.8, estimator=CORAL(**settings))
+    assert found.lower.min() >= 0.8
+    assert "at least 0.8," in found.sentence()
+    coral = CORAL(found.floors, **settings).fit(rows)
+    fidelity = np.diag(np.corrcoef(rows.T, coral.transform(rows).T)[:13, 13:])
+    np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
+
+
+def test_no_more_is_promised_than_the_bounds_show(wine):
+    # a robust matrix of few columns, far from that of the rows
+    found = confident_floors(wine.iloc[:60, :6], 0.8, estimator=CORAL(covariance="MinCovDet"))
+    met = found.lower.min() >= 0.8 - 1e-4
+    assert ("at least 0.8," in found.sentence()) == met
+    assert ("below a floor asked" in found.sentence()) != met

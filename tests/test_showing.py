@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, threshold
-from skcoral.stability import holdout
+from skcoral.stability import confident_floors, holdout
 
 EVIL = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a & b", "ρ★ 漢字"]
 
@@ -29,6 +29,7 @@ def results(evil):
         "Decorrelation": decorrelate(R, 0.95),
         "Frontier": frontier(R, n_points=30),
         "Holdout": holdout(CORAL(0.9), evil),
+        "ConfidentFloors": confident_floors(evil, 0.9),
         "CORAL": CORAL(0.9).fit(evil),
     }
 
@@ -48,7 +49,9 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "CORAL"])
+@pytest.mark.parametrize(
+    "name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "ConfidentFloors", "CORAL"]
+)
 def test_html_is_small_safe_and_has_no_colours(results, name):
     text = results[name]._repr_html_()
     page = Tags(text)
@@ -72,7 +75,9 @@ def test_html_is_small_safe_and_has_no_colours(results, name):
         assert all(evil in page.text for evil in EVIL)
 
 
-@pytest.mark.parametrize("name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "CORAL"])
+@pytest.mark.parametrize(
+    "name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "ConfidentFloors", "CORAL"]
+)
 def test_pictures_are_drawn_where_they_are_asked_for(results, name):
     from matplotlib.figure import Figure
 

@@ -14,7 +14,7 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
-from skcoral.showing import html
+from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.margins_of_error import (
@@ -35,7 +35,7 @@ METHODS = ("left_out", "bootstrap")
 #: A floor beyond this is as good as one: the variable may as well be left as it is.
 HIGHEST = 0.9999
 _DRAWS = 2000
-_PASSES = 4
+_PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
 _LOOSE = 1.1  # times the margin: what it need not be raised by
 _CELLS = 20_000_000
@@ -43,7 +43,7 @@ _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
 @dataclass(frozen=True)
-class ConfidentFloors(Frozen):
+class ConfidentFloors(Shown, Frozen):
     """Raised floors, and what holds for the population with them.
 
     Attributes
@@ -100,6 +100,8 @@ class ConfidentFloors(Frozen):
     largest_confidence: float
     largest_floor: float
 
+    _picture = ("HoldoutDisplay", "from_result")
+
     @property
     def untouched(self) -> tuple[str, ...]:
         """Outputs for which no floor below one is confident, so that they stay as they are."""
@@ -111,6 +113,8 @@ class ConfidentFloors(Frozen):
         scope = "all fidelities" if self.simultaneous else "each fidelity (taken singly)"
         asked = self.rho_min[self.rho_min > 0.0]
         level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
+        if (self.lower < self.rho_min - 1e-4).any():
+            level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
         raised = self.floors[self.rho_min > 0.0]
         said = (
             f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
@@ -148,10 +152,13 @@ class ConfidentFloors(Frozen):
             columns["residual_bound"] = self.residual_bound
         return pd.DataFrame(columns, index=pd.Index(self.names, name="variable"))
 
-    def _repr_html_(self) -> str:
+    def summary(self) -> str:
+        """The same as :meth:`sentence`."""
+        return self.sentence()
+
+    def _glance(self) -> tuple[tuple[str, ...], Rows]:
         frame = self.to_frame()
-        rows = [(name, *values) for name, *values in frame.itertuples()]
-        return html(type(self).__name__, self.sentence(), ("variable", *frame), rows)
+        return ("variable", *frame), list(frame.itertuples(name=None))
 
     def __repr__(self) -> str:
         return (
@@ -280,16 +287,18 @@ def confident_floors(
     margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
     floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
     fit = refits.fit(floors=floors, warm=plain.result)
-    free, first = promised, None
-    for _ in range(_PASSES):
+    free, first, missed = promised, None, np.zeros(k)
+    for done in range(1, _MOST_PASSES + 1):
         errors, outputs = errors_of(fit, floors)
         if first is None or free.sum() == promised.sum():
             first = errors  # while all of them have floors below one
         used, margin = margin, np.where(free, errors.margin(level, free, simultaneous), margin)
-        settled = (errors.fitted >= target + margin) & (used < _LOOSE * margin)
-        if settled[free].all():
+        met, tight = errors.fitted >= target + margin, used < _LOOSE * margin
+        if met[free].all() and (tight[free].all() or done >= _PASSES):
             break
-        floors = np.where(free, np.tanh(target + _AIM * margin), floors)
+        # a floor that holds for another matrix than the rows' own may be missed by the rows
+        missed = np.maximum(fisher(floors) - errors.fitted, missed)
+        floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
         # a variable that is left as it is keeps every promise
         floors[free & (floors > HIGHEST)] = 1.0
         free = free & (floors < 1.0)
