@@ -7,6 +7,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+from numpydoc.xref import DEFAULT_LINKS
+
 from skcoral import __version__
 
 project = "scikit-coral"
@@ -40,7 +42,33 @@ autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "literal"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+# Types of this package become links; those of others stay words, for want of a network to link to.
+DEFAULT_LINKS.clear()
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    name: f"skcoral.{home}{name}"
+    for home, names in {
+        "": ["CORAL"],
+        "results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
+        "choosing.": ["FloorComparison", "Choice"],
+        "certificates.": ["Check", "CertificateFile", "Claim"],
+        "support.": ["DegreesOfFreedom", "Exactness"],
+        "baselines.": ["Baseline"],
+        "correlation.": ["CorrelationEstimate"],
+        "stability.": ["Holdout", "Bootstrap", "ConfidentFloors", "Influence"],
+        "measured.": ["Measured"],
+        "margins.": ["Margins"],
+        "moments.": ["Moments"],
+        "panels.": ["Panel", "Bets"],
+        "scale.": ["TableFile"],
+        "limits.": ["Limits"],
+        "report.": ["ReportFacts"],
+        "datasets.": ["Dataset", "NamedCorrelation"],
+        "paper.": ["Cell", "ProtocolComparison", "ProtocolRun", "Reproduction", "Row"],
+    }.items()
+    for name in names
+}
 
 # The gallery: examples are run, and an example that fails or warns fails the build.
 sphinx_gallery_conf = {

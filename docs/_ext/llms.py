@@ -4,42 +4,48 @@ from pathlib import Path
 
 from docutils import nodes
 
-ORDER = ("index", "start", "guide/", "gallery/", "theory/", "api/")
 
-
-def _place(name: str) -> tuple[int, str]:
-    places = [place for place, start in enumerate(ORDER) if name.startswith(start)]
-    return (places[0] if places else len(ORDER), name)
-
-
-def _first_sentence(page: nodes.document) -> str:
+def _first_sentence(page):
     section = next(iter(page.findall(nodes.section)), page)
     for child in section.children:
-        if isinstance(child, nodes.paragraph):
+        if (
+            isinstance(child, nodes.paragraph)
+            and child.astext()
+            and not child.next_node(nodes.image)
+        ):
             text = " ".join(child.astext().split())
             return text.split(". ")[0].rstrip(".:") + "."
     return ""
+
+
+def _in_order(env, name):
+    yield name
+    for child in env.toctree_includes.get(name, ()):
+        if not child.startswith("api/generated/"):
+            yield from _in_order(env, child)
 
 
 def write(app, failure):
     """Called when the pages have been written."""
     if failure is not None or app.builder.format != "html":
         return
+    pages = list(_in_order(app.env, "index"))
+    told = {name: _first_sentence(app.env.get_doctree(name)) for name in pages}
     lines = [
         "# scikit-coral",
         "",
-        "> " + _first_sentence(app.env.get_doctree("index")),
+        f"> {told['index']}",
         "",
         "The text of page NAME.html, as it was written, is in _sources/.",
         "",
         "## Pages",
         "",
+        *(
+            f"- [{app.env.titles[name].astext()}]({name}.html)"
+            + f": {told[name]}" * bool(told[name])
+            for name in pages[1:]
+        ),
     ]
-    for name in sorted(app.env.found_docs, key=_place):
-        if not name.startswith("api/generated/") and name in app.env.titles:
-            title = app.env.titles[name].astext()
-            told = _first_sentence(app.env.get_doctree(name))
-            lines.append(f"- [{title}]({name}.html)" + (f": {told}" if told else ""))
     Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
