@@ -130,7 +130,7 @@ def serve_app(tmp_path_factory) -> Callable[..., Any]:
     """Serve the app with other variables in its environment, in a ``with`` statement."""
 
     def serve(**environment: str) -> Any:
-        coral = [sys.executable, "-m", "skcoral.cli", "app", "--no-browser", "--port"]
+        coral = [sys.executable, "-m", "skcoral", "app", "--no-browser", "--port"]
         return _served(coral, tmp_path_factory, **environment)
 
     return serve

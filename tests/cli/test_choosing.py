@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from skcoral import decorrelate
 from skcoral.datasets import load_wine
 
 
@@ -46,7 +48,12 @@ def test_inspect_ends_with_the_recommendation(main, answer, wine_file):
     _, told = answer("inspect", wine_file)
     said = " ".join(out.split())
     assert said.endswith(f"{told['recommendation']} {told['recommended']['command']}")
-    assert "0.95 0.54 1.7 0.950 --rho-min 0.95" in said
+    lines = out.splitlines()
+    for row in told["floors"]:  # the figures, and beneath them the command on a line of its own
+        at = lines.index(f"  {row['command']}") - 1
+        assert float(lines[at].split()[1]) == pytest.approx(row["largest_correlation"], abs=0.005)
+        assert len(lines[at]) < 60
+    assert "0.95 0.54 1.7 0.950" in said
 
 
 def test_limits_hold_in_the_written_file(main, answer, wine_file, tmp_path):
@@ -63,6 +70,28 @@ def test_limits_hold_in_the_written_file(main, answer, wine_file, tmp_path):
     status, _, err = main("fit", wine_file, "--max-vif", 2, "--rho-min", 0.9)
     assert status == 2
     assert "--rho-min and --max-vif exclude each other" in err
+
+
+@pytest.mark.parametrize(("limit", "value"), [("--max-vif", 2), ("--max-correlation", 0.3)])
+def test_the_highest_floor_for_a_limit_is_in_the_certificate(
+    main, answer, wine_file, tmp_path, limit, value
+):
+    out, proof = tmp_path / "out.csv", tmp_path / "proof.json"
+    assert main("fit", wine_file, limit, value, "-o", out, "--certificate", proof)[0] == 0
+    for more in ((), ("--rigorous",)):
+        status, told = answer("verify", wine_file, proof, *more)
+        assert (status, told["passed"]) == (0, True)
+        assert "largest floor" in told["claims"]
+    status, said, _ = main("verify", wine_file, proof)
+    assert status == 0
+    assert "≤ the highest common floor within the" in said
+    R = pd.read_csv(wine_file).corr().to_numpy()
+    if limit == "--max-correlation":  # what is said to be impossible is, by another route
+        above = decorrelate(R, told["rho_upper"] + 1e-5, criterion="worst")
+        assert above.lower_bound > value
+    content = json.loads(proof.read_text("utf-8"))
+    assert content["claim"]["vif" if limit == "--max-vif" else "budget"]["rho_upper"] < 1
+    assert np.allclose(content["claim"]["R"], R, atol=1e-12)
 
 
 def test_limits_for_a_matrix_in_a_file(answer, wine_file, tmp_path):

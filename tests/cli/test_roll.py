@@ -134,7 +134,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path):
     path, out = tmp_path / "long.csv", tmp_path / "out.csv"
     X = rng.normal(size=(12_000, 8)) @ rng.normal(size=(8, 8))
     pd.DataFrame(X, columns=list("abcdefgh")).to_csv(path, index=False)
-    command = [sys.executable, "-m", "skcoral.cli", "roll", str(path), "--window", "60"]
+    command = [sys.executable, "-m", "skcoral", "roll", str(path), "--window", "60"]
     process = subprocess.Popen(
         [*command, "--rho-min", "0.95", "-o", str(out)],
         stderr=subprocess.PIPE,

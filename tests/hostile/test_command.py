@@ -25,7 +25,7 @@ from skcoral.io.matrices import parse_matrix
 from skcoral.io.writing import table_writer
 from skcoral.limits import Limits, OutOfTime, deadline, lift_deadline, use
 
-CORAL = [sys.executable, "-m", "skcoral.cli"]
+CORAL = [sys.executable, "-m", "skcoral"]
 
 
 def coral(*arguments, cwd, env=None, before=None, **options):

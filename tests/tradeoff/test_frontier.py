@@ -121,6 +121,19 @@ def test_a_budget_inverts_the_curve(systems, verify, criterion):
         verify(R, answer)
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("budget", [1e-16, 1e-12, 1e-9])
+def test_a_budget_next_to_nothing_is_proved(systems, criterion, budget):
+    """Too little to tell it from ρ★, where no dual point lives: a tangent from above proves it."""
+    R = systems["wine"]
+    answer = maximize_fidelity(R, budget, criterion=criterion)
+    edge = threshold(R)
+    assert edge.lower - 1e-9 <= answer.rho_min[0] <= answer.details["rho_upper"]
+    assert answer.details["rho_upper"] <= edge.upper + (1e-7 if criterion != "squared" else 1e-4)
+    assert answer.status == "optimal"
+    assert check(answer, R).passed
+
+
 @pytest.mark.parametrize(("criterion", "budget"), [("worst", 0.1), ("absolute", 0.3)])
 def test_a_floor_that_may_be_too_low_is_not_called_optimal(systems, criterion, budget):
     with pytest.warns(NotCertifiedWarning, match="are proved to exceed it: a gap of"):

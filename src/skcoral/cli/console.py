@@ -58,10 +58,9 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     title: str = "",
-    words_last: bool = False,
     stderr: bool = False,
 ) -> None:
-    """Print a table: the first column is a name, the others are numbers, but for words at last."""
+    """Print a table: the first column is a name, the others are numbers."""
     out = console(stderr=stderr)
     padding = 1 if out.width < 60 else 2
     # Numbers are never cut: where room is short the names give way, and then the line is long.
@@ -82,7 +81,7 @@ def table(
     for k, name in enumerate(header):
         grid.add_column(
             name,
-            justify="left" if k == 0 or (words_last and k == len(header) - 1) else "right",
+            justify="left" if k == 0 else "right",
             no_wrap=k > 0,
             overflow="ellipsis",
             min_width=widths[k],

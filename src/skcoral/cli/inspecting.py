@@ -258,21 +258,15 @@ def _show_floors(answer: dict[str, Any]) -> None:
     """The table of floors, and the recommendation with its command as the last words."""
     console.say("")
     if answer["floors"]:
-        console.say("What usual floors give: largest |r|, largest VIF, weakest fidelity.")
-        console.table(
-            ("floor", "|r|", "VIF", "weakest", "option"),
-            [
-                (
-                    "ρ★" if c["rho_min"] is None else f"{c['floor']:g}",
-                    console.number(c["largest_correlation"], 2),
-                    vif_text(c["largest_vif"]),
-                    console.number(rounded_down(c["min_fidelity"], 3), 3),
-                    "none" if c["rho_min"] is None else f"--rho-min {c['rho_min']:g}",
-                )
-                for c in answer["floors"]
-            ],
-            words_last=True,
-        )
+        console.say("What usual floors give, and the command for each:")
+        row = "{:<7}{:>11}{:>13}{:>10}".format
+        console.copyable(row("floor", "largest |r|", "largest VIF", "weakest"))
+        for c in answer["floors"]:
+            name = "ρ★" if c["rho_min"] is None else f"{c['floor']:g}"
+            figures = console.number(c["largest_correlation"], 2), vif_text(c["largest_vif"])
+            kept = console.number(rounded_down(c["min_fidelity"], 3), 3)
+            console.copyable(row(name, *figures, kept))
+            console.copyable(f"  {c['command']}")
     if answer["recommendation"]:
         console.say(console.bold(answer["recommendation"]))
     if answer.get("recommended"):

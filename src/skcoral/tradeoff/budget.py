@@ -23,6 +23,7 @@ from skcoral.tradeoff.path import Node, Path
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
+_NEAREST = 1e-6  # of the way from ρ★: nearer floors have no dual point that is worth its digits
 
 
 def solve_budget(
@@ -82,8 +83,7 @@ def solve_budget(
         if isinstance(exact, Decorrelation):
             details["rho_upper"] = min(path.threshold.upper, 1.0)
             return replace(exact, details=details)
-    node, upper = _invert(path, budget, everything, tol, callback)
-    details["rho_upper"] = upper
+    node, details["rho_upper"] = _invert(path, budget, everything, tol, callback)
     return _result(node, p, names, criterion, pair_weights, max_iter, details)
 
 
@@ -95,9 +95,9 @@ def _invert(
     low, high = path.edge, 1.0
     # Squares grow quadratically from the threshold, the other criteria linearly.
     power = 0.5 if path.criterion == "squared" else 1.0
-    share = (budget / everything) ** power
+    share = max((budget / everything) ** power, _NEAREST)
     guess = float(np.cos(np.arccos(path.edge) * (1.0 - 0.5 * share)))
-    upper = 1.0
+    upper, tangent = 1.0, inside
     for count in range(1, 61):
         node = path.solve(guess)
         value, slope = node.solved.objective, node.slope
@@ -105,7 +105,8 @@ def _invert(
             callback(count, value, node.solved.lower_bound)
         if slope > 0:
             # φ(ρ) ≥ bound + slope (ρ - guess) for every ρ, so φ(ρ) ≤ budget caps ρ.
-            upper = min(upper, guess + (budget - node.solved.lower_bound) / slope)
+            cap = guess + (budget - node.solved.lower_bound) / slope
+            upper, tangent = (cap, node) if cap < upper else (upper, tangent)
         if value <= budget:
             inside, low = node, guess
         else:
@@ -115,7 +116,26 @@ def _invert(
         if upper - inside.rho <= max(0.1 * tol, blur) or high - low <= 4e-16:
             break
         guess = _next(node, low, high, upper, budget, power, tol)
+    if _reach(inside, budget) > max(upper, inside.rho) + OPTIMAL_GAP:
+        inside = _proved_by(tangent, inside)
     return inside, max(upper, inside.rho)
+
+
+def _reach(node: Node, budget: float) -> float:
+    """The common floor that no transformation within the budget exceeds, by the node's dual."""
+    left = budget - node.solved.lower_bound
+    return min(node.rho + left / node.slope, 1.0) if node.slope > 0 else 1.0
+
+
+def _proved_by(tangent: Node, node: Node) -> Node:
+    """``node`` with the dual point of another one, whose tangent holds for every floor.
+
+    Below a budget of 1e-10 or so nothing is left to solve, and ρ★ itself has no dual point.
+    """
+    dual = tangent.solved
+    bound = dual.lower_bound + tangent.slope * (node.rho - tangent.rho)
+    solved = replace(node.solved, lower_bound=bound, lam=dual.lam, H=dual.H, binding=dual.binding)
+    return Node(node.rho, solved, tangent.slope)
 
 
 def _next(
@@ -145,9 +165,7 @@ def _result(
     details: dict[str, float],
 ) -> Decorrelation:
     # What the dual point that is returned proves, and nothing that was proved on the way.
-    slope, left = node.slope, details["budget"] - max(node.solved.lower_bound, 0.0)
-    proved_by_node = node.rho + left / slope if slope > 0 else 1.0
-    details["rho_upper"] = max(min(proved_by_node, 1.0), details["rho_upper"])
+    details["rho_upper"] = max(_reach(node, details["budget"]), details["rho_upper"])
     short = details["rho_upper"] - node.rho
     proved = short <= OPTIMAL_GAP
     result = as_result(

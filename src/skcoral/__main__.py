@@ -1,4 +1,4 @@
-"""``python -m skcoral.cli`` is the same as ``coral``."""
+"""``python -m skcoral`` is the same as ``coral``."""
 
 import sys
 
