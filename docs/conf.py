@@ -30,6 +30,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 nitpicky = True
+numfig = True  # equations carry the number of their page, so that other pages can refer to them
 
 # Pages in Markdown
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "attrs_inline"]
