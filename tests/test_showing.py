@@ -159,3 +159,13 @@ def test_methods_and_fitted_attributes_of_the_transformer_are_typed():
     told = {n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")}
     typed = {*Learning.__annotations__, "n_samples_seen_"}
     assert told <= typed
+
+
+def test_a_summary_says_that_an_optimum_within_a_support_is_one_within_it():
+    R = 0.6 ** np.abs(np.subtract.outer(range(4), range(4)))
+    chain = [(0, 1), (1, 2), (2, 3)]
+    restricted, free = decorrelate(R, 0.97, support=chain), decorrelate(R, 0.97)
+    assert restricted.status == free.status == "optimal"
+    assert restricted.objective > free.objective + 1e-6
+    assert "no transformation with these floors and restrictions has" in restricted.summary()
+    assert "no transformation with these floors has" in free.summary()

@@ -290,7 +290,7 @@ def _claim(result: Decorrelation) -> str:
         measure = f"weighted {measure}"
     bound = max(result.lower_bound, 0.0)
     if result.status == "optimal":
-        asked = "these floors and this support" if "support" in result.details else "these floors"
+        asked = "these floors" + " and restrictions" * ("support" in result.details)
         return (
             f"no transformation with {asked} has a smaller {measure} than "
             f"{result.objective:.6g} (proved lower bound {bound:.6g})"
