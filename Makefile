@@ -18,7 +18,7 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs docs-serve docs-check lint types imports unit test-slow test-lowest mutants fuzz bench coverage lock clean
+.PHONY: help demo test docs docs-serve docs-check lint types imports unit test-slow test-lowest mutants fuzz bench coverage cov lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
@@ -32,6 +32,7 @@ help:
 	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
 	@echo "make coverage     how often confident floors hold: a simulation of half an hour, and its table in the docs"
+	@echo "make cov          which lines the tests execute"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
 
@@ -49,6 +50,11 @@ types: $(READY)
 
 imports: $(READY)
 	$(BIN)/lint-imports
+
+# What no test executes; the processes that tests start are not counted.
+cov: $(READY)
+	$(ONE_THREAD) $(BIN)/python -m coverage run --source=skcoral $(PYTEST) -p no:benchmark -m "not slow"
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 unit: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow and not site"

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -63,6 +65,38 @@ def test_locks_name_no_host(name):
     text = (ROOT / "requirements" / name).read_text()
     assert "://" not in text
     assert "--" not in text
+
+
+def test_the_citation_names_the_version_of_the_package():
+    import skcoral
+
+    said = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    assert said[1] == skcoral.__version__
+
+
+def test_workflows_run_pinned_actions_with_few_rights_on_every_python(project):
+    (lowest,) = Requirement("python" + project["project"]["requires-python"]).specifier
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        work = yaml.safe_load(path.read_text("utf-8"))
+        assert work["permissions"] == {"contents": "read"}
+        assert work["concurrency"]["cancel-in-progress"]
+        steps = [step for job in work["jobs"].values() for step in job["steps"]]
+        assert all(re.search(r"@v\d+\.\d+\.\d+$", step["uses"]) for step in steps if "uses" in step)
+    matrix = work["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"][0] == lowest.version
+    assert [system.partition("-")[0] for system in matrix["os"]] == ["ubuntu", "macos", "windows"]
+
+
+def test_pre_commit_uses_the_locked_linter():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    (ruff,) = (repo["rev"] for repo in hooks if repo["repo"].endswith("ruff-pre-commit"))
+    assert [Version(ruff)] == pins("test.lock")["ruff"]
+
+
+def test_no_private_module_of_scikit_learn_is_imported():
+    private = re.compile(r"(from|import) sklearn[\w.]*\._|from sklearn[\w.]* import (\w+, )*_")
+    for path in (ROOT / "src").rglob("*.py"):
+        assert not private.search(path.read_text("utf-8")), path
 
 
 CORE_SESSION = """

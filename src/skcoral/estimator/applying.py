@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
+from sklearn import get_config
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from skcoral import measures
 from skcoral._lowrank import LowRankTransform
@@ -50,10 +51,22 @@ def _say_least_norm(T: Any, rank: int | None) -> None:
 
 def in_container(estimator: Any, rows: Array, given: Any, names: Sequence[str]) -> Any:
     """Rows as ``set_output`` asks for them: an array, or a frame with these names."""
-    kind = _get_output_config("transform", estimator)["dense"]
-    if kind == "default":
-        return rows
-    return ADAPTERS_MANAGER.adapters[kind].create_container(rows, given, columns=list(names))
+    own = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    kind = own or get_config()["transform_output"]
+    return _Given(rows, names).set_output(transform=kind).transform(given)
+
+
+class _Given(TransformerMixin, BaseEstimator):
+    """Returns rows that are known, so that scikit-learn puts them into their container."""
+
+    def __init__(self, rows: Array, names: Sequence[str]) -> None:
+        self.rows, self.names = rows, names
+
+    def transform(self, X: Any) -> Array:
+        return self.rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        return np.asarray(self.names, dtype=object)
 
 
 def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = None) -> float:

@@ -13,6 +13,15 @@ from skcoral._requirements import listing, refuse_missing, repeated
 from skcoral.exceptions import InvalidTableError
 
 
+def rows_at(X: Any, places: NDArray[Any]) -> Any:
+    """Some rows of a table, in the container that it came in."""
+    if hasattr(X, "iloc"):
+        return X.iloc[places]
+    if hasattr(X, "column_names"):  # of Arrow
+        return X.take(places)
+    return X[places] if hasattr(X, "shape") else [X[int(k)] for k in places]
+
+
 def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:
     """Return ``X`` as a finite array of float64 or float32.
 

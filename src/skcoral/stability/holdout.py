@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
-from sklearn.utils import _safe_indexing
 
 from skcoral._requirements import checked_weights
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
-from skcoral.estimator.rows import read_rows
+from skcoral.estimator.rows import read_rows, rows_at
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidTableError,
@@ -193,7 +192,7 @@ def holdout(
                 warnings.simplefilter("ignore", SingularCorrelationWarning)
                 warnings.simplefilter("ignore", OverfitWarning)
                 model = clone(estimator).fit(
-                    _safe_indexing(X, train),
+                    rows_at(X, train),
                     sample_weight=None if weights is None else weights[train],
                     **({} if groups is None else {"groups": np.asarray(groups)[train]}),
                 )
@@ -266,9 +265,9 @@ def _apart(rows: Any, part: Any, gap: int) -> Any:
 
 def _complete(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Any, Any]:
     """The complete rows among some of a table, and their weights."""
-    rows = read_rows(model, _safe_indexing(X, part), reset=False, may_miss=model.missing == "em")
+    rows = read_rows(model, rows_at(X, part), reset=False, may_miss=model.missing == "em")
     part = np.arange(_n_rows(X))[part][~np.isnan(rows).any(axis=1)]
-    return _safe_indexing(X, part), None if weights is None else weights[part]
+    return rows_at(X, part), None if weights is None else weights[part]
 
 
 def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, float]:
