@@ -205,6 +205,7 @@ def conjugate_gradient_matrix(
     while steps < max_iter and not rz > most:
         if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
             break
+        del Z
         image = apply(direction)
         steps += 1
         curvature = inner(direction, image)
@@ -213,6 +214,7 @@ def conjugate_gradient_matrix(
         step = rz / curvature
         X = X + step * direction
         residual = residual - step * image
+        del image
         Z = precondition(residual)
         rz, previous = inner(residual, Z), rz
         direction = Z + (rz / previous) * direction

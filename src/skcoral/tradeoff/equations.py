@@ -58,6 +58,7 @@ class Linearisation:
     """Everything at one point that the Newton equations are made of.
 
     ``free`` and ``live`` are one where a multiplier, an entry of H is unknown, and zero elsewhere.
+    ``P`` is None where it is zero.
     """
 
     R: Any
@@ -65,7 +66,6 @@ class Linearisation:
     B: Any
     C: Any
     G: Any
-    P: Any
     lam: Any
     z: Any
     floors: Any
@@ -73,6 +73,12 @@ class Linearisation:
     live: Any
     stiffness: Any
     identity: Any
+    P: Any = None
+
+    @property
+    def half_gram(self) -> Any:
+        """``G' = G + ½P``."""
+        return self.G if self.P is None else self.G + 0.5 * self.P
 
     def multiplier_factor(self) -> Any:
         """Cholesky factor of K, with the multipliers that are not free taken out; None if none."""
@@ -102,7 +108,7 @@ class FormedEquations:
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.multiplier_factor = factor
-        half_gram, B = at.G + 0.5 * at.P, at.B
+        half_gram, B = at.half_gram, at.B
         n = len(i)
         Gi, Gj, Bi, Bj = (M[:, ij] for M in (half_gram, B) for ij in (i, j))
         # Filled by rows from the diagonal on: the lower triangle of the Fortran-ordered transpose.
@@ -206,17 +212,20 @@ class IteratedEquations:
         self.max_iter = min(_MAX_ITER, p**3 // 144) if self.formable else _MAX_ITER
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
-        self.Ct = np.ascontiguousarray(at.C.T) if isinstance(at.C, np.ndarray) else at.C.T
-        self.half_gram = at.G + 0.5 * at.P
+        self.half_gram = at.half_gram
         b, g = row_products(at.B, at.identity), row_products(self.half_gram, at.identity)
         own = g[:, None] * b[None, :] + b[:, None] * g[None, :] + 2.0 * self.half_gram * at.B
         own = own * (1.0 - 0.5 * at.identity) + at.stiffness
         # Entries of H that are not unknown stay zero in every vector.
         self.inverse_diagonal = at.live / (own + (1.0 - at.live))
-        self.soft = 1.0 - self.inverse_diagonal * at.stiffness
-        self.weight = self.soft * self._slack_scale() if careful else self.soft
+        self.weight = self.soft * self._slack_scale() if careful else None
         self.coarse = self._coarse_space()
         self.by_lever: Any = None
+
+    @property
+    def soft(self) -> Any:
+        """The share of the diagonal that is not the criterion's own stiffness."""
+        return 1.0 - self.inverse_diagonal * self.at.stiffness
 
     def _slack_scale(self) -> Any:
         """One over what P allows an error of each equation to be, so that it stays definite."""
@@ -229,29 +238,40 @@ class IteratedEquations:
     def _coarse_space(self) -> _Coarse | None:
         """The soft changes of H; None where rounding has spoiled their curvature."""
         at, xp = self.at, library(self.at.H)
-        on = at.free[:, None] * at.free[None, :]
-        held = 1.0 - at.free
-        scaled = 2.0 * at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
-        stiff = 2.0 * at.stiffness * at.H * at.H
-        PH = row_products(at.P, at.H)
-        own = 2.0 * PH + at.lam * at.z + xp.sum(stiff, axis=1)
-        gram = 2.0 * (at.G + at.P) * at.H
-        matrix = (gram + stiff + own[:, None] * at.identity - scaled) * on
-        matrix = matrix + held[:, None] * at.identity
+        PH = 0.0 * at.free if at.P is None else row_products(at.P, at.H)
+        matrix = self._scale_curvature(PH)
+        scale = row_products(matrix, at.identity)
         increase = 0.0
-        while (factor := cholesky_or_none(matrix + increase * gram * at.identity)) is None:
+        while (factor := cholesky_or_none(matrix)) is None:
             if increase > 10.0:
                 return None
             increase = max(10.0 * increase, 1e-8)
+            gram = 2.0 * row_products(at.G if at.P is None else at.G + at.P, at.identity)
+            matrix = (
+                matrix + (increase * gram * row_products(at.H, at.identity))[:, None] * at.identity
+            )
+        del matrix
+        scales = inverse_factored(factor)
+        del factor
         CB = at.C * at.B
         Q = self.multiplier_inverse @ CB
-        scale, g, b, q = (row_products(M, at.identity) for M in (matrix, self.half_gram, at.B, Q))
+        g, b, q = (row_products(M, at.identity) for M in (self.half_gram, at.B, Q))
         mixed = 2.0 * g + PH * b - 2.0 * at.floors * q
         tilt = mixed / scale * at.free
         curvature = 2.0 * g * b - 2.0 * row_products(CB.T, Q.T) - tilt * mixed
         sound = (curvature > _SOUND * g * b) & (at.free > 0)
         local = xp.where(sound, 1.0 / xp.where(sound, curvature, 1.0 + 0.0 * g), 0.0 * g)
-        return _Coarse(inverse_factored(factor), tilt, local)
+        return _Coarse(scales, tilt, local)
+
+    def _scale_curvature(self, PH: Any) -> Any:
+        """The matrix of the equations among the changes of scale; ``PH`` is its diagonal."""
+        at = self.at
+        matrix = at.stiffness * at.H * at.H
+        own = 2.0 * PH + at.lam * at.z + 2.0 * library(matrix).sum(matrix, axis=1)
+        matrix = matrix + (at.G if at.P is None else at.G + at.P) * at.H
+        matrix = matrix - at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
+        matrix = 2.0 * matrix + own[:, None] * at.identity
+        return matrix * at.free[:, None] * at.free[None, :] + (1.0 - at.free)[:, None] * at.identity
 
     def _multipliers(self, right: Any) -> Any:
         return self.multiplier_inverse @ (right * self.at.free)
@@ -264,7 +284,10 @@ class IteratedEquations:
         at = self.at
         U = V @ at.B
         d_lam = self._multipliers(row_products(U.T, at.C))
-        Y = self.half_gram @ U - self.Ct @ (d_lam[:, None] * at.B)
+        Y = self.half_gram @ U
+        U = d_lam[:, None] * at.B
+        Y = Y - at.C.T @ U
+        del U
         return (Y + Y.T + at.stiffness * V) * at.live
 
     def _precondition(self, residual: Any) -> Any:
@@ -297,9 +320,7 @@ class IteratedEquations:
     def _solve(
         self, right: Any, missing: Any, response: Response, start: Any
     ) -> tuple[Any, float] | None:
-        Y = self.Ct @ (self._multipliers(missing)[:, None] * self.at.B)
-        # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
-        right = (0.5 * (right + right.T) + (Y + Y.T)) * self.at.live
+        right = self._without_multipliers(right, missing)
         lever = response.lever
         if lever is None:
             within = _SLACK if self.careful else float("inf")
@@ -315,15 +336,25 @@ class IteratedEquations:
         )
         return V - scalar * self.by_lever, scalar
 
+    def _without_multipliers(self, right: Any, missing: Any) -> Any:
+        Y = self.at.C.T @ (self._multipliers(missing)[:, None] * self.at.B)
+        # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
+        return (0.5 * (right + right.T) + (Y + Y.T)) * self.at.live
+
     def _iterate(
         self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
     ) -> Any:
+        def small(left: Any) -> bool:
+            if within == float("inf"):
+                return True
+            return norm(left * (self.soft if self.weight is None else self.weight)) <= within
+
         V, left, steps = conjugate_gradient_matrix(
             self._apply,
             right,
             self._precondition,
             rtol=rtol,
-            small=lambda left: within == float("inf") or norm(left * self.weight) <= within,
+            small=small,
             max_iter=self.max_iter,
             start=start,
         )

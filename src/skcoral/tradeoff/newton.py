@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,42 +45,58 @@ class Stationary:
     the derivative of (unless outputs are held at their sources).
     """
 
+    problem: Problem
+    model: Quadratic
     H: Any
     B: Any
     lam: Any
-    T: Any
     C: Any
     G: Any
-    gradient: Any
-    residual: float
     value: float
+
+    @property
+    def T(self) -> Any:
+        """The transformation."""
+        return _outputs(self.problem, self.H, self.B) + self.lam[:, None] * self.B
+
+    @property
+    def gradient(self) -> Any:
+        """What is left of the equations."""
+        problem = self.problem
+        return (self.G - problem.identity - self.model.residual(self.H)) * problem.live
+
+    @cached_property
+    def residual(self) -> float:
+        """Norm of the gradient."""
+        return norm(self.gradient)
+
+
+def _outputs(problem: Problem, H: Any, B: Any) -> Any:
+    """The part of T that does not depend on the multipliers: outputs held at their sources."""
+    if not problem.fixed.any():
+        return problem.held
+    across = H * (1.0 - problem.free)[:, None] * problem.free[None, :]
+    return problem.held - across @ B
 
 
 def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
-    """Multipliers, transformation and residual at ``H``; None outside the domain."""
+    """Multipliers and correlations at ``H``; None outside the domain."""
     factor = problem.definite(H)
     if factor is None:
         return None
-    B = inverse_factored(factor)
-    free, fixed = problem.free, problem.fixed.any()
-    T = 0.0 * B
-    if fixed:
-        B = B * problem.block
-        across = H * (1.0 - free)[:, None] * free[None, :]
-        T = problem.held - across @ B
-    on = problem.block
-    K = cholesky_or_none(problem.R * B * on + problem.held)
+    B = inverse_factored(factor) * problem.block
+    del factor
+    K = cholesky_or_none(problem.R * B + problem.held)
     if K is None:
         return None
-    reached = row_products(problem.R, T.T) if fixed else 0.0 * free
-    lam = solve_lower_factored(K, (problem.floors - reached) * free)
-    T = T + lam[:, None] * B
-    W = problem.root.T @ T
-    G = W.T @ W
-    gradient = (G - problem.identity - model.residual(H)) * problem.live
+    free, fixed = problem.free, problem.fixed.any()
+    T = _outputs(problem, H, B)
+    lam = solve_lower_factored(K, (problem.floors - row_products(problem.R, T.T)) * free)
+    del K
+    W = problem.root.T @ (T + lam[:, None] * B)
     squares = inner(H, problem.identity) + 0.5 * inner(model.residual(H), H)
     value = inner(problem.floors * free, lam) - squares if not fixed else -np.inf
-    return Stationary(H, B, lam, T, problem.root @ W, G, gradient, norm(gradient), value)
+    return Stationary(problem, model, H, B, lam, problem.root @ W, W.T @ W, value)
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,7 @@ def refine(
         V, d_lam = found
         steps += 1
         trial = _line_search(problem, point, V, model)
+        del V, found
         if trial is None:
             idle = _negative(problem, point.lam + d_lam)
             if idle.any() and not idle.all():
@@ -146,7 +164,6 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[A
         B=point.B,
         C=point.C,
         G=point.G,
-        P=0.0 * point.G,
         lam=point.lam,
         z=0.0 * point.lam,
         floors=problem.floors,
@@ -160,8 +177,7 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[A
         system = equations(at, accuracy=accuracy)
     except sla.LinAlgError:
         return None
-    response = Response(model.stiffness, model.residual(point.H))
-    V, _ = system.solve(point.gradient, 0.0 * point.lam, response)
+    V, _ = system.solve(point.gradient, 0.0 * point.lam, Response(model.stiffness, None))
     if not np.isfinite(inner(V, V)):
         return None
     return V, system.multipliers(V, 0.0 * point.lam)

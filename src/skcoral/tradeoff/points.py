@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, cholesky_or_none, inner, submatrix, to_host
+from skcoral._arrays import beside, cholesky_or_none, inner, library, submatrix, to_host
 from skcoral._linalg import spectral_norm
 from skcoral.results import Criterion
 from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
@@ -29,9 +29,13 @@ class Problem:
         In (0, 1].
     live : ndarray of shape (p, p)
         True for the pairs that count.
+    within : Problem, optional
+        One with more variables, whose constants are shared.
     """
 
-    def __init__(self, R: Any, floors: Array, live: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, R: Any, floors: Array, live: NDArray[np.bool_], within: Problem | None = None
+    ) -> None:
         self.R = R
         self.p = len(floors)
         self.floor_values = floors
@@ -44,20 +48,38 @@ class Problem:
         self.n_free = int(free.sum())
         self.floors = beside(floors, R)
         self.free = beside(free.astype(np.float64), R)
-        self.identity = beside(np.eye(self.p), R)
-        self.pairs = beside((live & ~np.eye(self.p, dtype=bool)).astype(np.float64), R)
-        self.live = self.pairs + self.identity * self.free
-        self.block = self.free[:, None] * self.free[None, :]
-        self.held = (1.0 - self.free)[:, None] * self.identity
+        own = np.eye(self.p, dtype=bool)
+        self.every = bool(np.all(live | own))
+        if within is None:
+            self.identity = beside(own.astype(np.float64), R)
+        else:
+            self.identity = within.identity[: self.p, : self.p]
+        if within is not None and within.every:
+            self.pairs = within.pairs[: self.p, : self.p]
+        else:
+            self.pairs = beside((live & ~own).astype(np.float64), R)
+        if self.fixed.any():
+            self.live = self.pairs + self.identity * self.free
+            self.block = self.free[:, None] * self.free[None, :]
+            self.held = (1.0 - self.free)[:, None] * self.identity
+        else:
+            self.block, self.held = _constant(1.0, R), _constant(0.0, R)
+            self.live = self.block if self.every else self.pairs + self.identity
 
     def restricted(self, members: Index) -> Problem:
         """Return the problem of some of the variables."""
         live = np.asarray(to_host(submatrix(self.pairs, members, members))) > 0
-        return Problem(submatrix(self.R, members, members), self.floor_values[members], live)
+        R = submatrix(self.R, members, members)
+        return Problem(R, self.floor_values[members], live, within=self)
 
     def definite(self, X: Any) -> Any:
         """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
         return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
+
+
+def _constant(value: float, R: Any) -> Any:
+    """A matrix like ``R`` of one value, which takes no memory."""
+    return library(R).broadcast_to(beside(np.array(value), R), R.shape)
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,12 @@ class Search:
         live = (omega > 0) & np.outer(positive, positive)
         # A variable none of whose pairs counts is left to the tie-break from the beginning.
         self.active = np.flatnonzero(live.any(axis=0))
-        self.inner_omega = omega[np.ix_(self.active, self.active)]
-        self.omega_there = beside(self.inner_omega, R)
+        whole = len(self.active) == len(floors)
+        self.inner_omega = omega if whole else omega[np.ix_(self.active, self.active)]
         self.problem: Problem | None = None
         if len(self.active):
             self.problem = Problem(
-                submatrix(R, self.active, self.active),
+                R if whole else submatrix(R, self.active, self.active),
                 self.solved_floors[self.active],
                 self.inner_omega > 0,
             )
@@ -154,7 +154,9 @@ class Search:
 
     def _size(self, state: State) -> float:
         """About the objective at a state, or where that is smaller, what counts as zero."""
-        value = criteria.value_there(self.criterion, state.W.T @ state.W, self.omega_there)
+        assert self.problem is not None
+        omega = self.problem.pairs if self.even else beside(self.inner_omega, self.R)
+        value = criteria.value_there(self.criterion, state.W.T @ state.W, omega)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
     def _attempt(
@@ -174,7 +176,9 @@ class Search:
             candidate = self._completed(found, final=final)
             rough = self.criterion == "squared" and problem.p > FORMED
             if candidate.settled and rough and not problem.fixed[found[2]].all():
-                found = self._newton(problem, found[0].H, found[2], ACCURATE)
+                H, keep = found[0].H, found[2]
+                del candidate, found  # large matrices
+                found = self._newton(problem, H, keep, ACCURATE)
                 if found is None:
                     return None
                 candidate = self._completed(found, final=final)
@@ -190,6 +194,7 @@ class Search:
             if self.criterion == "squared" and len(keep):
                 small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
                 at = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
+            del candidate, found, dual, T  # large matrices
         return None
 
     def _completed(self, found: Binding, *, final: bool) -> Candidate:
@@ -200,7 +205,10 @@ class Search:
             return candidate
         return self._undecided(dual, T, self._worst(dual.members, T))
 
-    def _squares(self, keep: Index) -> Quadratic:
+    def _squares(self, problem: Problem, keep: Index) -> Quadratic:
+        """The model of ``keep``, whose problem it is."""
+        if self.even:
+            return Quadratic(problem.pairs)
         weights = self.inner_omega[np.ix_(keep, keep)]
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
         return Quadratic(beside(stiffness, self.R))
@@ -250,7 +258,7 @@ class Search:
             found = refine(
                 sub,
                 H,
-                self._squares(keep),
+                self._squares(sub, keep),
                 goal=goal,
                 max_iter=max(self.max_iter - self.used, 1),
                 report=self._reporter(sub, members),
@@ -315,7 +323,7 @@ class Search:
         whole = problem.p == len(self.floors)
         exact = self.exact if whole else None
         exact = exact or best_exact(problem.R, problem.floor_values)
-        H = entry(problem, self._squares(np.arange(problem.p)), exact)
+        H = entry(problem, self._squares(problem, np.arange(problem.p)), exact)
         return None if H is None else self._from(problem, H, every)
 
     def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
