@@ -50,6 +50,7 @@ class Problem:
         self.free = beside(free.astype(np.float64), R)
         own = np.eye(self.p, dtype=bool)
         self.every = bool(np.all(live | own))
+        self.pairs: Any
         if within is None:
             self.identity = beside(own.astype(np.float64), R)
         else:
