@@ -1,0 +1,150 @@
+"""Theorems of docs/theory that need a convex solver, or more than a few lines, to be checked."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from skcoral import decorrelate, maximize_fidelity
+
+
+def correlation(seed, p):
+    """A correlation matrix without structure, of moderate condition."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4 * p, p)) @ rng.normal(size=(p, p)) * rng.exponential(size=p)
+    return np.corrcoef(X.T)
+
+
+def factor(R):
+    return np.linalg.cholesky(R).T
+
+
+def lifted(R):
+    """The Gram matrix of variables and outputs as a variable, with C, G and its constraints."""
+    p = len(R)
+    gram = cp.Variable((2 * p, 2 * p), PSD=True)
+    C, G = gram[:p, p:], gram[p:, p:]
+    return C, G, [gram[:p, :p] == R, cp.diag(G) == 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_contraction_is_dominated_by_an_orthogonal_matrix(seed):
+    R = correlation(seed, 5)
+    rng = np.random.default_rng(seed)
+    K = np.eye(5) + rng.normal(size=(5, 5)) * 0.7
+    K = K / np.linalg.norm(K, 2)
+    floors = np.sum(factor(R) * K, axis=0)
+    answer = decorrelate(R, np.maximum(floors, 0))
+    assert answer.status == "exact"
+    assert np.all(np.diag(R @ answer.T) >= floors - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outputs_outside_the_span_are_dominated_by_a_transformation(seed):
+    R = correlation(seed, 4)
+    rng = np.random.default_rng(seed)
+    A = np.vstack([factor(R), np.zeros((4, 4))])
+    W = A + rng.normal(size=(8, 4)) * 0.3
+    W = W / np.linalg.norm(W, axis=0)
+    G, fidelity = W.T @ W, np.sum(A * W, axis=0)
+    assert fidelity.min() > 0
+    weights = 1 / np.abs(G)
+    np.fill_diagonal(weights, 0)
+    answer = decorrelate(R, fidelity, criterion="worst", pair_weights=weights)
+    assert answer.objective <= 1 + 1e-7
+    correlations = answer.T.T @ R @ answer.T
+    assert np.all(np.abs(correlations) <= np.abs(G) * (1 + 1e-6) + 1e-9)
+
+
+def test_nothing_is_lost_for_another_convex_monotone_criterion():
+    """Cubes, which are none of the three criteria: the lifted minimum is attained by some T."""
+    R, rho, p = correlation(0, 4), np.array([0.95, 0.9, 0.97, 0.99]), 4
+    C, G, constraints = lifted(R)
+    pairs = [(i, j) for i in range(p) for j in range(i)]
+    cubes = sum(cp.power(cp.abs(G[i, j]), 3) for i, j in pairs)
+    problem = cp.Problem(cp.Minimize(cubes), [*constraints, cp.diag(C) >= rho])
+    problem.solve(solver="CLARABEL")
+    A, at = factor(R), tuple(np.transpose(pairs))
+
+    def outputs(x):
+        return x.reshape(p, p)
+
+    found = minimize(
+        lambda x: np.sum(np.abs((outputs(x).T @ outputs(x))[at]) ** 3),
+        (A @ decorrelate(R, rho).T).ravel(),
+        method="SLSQP",
+        constraints=[
+            {"type": "eq", "fun": lambda x: np.sum(outputs(x) ** 2, axis=0) - 1},
+            {"type": "ineq", "fun": lambda x: np.sum(A * outputs(x), axis=0) - rho},
+        ],
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    assert problem.value > 1e-3
+    assert found.fun == pytest.approx(problem.value, rel=1e-4)
+
+
+@pytest.mark.parametrize("limit", [1.2, 2.5])
+def test_a_limit_on_the_vif_is_convex_in_the_gram_matrix(limit):
+    R = correlation(5, 4)
+    C, G, constraints = lifted(R)
+    common = cp.Variable()
+    constraints += [cp.matrix_frac(e, G) <= limit for e in np.eye(4)]
+    problem = cp.Problem(cp.Maximize(common), [*constraints, cp.diag(C) >= common])
+    problem.solve(solver="CLARABEL")
+    assert maximize_fidelity(R, limit, criterion="vif").rho_min[0] == pytest.approx(
+        problem.value, abs=1e-6
+    )
+
+
+def test_in_the_coordinates_of_the_transformation_there_are_other_local_maxima():
+    """Outputs of the other orientation: best among their neighbours, far from the best of all."""
+    R, limit = np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25
+    A = factor(R)
+
+    def outputs(x):
+        return np.array([np.cos(x[:2]), np.sin(x[:2])])
+
+    def common(x):
+        return np.sum(A * outputs(x), axis=0)
+
+    start = np.array([0.9, -0.3])
+    assert np.linalg.det(outputs(start)) * np.linalg.det(A) < 0
+    found = minimize(
+        lambda x: -x[2],
+        np.append(start, 0.0),
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": lambda x: common(x) - x[2]},
+            {"type": "ineq", "fun": lambda x: 1 - 1 / limit - np.cos(x[0] - x[1]) ** 2},
+        ],
+    )
+    apart = np.arccos(np.sqrt(1 - 1 / limit))
+    assert -found.fun == pytest.approx(np.cos((np.arccos(0.8) + apart) / 2), abs=1e-6)
+    best = maximize_fidelity(R, limit, criterion="vif").rho_min[0]
+    assert best == pytest.approx(np.cos((apart - np.arccos(0.8)) / 2), abs=1e-9)
+    assert best > 0.3 - found.fun
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("seed", [4, 9])
+def test_the_tie_break_leaves_one_transformation(criterion, seed):
+    """Order and signs of the variables do not matter, and no other has a larger mean."""
+    R, rho = correlation(seed, 5), np.array([0.995, 0.2, 0.995, 0.6, 0.3])
+    answer = decorrelate(R, rho, criterion=criterion)
+    assert answer.status == "optimal"
+    order, signs = np.array([3, 0, 4, 1, 2]), np.array([1, -1, -1, 1, -1.0])
+    turned = (R * np.outer(signs, signs))[np.ix_(order, order)]
+    other = decorrelate(turned, rho[order], criterion=criterion)
+    T = np.empty((5, 5))
+    T[np.ix_(order, order)] = other.T
+    assert np.abs(T * np.outer(signs, signs) - answer.T).max() < 1e-9
+    # beside the outputs that are correlated, the others have the largest sum of fidelities
+    idle = np.abs(answer.correlation - np.eye(5)).max(axis=0) < 1e-7
+    assert idle.sum() >= 2
+    A = factor(R)
+    Q = np.linalg.qr(A @ answer.T[:, ~idle], mode="complete")[0][:, (~idle).sum() :]
+    K = cp.Variable((idle.sum(), idle.sum()))
+    f = cp.diag((Q.T @ A[:, idle]).T @ K)
+    problem = cp.Problem(cp.Maximize(cp.sum(f)), [cp.sigma_max(K) <= 1, f >= rho[idle]])
+    problem.solve(solver="CLARABEL")
+    assert answer.fidelity[idle].sum() == pytest.approx(problem.value, abs=1e-6)
