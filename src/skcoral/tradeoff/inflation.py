@@ -4,9 +4,10 @@ With ``R = LLᵀ``, ``W = LᵀT`` and ``G = WᵀW``, the problem is
 
     maximise  γ   subject to   (LW)_jj ≥ γ,   ‖w_j‖ = 1,   (G⁻¹)_jj ≤ limit.
 
-``(G⁻¹)_jj`` is convex in ``G``, and the best common fidelity for a given ``G`` is concave in it, so
-a local solution is a global one. It is found by an augmented Lagrangian, started on the curve of
-least squared residuals, and its multipliers give a bound on every other transformation.
+``(G⁻¹)_jj`` is convex in ``G``, and the best common fidelity for a given ``G`` is concave in it. In
+``T`` there are local maxima (of the other orientation), so the search, by an augmented Lagrangian,
+starts on the curve of least squared residuals, and its multipliers give a bound on every other
+transformation.
 """
 
 from __future__ import annotations
