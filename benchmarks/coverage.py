@@ -89,8 +89,8 @@ def cell(
         report = confident_floors(X, floor, confidence=CONFIDENCE, **said)
         sure, left = in_population(CORAL(report.floors).fit(X), covariance)
         refits = Refits(None, X)
-        value, known = threshold(refits.whole).value, read_dependence(X, **said)
-        _, low, high = interval(refits, value, known, confidence=CONFIDENCE)
+        value, rows = threshold(refits.whole).value, read_dependence(X, **said)
+        _, low, high = interval(refits, value, rows, confidence=CONFIDENCE)
         found.append(
             (
                 plain.min() >= floor,

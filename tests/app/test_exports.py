@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, pose, solve
+from skcoral.app.problem import pose
 from skcoral.app.settings import Settings, mask_to_text
+from skcoral.app.solving import arguments, solve
 from skcoral.io.models import load_model
 
 

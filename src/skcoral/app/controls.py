@@ -13,6 +13,7 @@ from skcoral.app import state
 from skcoral.app.memory import about
 from skcoral.app.problem import Problem, mask
 from skcoral.app.settings import CRITERIA, mask_to_text
+from skcoral.app.solving import group_columns
 from skcoral.app.text import plain
 from skcoral.choosing import FloorComparison, has_little
 from skcoral.measured import rounded_down, vif_text
@@ -146,6 +147,42 @@ def choose_confidence(problem: Problem) -> None:
     )
     if wanted != bool(current):
         state.change(confidence=_CONFIDENCE if wanted else 0.0)
+    if wanted:
+        _choose_together(problem)
+
+
+def _choose_together(problem: Problem) -> None:
+    """Let the visitor say which rows count as one observation."""
+    settings = state.current()
+    columns = group_columns(problem, settings)
+    if settings.groups and settings.groups not in columns:
+        st.caption(plain(f"There is no column {settings.groups!r} to group rows by here."))
+    kinds = {
+        "": "none: rows are independent",
+        "auto": "neighbours in time, blocks of automatic length",
+        "number": "neighbours in time, blocks of",
+        **{f"={name}": f"those with the same {name}" for name in columns},
+    }
+    now = settings.block if settings.block in kinds else "number"
+    now = f"={settings.groups}" if settings.groups in columns else now
+    chosen = st.selectbox(
+        "Rows that belong together",
+        list(kinds),
+        format_func=kinds.__getitem__,
+        key=state.widget(f"together_{hash(tuple(columns))}", now),
+        help="Rows of one cluster, or neighbours in time, tell less than as many independent "
+        "rows. Columns that are no variables can name clusters.",
+    )
+    block = "" if chosen.startswith("=") else chosen
+    if chosen == "number":
+        assert problem.rows is not None
+        most = max(len(problem.rows) // 4, 2)
+        first = int(settings.block) if settings.block.isdecimal() else 10
+        key = state.widget(f"block_{most}", min(max(first, 2), most))
+        block = str(st.number_input("Rows in a block", 2, most, key=key))
+    groups = chosen[1:] if chosen.startswith("=") else ""
+    if (groups, block) != (settings.groups, settings.block):
+        state.change(groups=groups, block=block)
 
 
 def choose_own_floors(problem: Problem) -> None:

@@ -12,14 +12,9 @@ import streamlit as st
 from skcoral.app import exports
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
-from skcoral.app.problem import (
-    HOLDOUT_ROWS_PER_VARIABLE,
-    MOST_VARIABLES,
-    Problem,
-    at_floors,
-    unfitted,
-)
+from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, MOST_VARIABLES, Problem
 from skcoral.app.settings import Settings
+from skcoral.app.solving import at_floors, known, unfitted
 from skcoral.app.text import plain
 from skcoral.measured import Measured
 from skcoral.plotting import interactive
@@ -172,7 +167,8 @@ def _new_rows(answer: Answer) -> None:
                 unfitted(problem, at_floors(problem, answer.chosen, answer.sure)),
                 problem.frame(),
                 cv=5,
-                sample_weight=problem.sample_weight,
+                block_length=answer.chosen.get("block_length"),
+                **known(problem, answer.chosen),
             ),
         )
     if answer.sure is not None:

@@ -12,17 +12,9 @@ from typing import Any
 import numpy as np
 
 from skcoral import report
-from skcoral.app.problem import (
-    Problem,
-    arguments,
-    curve_points,
-    fitted,
-    floors,
-    mask,
-    measured,
-    notes,
-)
+from skcoral.app.problem import Problem, curve_points, floors, mask, notes
 from skcoral.app.settings import Settings
+from skcoral.app.solving import arguments, fitted, known, measured
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.io.models import model_json
 from skcoral.io.sheets import explaining_sheets
@@ -87,7 +79,7 @@ def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: st
     facts = report.gather(
         model,
         X=problem.frame() if quick else None,
-        known={} if problem.sample_weight is None else {"sample_weight": problem.sample_weight},
+        known=known(problem, chosen),
         measured=measured(problem, model.result_),
         n_points=curve_points(problem, chosen.get("criterion", "squared")),
         title=f"Decorrelation of {PurePath(problem.source.label).stem}",
@@ -117,6 +109,7 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
     if isinstance(source, TableSource) or own or not every:
         lines.append(f"columns = {f'list({whole})' if every else _literal(list(problem.names))}")
     chosen = {name: _literal(value) for name, value in arguments(problem, settings).items()}
+    groups = chosen.pop("groups", "")
     if own:
         lines.append(f"floors = dict.fromkeys(columns, {settings.floor!r}) | {_literal(own)}")
         chosen["rho_min"] = "floors"
@@ -145,6 +138,7 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         chosen["output_scale"] = repr(scale)
     needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
     weight = f", sample_weight=rows[{settings.weights!r}]" if settings.weights else ""
+    weight += f", groups=rows[{groups}]" if groups else ""
     lines += [
         f"rows = table.dropna(subset={needed})",
         f"model = CORAL({_call(chosen)})",
@@ -209,8 +203,10 @@ def command(
             for name, value in settings.own:
                 if name in asked:
                     words += ["--rho-min", f"{name}={value:g}"]
-    if "confidence" in arguments(problem, settings):
-        words += ["--confidence", f"{settings.confidence:g}"]
+    chosen = arguments(problem, settings)
+    for name in ("confidence", "groups", "block_length"):
+        if name in chosen:
+            words += [f"--{name.replace('_', '-')}", str(chosen[name])]
     if settings.mode != "support" and settings.criterion != "squared":
         words += ["--criterion", settings.criterion]
     if settings.mode == "support":

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import api
 from skcoral._validation import check_correlation
 from skcoral.app.settings import CRITERIA, MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import (
     CorrelationEstimate,
     estimate_from_rows,
-    sample_correlation,
     shrunk_matrix,
 )
 from skcoral.exceptions import (
-    ConfidenceWarning,
     InvalidArgumentError,
     InvalidTableError,
     SingularCorrelationError,
 )
 from skcoral.io.notes import doubtful_note, reading_notes
-from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
-from skcoral.results import Array, Decorrelation
+from skcoral.results import Array
 from skcoral.support import support_from_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skcoral.estimator import CORAL
-    from skcoral.stability import ConfidentFloors
 
 MOST_VARIABLES = 100
 #: A table with few rows costs rows² × columns and may have more of them.
@@ -63,6 +55,8 @@ class Problem:
         The matrix, as the library takes it.
     rows : ndarray of shape (n, p) or None
         The complete rows.
+    kept : ndarray of bool or None
+        Which rows of the table those are.
     """
 
     key: tuple[Any, ...]
@@ -74,7 +68,12 @@ class Problem:
     sample_weight: Array | None = None
     moments: Moments | None = None
     estimate: CorrelationEstimate | None = None
-    n_incomplete: int = 0
+    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def n_incomplete(self) -> int:
+        """Rows that are left out because a value is missing."""
+        return 0 if self.kept is None else int((~self.kept).sum())
 
     @property
     def given(self) -> Array:
@@ -190,7 +189,7 @@ def _from_rows(
     source: TableSource, kept: tuple[str, ...], settings: Settings, key: tuple[Any, ...]
 ) -> Problem:
     values = source.values[:, [source.names.index(name) for name in kept]]
-    complete = ~np.isnan(values).any(axis=1)
+    complete: Any = ~np.isnan(values).any(axis=1)
     weights = None
     if settings.weights:
         if settings.weights not in source.names:
@@ -232,7 +231,7 @@ def _from_rows(
         sample_weight=weights,
         moments=moments,
         estimate=estimate,
-        n_incomplete=int(len(values) - len(rows)),
+        kept=complete,
     )
 
 
@@ -278,75 +277,6 @@ def curve_points(problem: Problem, criterion: str) -> int:
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 
-def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
-    """The settings as the arguments of :class:`skcoral.CORAL`."""
-    if settings.mode == "support":
-        return {"rho_min": floors(problem, settings), "support": mask(problem, settings)}
-    chosen: dict[str, Any] = {"rho_min": floors(problem, settings)}
-    if settings.mode == "budget":
-        chosen = {"budget": settings.budget}
-    elif settings.confidence and problem.rows is not None and 0.0 < settings.floor < 1.0:
-        chosen["confidence"] = settings.confidence
-    if settings.criterion != "squared":
-        chosen["criterion"] = settings.criterion
-    return chosen
-
-
-def raised(
-    problem: Problem, chosen: Mapping[str, Any], callback: Callable[[int, int], object]
-) -> ConfidentFloors:
-    """The floors that hold for the population with the confidence that was chosen."""
-    from skcoral.stability import confident_floors
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
-        return confident_floors(
-            problem.frame(),
-            chosen["rho_min"],
-            confidence=chosen["confidence"],
-            estimator=unfitted(problem, at_floors(problem, chosen)),
-            sample_weight=problem.sample_weight,
-            callback=callback,
-        )
-
-
-def at_floors(
-    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
-) -> dict[str, Any]:
-    """The arguments without a confidence, at the raised floors where these are known."""
-    plain = {name: value for name, value in chosen.items() if name != "confidence"}
-    if sure is not None:
-        plain["rho_min"] = dict(zip(problem.names, sure.floors.tolist(), strict=True))
-    return plain
-
-
-def solve(
-    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
-) -> Decorrelation:
-    """Solve with the arguments that :func:`arguments` gives, at raised floors if there are any."""
-    way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
-    result = way(problem.named, **at_floors(problem, chosen, sure))
-    about: dict[str, Any] = {"about": problem.about, "is_about_rows": problem.is_about_rows}
-    if sure is not None:
-        about["confidence"] = sure.sentence()
-    return replace(result, details={**result.details, **about})
-
-
-def measured(problem: Problem, result: Decorrelation) -> Measured:
-    """The effect on the rows that a download holds, or on the matrix given."""
-    if problem.rows is None or problem.estimate is None:
-        return measure_matrix(problem.given, result.T, result.names)
-    plain, maps = problem.plain, problem.estimate.margins
-    return measure_matrix(
-        sample_correlation(plain),
-        result.T * (plain.scale / problem.estimate.scale)[:, None],
-        result.names,
-        rows_used=len(problem.rows),
-        rows_given=len(problem.rows) + problem.n_incomplete,
-        margins="none" if maps is None else maps.kind,
-    )
-
-
 def notes(problem: Problem) -> list[str]:
     """What was assumed and what was left out, in words, to stand next to the answer."""
     source = problem.source
@@ -367,26 +297,3 @@ def notes(problem: Problem) -> list[str]:
         what = "row with missing values is" if one else "rows with missing values are"
         told.append(f"{problem.n_incomplete:,} {what} left out.")
     return told
-
-
-def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
-    """The estimator with these settings; the shrinkage is the intensity that was found."""
-    from skcoral.estimator import CORAL
-
-    known = problem.estimate
-    more: dict[str, Any] = {"output_scale": scale}
-    if known is not None:
-        more["shrinkage"] = known.shrinkage or None
-        more["margins"] = "none" if known.margins is None else known.margins.kind
-    if problem.moments is not None:
-        more["weight_kind"] = problem.moments.weight_kind
-    return CORAL(**chosen, **more)
-
-
-def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
-    """The estimator fitted to the rows of a table."""
-    model = unfitted(problem, chosen, scale=scale)
-    by_moments = model.margins == "none" and model.confidence is None
-    if by_moments and problem.sample_weight is None and problem.moments is not None:
-        return model.fit_moments(problem.moments)
-    return model.fit(problem.frame(), sample_weight=problem.sample_weight)

@@ -59,6 +59,8 @@ class Settings:
         Key of ``CRITERIA``: how residual correlation is measured.
     confidence : float
         Floor mode: confidence with which floors hold for the population; 0 for none.
+    groups, block : str
+        With confidence: column of clusters, and rows of a block of time ("auto" or a number).
     own : tuple of (str, float)
         Floors of single variables.
     link : float
@@ -86,6 +88,8 @@ class Settings:
     budget: float = 0.1
     criterion: str = "squared"
     confidence: float = 0.0
+    groups: str = ""
+    block: str = ""
     own: tuple[tuple[str, float], ...] = ()
     link: float = 0.15
     mask: str = ""
@@ -98,7 +102,9 @@ class Settings:
 
     def about_another_table(self, source: str) -> Settings:
         """The same without what was said about the columns of one table."""
-        return replace(self, source=source, own=(), mask="", without=(), include=(), weights="")
+        return replace(
+            self, source=source, own=(), mask="", without=(), include=(), weights="", groups=""
+        )
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The same without what is said about columns that are not there, and what that was.
@@ -154,6 +160,7 @@ def to_query(settings: Settings) -> dict[str, list[str]]:
             query["own"] = [f"{name}:{value:.6g}" for name, value in settings.own]
     if settings.mode == "floor" and settings.confidence:
         query["confidence"] = [f"{settings.confidence:.6g}"]
+        query |= {name: [v] for name in ("groups", "block") if (v := getattr(settings, name))}
     if settings.mode == "support":
         query["link"] = [f"{settings.link:.6g}"]
         if settings.mask:
@@ -229,8 +236,14 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     if shrinkage not in ("none", "auto") and not _number(shrinkage, 0.0, 1.0):
         refuse("shrinkage", shrinkage, "none, auto or a number up to 1")
         shrinkage = "none"
+    block = one("block") or ""
+    if block not in ("", "auto") and not (block.isdecimal() and 0 < int(block) < 10**9):
+        refuse("block", block, "auto or a whole number of rows")
+        block = ""
     settings = Settings(
         **read,
+        groups=one("groups") or "",
+        block=block,
         own=tuple(own),
         shrinkage=shrinkage,
         mask=one("mask") or "",

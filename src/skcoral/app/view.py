@@ -12,18 +12,9 @@ from skcoral.app import controls, details, state
 from skcoral.app.errors import in_words
 from skcoral.app.memory import about
 from skcoral.app.pictures import picture
-from skcoral.app.problem import (
-    MOST_VARIABLES,
-    Problem,
-    arguments,
-    curve_points,
-    measured,
-    notes,
-    raised,
-    refuse_many,
-    solve,
-)
+from skcoral.app.problem import MOST_VARIABLES, Problem, curve_points, notes, refuse_many
 from skcoral.app.settings import EXPLAINED, MODES, Settings
+from skcoral.app.solving import arguments, measured, raised, solve
 from skcoral.app.text import clipped, plain
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
@@ -137,8 +128,8 @@ def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
     if settings.mode == "budget":
         return (settings.mode, criterion, settings.budget)
     support = chosen["support"].tobytes() if "support" in chosen else b""
-    confidence = chosen.get("confidence", 0.0)
-    return (settings.mode, criterion, str(chosen["rho_min"]), support, confidence)
+    sure = tuple(chosen.get(name) for name in ("confidence", "groups", "block_length"))
+    return (settings.mode, criterion, str(chosen["rho_min"]), support, sure)
 
 
 def _raised(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, naming, require_room, require_rows
 from skcoral.correlation import CorrelationEstimate, estimate, sample_correlation
 from skcoral.exceptions import SingularCorrelationWarning
-from skcoral.io.tables import Complete
+from skcoral.io.tables import labels_of
 from skcoral.moments import Moments
 from skcoral.results import Array
 
@@ -83,18 +84,11 @@ def hold(loaded: Loaded, groups: str | None = None) -> Held:
             if part.weights is not None:
                 weights.append(part.weights)
             if groups is not None:
-                labels.extend(_labels(part, loaded.table.index(groups)))
+                cells = labels_of(part.batch.columns[loaded.table.index(groups)])
+                labels.extend(itertools.compress(cells, part.kept))
     rows = np.concatenate(values)
     require_rows(loaded, len(rows))
     return Held(rows, np.concatenate(weights) if weights else None, labels, dropped)
-
-
-def _labels(part: Complete, place: int) -> list[Any]:
-    """The cells of a column in the rows used; None where there is none."""
-    cells = part.batch.columns[place]
-    cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells
-    kept = (cell for cell, keep in zip(cells, part.kept, strict=True) if keep)
-    return [None if cell is None or cell == "" else str(cell) for cell in kept]
 
 
 def gather(loaded: Loaded) -> tuple[Moments, list[int]]:

@@ -287,6 +287,19 @@ def complete_rows(
             on_batch(batch)
 
 
+def column_labels(table: Table, name: str) -> NDArray[Any]:
+    """The cells of a column as text; None where there is none."""
+    place = table.index(name)
+    found = [label for batch in table.batches() for label in labels_of(batch.columns[place])]
+    return np.array(found, dtype=object)
+
+
+def labels_of(cells: Any) -> list[str | None]:
+    """Cells as text; None for those without any."""
+    cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells
+    return [None if cell is None or cell == "" else str(cell) for cell in cells]
+
+
 def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
     values, wrong = table.numbers(batch.columns[j])
     unusable = wrong | np.isinf(values)

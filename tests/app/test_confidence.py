@@ -1,0 +1,111 @@
+"""Floors for the population in the app: which rows belong together, and what is taken away."""
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL
+from skcoral.app import exports, sources
+from skcoral.app.problem import pose
+from skcoral.app.settings import Settings, from_query, to_query
+from skcoral.app.solving import arguments, fitted, group_columns, raised
+from skcoral.io.models import load_model
+
+
+@pytest.fixture(scope="module")
+def sites():
+    """Rows in clusters, some without a value; sites are text, batches numbers."""
+    rng = np.random.default_rng(4)
+    shared = np.repeat(rng.normal(size=(30, 3)), 5, axis=0)
+    frame = pd.DataFrame(shared + rng.normal(size=(150, 3)), columns=["a", "b", "c"])
+    frame["b"] += frame["a"]
+    frame.insert(0, "site", [f"s{i // 5}" for i in range(150)])
+    frame["batch"] = np.arange(150) // 10
+    frame.loc[7, "c"] = np.nan
+    return frame
+
+
+def chosen_label(at, text):
+    box = next(s for s in at.selectbox if s.label == "Rows that belong together")
+    return box, next(option for option in box.options if text in option)
+
+
+@pytest.mark.parametrize(
+    ("text", "link", "settings", "by"),
+    [
+        ("same site", {"groups": "site"}, {}, "site"),
+        ("same batch", {"groups": "batch"}, {}, "batch"),
+        ("automatic length", {"block": "auto"}, {"block_length": "auto"}, None),
+        ("blocks of", {"block": "10"}, {"block_length": 10}, None),
+    ],
+)
+def test_rows_that_belong_together(bring, metric, sites, text, link, settings, by):
+    data = sites.to_csv(index=False).encode()
+    at = bring("sites.csv", data, floor="0.8", without="batch")
+    next(t for t in at.toggle if "population" in t.label).set_value(True).run()
+    box, option = chosen_label(at, text)
+    box.set_value(next(k for k in link.values()) if "block" in link else f"={by}")
+    if link == {"block": "10"}:
+        box.set_value("number")
+    at.run()
+    assert not at.exception
+    complete = sites.dropna()
+    known = {} if by is None else {"groups": complete[by].to_numpy()}
+    sure = CORAL(0.8, confidence=0.95, **settings).fit(complete[["a", "b", "c"]], **known)
+    assert sure.confidence_.sentence() in at.success[0].value.replace("\\", "")
+    assert metric(at, "Weakest fidelity") == pytest.approx(sure.fidelity_.min(), abs=1e-4)
+    for name, value in link.items():
+        assert at.query_params[name] == value
+    assert option
+
+
+def test_columns_that_name_groups_are_no_variables(sites):
+    source = sources.read_table(sites.to_csv(index=False).encode(), "s.csv", key="k")
+    settings = Settings(floor=0.8, confidence=0.95, groups="a", without=("batch",))
+    problem = pose(source, settings)
+    assert group_columns(problem, settings) == ["site", "batch"]
+    assert "groups" not in arguments(problem, settings)  # a is a variable
+
+
+def test_a_column_that_is_not_there_is_told(open_app):
+    at = open_app(floor="0.85", confidence="0.95", groups="nowhere")
+    assert any("no column" in c.value for c in at.caption)
+    at = open_app(floor="0.85", confidence="0.95", block="long")
+    assert any("block = long" in w.value.replace("\\", "") for w in at.warning)
+
+
+def test_links_carry_what_belongs_together():
+    for said in ({"groups": "a:b"}, {"block": "auto"}, {"block": "12"}):
+        settings = Settings(confidence=0.9, **said)
+        assert from_query(to_query(settings)) == (settings, [])
+        assert not set(said) & set(
+            to_query(Settings(**said))
+        )  # without confidence it means nothing
+
+
+@pytest.mark.parametrize("said", [{"groups": "site"}, {"block": "6"}])
+def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, capsys, said):
+    from skcoral import cli
+
+    monkeypatch.chdir(tmp_path)
+    sites.to_csv("sites.csv", index=False)
+    settings = Settings(floor=0.8, confidence=0.95, without=("batch",), **said)
+    source = sources.read_table(sites.to_csv(index=False).encode(), "sites.csv", key="k")
+    problem = pose(source, settings)
+    chosen = arguments(problem, settings)
+    sure = raised(problem, chosen, lambda done, total: None)
+    np.testing.assert_allclose(fitted(problem, chosen).floors_, sure.floors)
+    (tmp_path / "m.json").write_bytes(exports.model(problem, chosen, scale="unit"))
+    np.testing.assert_allclose(load_model(tmp_path / "m.json").floors_, sure.floors)
+    assert sure.about in exports.page(problem, chosen, scale="unit", command="").decode()
+    left = {}
+    exec(exports.snippet(problem, settings), left)
+    np.testing.assert_allclose(left["model"].floors_, sure.floors, atol=1e-7)
+    words = shlex.split(exports.command(problem, settings, ending="csv"))[1:]
+    capsys.readouterr()
+    assert cli.main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors, atol=1e-7)
