@@ -93,4 +93,4 @@ def _text(value: Any) -> str:
     number = float(value)
     if not math.isfinite(number):
         return "∞" if number > 0 else "–"
-    return "0" if abs(number) < 1e-14 else f"{number:.4g}"
+    return "0" if abs(number) < 1e-12 else f"{number:.4g}"

@@ -280,11 +280,12 @@ def _claim(result: Decorrelation) -> str:
         return "the outputs are uncorrelated up to rounding"
     if _limits_vif(result):
         limit, top = (float(result.details[name]) for name in ("max_vif", "rho_upper"))
-        proved = f"no transformation within this limit can keep more than {top:.6f}"
+        above = -rounded_down(-top, 6)
+        proved = f"no transformation within this limit can keep more than {above:.6f}"
         if top >= 1.0 > result.min_fidelity:
             proved = "that no other transformation keeps more is not proved"
-        kept = f"every variable keeps {float(result.rho_min.min()):.6f} with no VIF above {limit:g}"
-        return f"{kept}, and {proved}"
+        kept = rounded_down(float(result.rho_min.min()), 6)
+        return f"every variable keeps {kept:.6f} with no VIF above {limit:g}, and {proved}"
     measure = CRITERIA[result.criterion]
     if result.pair_weights is not None:
         measure = f"weighted {measure}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
 from skcoral.cli.fitting import FitOptions, fitted
@@ -68,7 +69,8 @@ def verify(
     if passed:
         console.say(console.bold(f"{file}: true of {options.file}.", "green"))
         kinds = len({claim.name for claim in claims})
-        console.say(f"{console.counted(kinds, 'claim')}, {how}; status: {result.status}.")
+        status = words.status(result) if isinstance(result, Decorrelation) else result.status
+        console.say(f"{console.counted(kinds, 'claim')}, {how}; status: {status}.")
         least = "the threshold" if what == "threshold" else "the least possible residual"
         console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
         if isinstance(result, Decorrelation) and "rho_upper" in limits:

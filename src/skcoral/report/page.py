@@ -104,6 +104,9 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
         bracket = f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}, bound by {binding}"
         known.append(("threshold ρ★", bracket))
+    if "rho_upper" in result.details:
+        top = float(result.details["rho_upper"])
+        known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
     if result.rank is not None:
         known.append(("rank", f"{result.rank} of {len(result.names)}"))
         known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
