@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
+    "ignore_repr_types": r"skcoral\.plotting|matplotlib",
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
     "write_computation_times": False,

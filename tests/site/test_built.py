@@ -32,9 +32,13 @@ class Page(HTMLParser):
 read = functools.cache(Page)
 
 
+def pages_of(site):
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
 def test_links_and_anchors_lead_somewhere(site):
     broken = []
-    pages = sorted(site.rglob("*.html"))
+    pages = pages_of(site)
     assert len(pages) > 100
     for path in pages:
         for link in read(path).links:
@@ -49,7 +53,7 @@ def test_links_and_anchors_lead_somewhere(site):
 
 
 def test_pages_load_only_files_of_the_site(site):
-    for path in site.rglob("*.html"):
+    for path in pages_of(site):
         for source in read(path).loaded:
             scheme, host, target, _, _ = urlsplit(source)
             assert not host, f"{path.relative_to(site)} loads {source}"
