@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from warm_command import WarmCommand
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -46,23 +49,41 @@ def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
 
 
 @pytest.fixture(scope="session")
-def coral() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the installed ``coral`` command; returns the finished process with its output."""
+def warm() -> Iterator[WarmCommand]:
+    """Runs ``coral`` in processes forked from one that has imported the libraries."""
+    command = WarmCommand()
+    yield command
+    command.close()
+
+
+@pytest.fixture(scope="session")
+def coral(warm: WarmCommand) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the ``coral`` command; returns the finished process with its output.
+
+    The installed script is run on request, and where the environment needs a fresh interpreter.
+    """
     command = Path(sys.executable).with_name("coral")
 
     def run(
-        *arguments: Any, env: dict[str, str] | None = None, text: bool = True, **kwargs: Any
+        *arguments: Any,
+        env: dict[str, str] | None = None,
+        text: bool = True,
+        installed: bool = False,
+        **kwargs: Any,
     ) -> subprocess.CompletedProcess[Any]:
         kwargs.setdefault("timeout", 120)
+        env = {"COLUMNS": "80", **(env or {})}
+        kwargs.setdefault("encoding", "utf-8" if text else None)
+        fresh = installed or any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env)
+        if not fresh and set(kwargs) <= {"cwd", "encoding", "input", "stdin", "timeout"}:
+            return warm.run(arguments, env=env, **kwargs)
         if "input" not in kwargs and "stdin" not in kwargs:
             kwargs["stdin"] = subprocess.DEVNULL
-        if text:
-            kwargs.setdefault("encoding", "utf-8")
         return subprocess.run(
             [str(command), *map(str, arguments)],
             capture_output=True,
             check=False,
-            env={**os.environ, "COLUMNS": "80", **(env or {})},
+            env={**os.environ, **env},
             **kwargs,
         )
 

@@ -33,7 +33,7 @@ def cross(before, after):
 def test_wine_exact_from_the_installed_command(coral, wine, wine_csv, tmp_path):
     done = coral(
         "fit", wine_csv, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.json",
-        "--report", tmp_path / "report.html",
+        "--report", tmp_path / "report.html", installed=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "0.8262" in done.stdout
