@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.enclosures import exactly
 from skcoral.certificates.frame_bounds import criterion_bound
@@ -19,9 +19,6 @@ from skcoral.support import support_from_threshold
 
 from .conftest import MASK, R, honest, verdict
 from .test_files import signed
-from .test_singular import HONEST as SINGULAR
-from .test_singular import R as SINGULAR_R
-from .test_singular import with_arrays
 from .test_small_lies import broken, rotation, with_T
 
 FIVE = np.full(5, 0.9)
@@ -351,100 +348,3 @@ def test_crowded_floors_of_one_on_a_support() -> None:
         assert check(replace(result, prices=prices), system).passed
         prices[0] = 0.0 if infinite else np.inf
         assert "prices" in verdict(check, replace(result, prices=prices), system)
-
-
-# Matrices of rank below p.
-
-
-def test_a_factor_of_unit_columns() -> None:
-    """A longer factor is one of another matrix, even if the reader's rows are as long."""
-    result = SINGULAR["welch"]
-    A = result.certificate.arrays["factor"]
-    for step, wrong in ((1e-9, True), (1e-12, False)):
-        longer = replace(with_arrays(result, factor=(1 + step) * A), R=None)
-        try:
-            found = check(longer, factor=(1 + step) * A)
-            words = "; ".join(found.problems)
-        except CertificateError as error:
-            words = str(error)
-        assert ("unit length" in words) == wrong
-
-
-def test_floors_of_one_cost_nothing_where_it_is_said_so() -> None:
-    result = SINGULAR["branched, mixed"]
-    ones = np.flatnonzero(result.rho_min == 1)
-    assert np.isinf(result.prices[ones]).any()
-    for value, wrong in ((0.0, False), (1.0, True)):
-        prices = result.prices.copy()
-        prices[ones[0]] = value
-        found = {
-            c.name for c in check(replace(result, prices=prices), SINGULAR_R).claims if not c.holds
-        }
-        assert ("prices" in found) == wrong, value
-
-
-@pytest.mark.parametrize("name", ["welch, worst", "frame"])
-def test_prices_of_a_singular_matrix(name: str) -> None:
-    result = SINGULAR[name]
-    for field in ("prices", "weights"):
-        value = getattr(result, field)
-        for step, wrong in ((3e-6, True), (-3e-6, True), (0.3e-6, False)):
-            one = np.zeros(8)
-            one[2] = step * max(1.0, value[2])
-            found = check(replace(result, **{field: value + one}), SINGULAR_R)
-            assert (field in {c.name for c in found.claims if not c.holds}) == wrong
-
-
-def test_the_worst_pair_of_a_frame() -> None:
-    """A bound on the sum of squares bounds the largest; the slope follows by the chain rule."""
-    result = SINGULAR["frame"]
-    c = result.certificate
-    worst = float(np.abs(np.triu(result.correlation, 1)).max())
-    bound = np.sqrt(check(result, SINGULAR_R).lower / 28)
-    made = replace(
-        result,
-        criterion="worst",
-        certificate=Certificate("frame", c.arrays, {**c.info, "criterion": "worst"}),
-        objective=worst,
-        lower_bound=float(bound),
-        status="best_found",
-    )
-    slopes = 2 * c.arrays["multipliers"] * 0.5 * bound / check(result, SINGULAR_R).lower
-    # numerically: the bound at raised floors
-    prices = np.where(result.rho_min >= 1, np.inf, slopes)
-    made = replace(made, prices=prices, weights=0.5 * slopes)
-    assert check(made, SINGULAR_R).passed, check(made, SINGULAR_R).problems
-    step = 1e-6
-    j = int(np.argmax(slopes))
-    floors = result.rho_min.copy()
-    floors[j] += step
-    raised = check(replace(made, rho_min=floors), SINGULAR_R).lower
-    assert (raised - bound) / step == pytest.approx(slopes[j], rel=1e-4)
-    assert "prices" in verdict(check, replace(made, prices=2 * prices), SINGULAR_R)
-
-
-def test_pair_weights_of_a_singular_matrix_prove_nothing_by_the_rank() -> None:
-    result = SINGULAR["welch"]
-    weights = 1 - np.eye(8)
-    made = replace(result, pair_weights=weights, lower_bound=0.0, status="best_found")
-    assert check(made, SINGULAR_R).passed, check(made, SINGULAR_R).problems
-    assert verdict(check, replace(made, lower_bound=1e-6), SINGULAR_R)
-    frame = replace(SINGULAR["frame"], pair_weights=weights)
-    assert "not combined with pair weights" in verdict(check, frame, SINGULAR_R)
-    anchored = replace(SINGULAR["frame"], anchors=np.eye(8))
-    assert "anchors" in verdict(check, anchored, SINGULAR_R)
-
-
-def test_results_and_matrices_that_do_not_belong_together() -> None:
-    with pytest.raises(CertificateError, match="comes with a Threshold or a Decorrelation"):
-        check("result", R)  # type: ignore[arg-type]
-    with pytest.raises(CertificateError, match="R, or a factor"):
-        check(honest("squared"))
-    with pytest.raises(CertificateError, match="rank below p; give R"):
-        check(honest("squared"), factor=np.eye(6))
-    with pytest.raises(CertificateError, match="R is singular"):
-        check(replace(honest("squared"), R=None), np.ones((6, 6)))
-    arrays = {"multipliers": np.ones(6), "H": np.eye(6)}
-    other = Certificate("tradeoff", arrays, {"criterion": None})
-    with pytest.raises(CertificateError, match="no certificate of the kind 'tradeoff'"):
-        check(replace(threshold(R), certificate=other), R)

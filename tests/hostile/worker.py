@@ -38,14 +38,13 @@ def by_app(path):
     return 0, ""
 
 
-def main(room, paths):
+def main(room, good):
     # Everything that is loaded once, before the room is measured.
-    warm = Path(paths[0])
     for read in (by_command, by_app):
-        read(warm)
+        read(Path(good))
     limit = status("VmSize") + room
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    for path in map(Path, paths[1:]):
+    for path in (Path(line.rstrip("\n")) for line in sys.stdin):
         for read in (by_command, by_app):
             Path("/proc/self/clear_refs").write_text("5")
             before, start = status("VmRSS"), time.monotonic()
@@ -60,4 +59,4 @@ def main(room, paths):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) * MB, sys.argv[2:])
+    main(int(sys.argv[1]) * MB, sys.argv[2])

@@ -46,5 +46,6 @@ class Attained(Outputs):
         self.misreported = arithmetic.enclosure(self.gram, result.correlation).size()
         off = self.defect.size()
         np.fill_diagonal(off, 0.0)
-        self.worst = float(off.max(initial=0.0))
+        self.largest = off.max(axis=0, initial=0.0)
+        self.worst = float(self.largest.max(initial=0.0))
         self.residual = residual(result.criterion, self.correlation, self.weights)

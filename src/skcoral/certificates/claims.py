@@ -33,6 +33,7 @@ from skcoral.exceptions import CertificateError
 from skcoral.results import (
     BOUND_TOL,
     BUDGET_TOL,
+    CROWDED,
     EXACT_TOL,
     FACTOR_TOL,
     FLOOR_TOL,
@@ -68,7 +69,7 @@ def judge_decorrelation(result: Decorrelation, R: Array, arithmetic: Arithmetic)
         bound, slopes = frame_bound(result, A, arithmetic)
         expect_bound(ledger, result, bound, attained.residual)
         expect_gap_word(ledger, result, bound, attained.residual)
-        expect_frame_prices(ledger, result, slopes)
+        expect_frame_prices(ledger, result, slopes, attained.largest)
         _expect_rank(ledger, result, R)
     elif kind == "tradeoff":
         _expect_rank(ledger, result, R)
@@ -194,8 +195,8 @@ def _judge_tradeoff(
     )
     prices = 2.0 * multipliers
     costs = np.any(arrays["H"] - np.diag(np.diag(arrays["H"])) != 0, axis=1)
-    if result.rank is not None:  # then what T leaves decides, H need not show it
-        costs = costs | (result.prices == np.inf) & (attained.defect.size().max(axis=1) > 0)
+    if result.rank is not None and multipliers.any():  # H need not show what T leaves
+        costs = attained.largest > CROWDED
     prices = np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), prices)
     expect_equal_prices(ledger, result, prices)
     return bound

@@ -26,7 +26,7 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import agree, numbers
 from skcoral.exceptions import CertificateError
-from skcoral.results import PRICE_TOL, Certificate, Decorrelation
+from skcoral.results import CROWDED, PRICE_TOL, Certificate, Decorrelation
 
 Mask = NDArray[np.bool_]
 
@@ -34,7 +34,6 @@ _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 _MOST_COEFFICIENTS = 400
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
-_CROWDED = 1e-10  # a residual that makes a floor of one cost anything
 
 
 def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
@@ -305,7 +304,7 @@ def _expect_prices(
     room = np.where(active, 1.0 - f * f, 1.0)
     multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
     off = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0)
-    whole = (result.rho_min >= 1) & wide & (off > _CROWDED)
+    whole = (result.rho_min >= 1) & wide & (off > CROWDED)
     prices = np.where(whole, np.inf, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
     digits = 64 * p * UNIT * (np.abs(image).max(axis=1) + 1.0) * np.abs(slope).sum(axis=1) / room

@@ -36,6 +36,7 @@ from skcoral.certificates.reading import (
 )
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
+    CROWDED,
     FACTOR_TOL,
     FLOOR_TOL,
     OPTIMAL_GAP,
@@ -93,18 +94,22 @@ def frame_bound(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> tupl
     return bound, slopes
 
 
-def expect_frame_prices(ledger: Ledger, result: Decorrelation, slopes: Array) -> None:
-    """Prices are the slopes of the bound in the floors; infinite at a floor of one that costs."""
-    prices = np.where(result.rho_min >= 1, np.inf if slopes.any() else 0.0, slopes)
+def expect_frame_prices(
+    ledger: Ledger, result: Decorrelation, slopes: Array, largest: Array
+) -> None:
+    """Prices are the slopes of the bound in the floors; infinite at a floor of one that costs.
+
+    ``largest`` holds the largest residual correlation of each output.
+    """
+    costs = (largest > CROWDED) & slopes.any()
+    prices = np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), slopes)
     for name, reported, wanted in (
         ("prices", result.prices, prices),
         ("weights", result.weights, 0.5 * slopes),
     ):
-        # A floor of one costs nothing where its output is correlated with none.
-        free = (result.rho_min >= 1) & (reported == 0) if name == "prices" else False
         ledger.expect(
             name,
-            np.all(agree(reported, wanted, PRICE_TOL) | free),
+            np.all(agree(reported, wanted, PRICE_TOL)),
             f"the {name} do not follow from the multipliers",
         )
 
@@ -162,7 +167,13 @@ def judge_wide(result: Decorrelation, factor: Array, arithmetic: Arithmetic, exp
     bound, slopes = frame_bound(result, A, arithmetic)
     expect.expect_bound(ledger, result, bound, value)
     expect.expect_gap_word(ledger, result, bound, value)
-    expect_frame_prices(ledger, result, slopes)
+    largest = np.zeros(p)
+    if np.any(result.rho_min >= 1):
+        for columns, block in output_blocks(U, radius, arithmetic):
+            size = block.size()
+            size[np.arange(columns.start, columns.stop), np.arange(size.shape[1])] = 0.0
+            largest[columns] = size.max(axis=0)
+    expect_frame_prices(ledger, result, slopes, largest)
     lower = max(float(bound.lower), 0.0)
     return ledger.verdict(lower, float(value.upper), rigorous=arithmetic.rigorous)
 

@@ -19,7 +19,15 @@ from skcoral.frames.point import welch
 from skcoral.frames.problem import Answer, FrameProblem
 from skcoral.frames.proof import FrameProof
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
-from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.results import (
+    CROWDED,
+    OPTIMAL_GAP,
+    Certificate,
+    Criterion,
+    Decorrelation,
+    Status,
+    Threshold,
+)
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
@@ -146,7 +154,7 @@ def _prices(answer: Answer, floors: Array, U: Array) -> Array:
     prices = np.array(answer.slopes)
     ones = floors >= 1.0
     if ones.any():
-        prices[ones] = np.where(largest_residuals(U)[0][ones] > 0.0, np.inf, 0.0)
+        prices[ones] = np.where(largest_residuals(U)[0][ones] > CROWDED, np.inf, 0.0)
         if answer.proof is None:
             prices[ones] = 0.0
     return prices

@@ -1,0 +1,46 @@
+"""The parts of the proofs for supports that rounding decides, at the size of their promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skcoral.certificates.products import Floats
+from skcoral.certificates.supports import _definite_form, _factor_error
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e8])
+def test_the_error_of_a_cholesky_factor(condition: float) -> None:
+    """``E = L⁻¹RL⁻ᵀ - I`` as found in more digits, within what is said of it."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+    R = (Q * np.geomspace(1 / condition, 1.0, 12)) @ Q.T
+    R = 0.5 * (R + R.T) / np.sqrt(np.outer(np.diag(R), np.diag(R)))
+    R = np.tril(R) + np.tril(R, -1).T
+    np.fill_diagonal(R, 1.0)
+    L = np.linalg.cholesky(R)
+    E, doubt, unknown = _factor_error(L, R, Floats(parts=3))
+    wide = L.astype(np.longdouble)
+    exact = (R - wide @ wide.T).astype(np.float64)
+    K = np.linalg.inv(L)
+    wanted = K @ exact @ K.T
+    size = float(np.linalg.norm(wanted))
+    assert size > 1e-17 * condition**0.5
+    assert np.linalg.norm(E - wanted) <= 1e-3 * size
+    assert size <= doubt
+    assert unknown <= 1e-3 * doubt
+    np.testing.assert_array_equal(E, E.T)
+
+
+def test_large_forms_are_definite_beyond_rounding() -> None:
+    """Cholesky that ends proves no eigenvalue above ``(n + 2) u tr Q``: here 5e-11."""
+    Q = np.eye(401)
+    for least, proved in ((3e-11, False), (2e-10, True), (1e-3, True)):
+        Q[7, 7] = least
+        found = _definite_form(Q, Floats(parts=2))
+        assert (found is not None) == proved, least
+        if found is not None:
+            assert found.value < least
+            assert found.inverse_form(np.ones(401)) >= 400 + 1 / least
+    Q[7, 7] = -1e-3
+    assert _definite_form(Q, Floats(parts=2)) is None
