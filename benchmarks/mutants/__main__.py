@@ -37,7 +37,7 @@ TESTS = {
     "tradeoff": ["tests/tradeoff", "tests/certificates/test_small_lies.py"],
     "frames": ["tests/frames", "tests/certificates/test_singular.py"],
     "support": ["tests/support", "tests/certificates/test_small_lies.py"],
-    "tolerances": ["tests/certificates", "tests/test_small_lies.py"],
+    "tolerances": ["tests/certificates", "tests/test_tolerances.py"],
 }
 
 

@@ -50,6 +50,7 @@ def test_twenty_visitors_are_answered(server, artifacts):
     (artifacts / "load.json").write_text(json.dumps(figures, indent=1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads processor time from /proc")
 @pytest.mark.parametrize(
     ("query", "limit"),

@@ -265,7 +265,7 @@ def test_protocol_mode_counts_the_starts_that_end_worse(monkeypatch):
         ("p18", "support", 0.99),
     )
     monkeypatch.setattr(baseline, "PROBLEMS", problems)
-    found = reproduce("timings", protocol=True, n_starts=12)
+    found = reproduce("timings", protocol=True, n_starts=6)
     primal, threshold, support = found.protocol
     assert support.best == pytest.approx(support.ours, rel=1e-6)
     assert support.gap < 1e-6

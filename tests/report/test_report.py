@@ -411,7 +411,7 @@ class TestInChromium:
         page.set_viewport_size({"width": 700, "height": 1000})
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
-    def test_figures_answer_to_the_mouse(self, opened, live_page, artifacts):
+    def test_figures_are_interactive(self, opened, live_page, artifacts):
         page = opened(live_page)
         page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
         cells = page.locator(".js-plotly-plot").nth(1)

@@ -1,4 +1,4 @@
-"""In the company of pipelines, searches, data frames and files."""
+"""CORAL in pipelines, searches, data frames and pickles."""
 
 import pickle
 
