@@ -100,7 +100,7 @@ order = [
     "dropping columns",
 ]  # fmt: skip
 blue, grey, orange, ink = "#0072B2", "#5f6b7a", "#D55E00", "#1f2933"
-figure, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
 for y, name in enumerate(order):
     if name in transformations:
         dots = np.diag(R @ transformations[name])
@@ -108,7 +108,7 @@ for y, name in enumerate(order):
         dots = np.where(np.isin(np.arange(p), kept), 1.0, 0.0)
     colour = blue if "CORAL" in name else grey
     level = y + 0.26 * (np.argsort(np.argsort(dots)) / (p - 1) - 0.5) * 2
-    ax.scatter(dots, level, s=22, color=colour, alpha=0.75, linewidths=0, zorder=3)
+    ax.scatter(dots, level, s=34, color=colour, alpha=0.75, linewidths=0, zorder=3)
     ax.plot([dots.min()] * 2, [y - 0.36, y + 0.36], color=orange, linewidth=2.5, zorder=4)
     rest = table.loc[name, "largest |r|"]
     ax.text(1.04, y, "0" if rest < 1e-8 else f"{rest:.2f}", va="center", color=ink)

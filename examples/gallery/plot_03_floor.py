@@ -45,8 +45,8 @@ for limit in ({"max_vif": 2}, {"max_correlation": 0.3}, {"budget": 0.1}):
 # Or look at the curve
 # --------------------
 # Each point is the transformation with the least residual correlation (sum of squares) at its
-# floor. Up to ρ★ nothing is left. The last bit of fidelity is what costs most: near a floor of
-# one, both curves are steep.
+# floor. Up to ρ★ nothing is left. From there the largest correlation rises about evenly; the VIF
+# stays harmless for long and rises steeply near a floor of one.
 
 rho_star = threshold(R).value
 floors = np.unique([*np.linspace(0.78, 0.995, 40), rho_star])
@@ -103,4 +103,5 @@ assert own.objective > common.objective
 # %%
 # A rule of thumb: if people read the outputs under the names of the variables, start from 0.9 or
 # 0.95; if coefficients of a regression on them are interpreted, a VIF below 2 is enough; if a later
-# step assumes uncorrelated inputs, take ρ★, which is what ``CORAL()`` does.
+# step assumes uncorrelated inputs, take ρ★, which is what ``CORAL()`` does. In the guide:
+# :doc:`choose a floor </guide/floor>`.

@@ -56,16 +56,17 @@ assert change / 1e-3 >= chosen.prices[j] - 1e-6  # the curve is convex: never le
 assert abs(change / 1e-3 / chosen.prices[j] - 1) < 0.05
 
 # %%
-# Prices change along the curve. Just above ρ★ only the variables that bind it have one, and they
-# are few; at high floors all variables compete.
+# Prices change along the curve. Near ρ★ few variables make up most of the price; at high floors all
+# variables compete.
 
 rho_star = threshold(R).value
 grid = np.linspace(rho_star + 2e-3, 0.97, 30)
 prices = np.array([decorrelate(R, floor).prices for floor in grid])
 share = prices / prices.sum(axis=1, keepdims=True)
 top = np.argsort(share.mean(axis=0))[::-1][:5]
-print(f"share of the five largest at the left end: {share[0, top].sum():.0%}")
-print(f"and at the right end: {share[-1, top].sum():.0%}")
+print(f"share of five variables in the price, just above ρ★: {share[0, top].sum():.0%}")
+print(f"and at a floor of {grid[-1]:.2f}: {share[-1, top].sum():.0%}")
+assert share[0, top].sum() > 0.8 > 0.6 > share[-1, top].sum()
 
 colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 figure, (left, right) = plt.subplots(

@@ -17,7 +17,7 @@ the best of them.
 # --------
 # Disease progression of 442 diabetes patients, ten predictors (Efron, Hastie, Johnstone and
 # Tibshirani 2004; part of scikit-learn). Two of the predictors, s1 and s2 (total and LDL
-# cholesterol), nearly coincide.
+# cholesterol), are strongly correlated.
 
 from itertools import combinations
 from math import factorial
@@ -89,6 +89,8 @@ print(
 )
 assert np.allclose(shares.sum(), whole)
 assert added.sum() < whole < alone.sum()
+assert zca_cor(R).fidelity.mean() > fidelity.mean()
+assert zca_cor(R).fidelity.min() < fidelity.min()
 
 # %%
 # The same two variables come first in all four splits, but not in the same order: CORAL gives much

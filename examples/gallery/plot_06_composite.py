@@ -30,7 +30,7 @@ sign = np.where(np.isin(names, ["fertility", "under5 mortality"]), -1.0, 1.0)
 names = [f"low {name}" if s < 0 else name for name, s in zip(names, sign, strict=True)]
 R = pd.DataFrame(wdi.correlation * np.outer(sign, sign), index=names, columns=names)
 p = len(R)
-print(R.round(2).to_string())
+print(R.round(2).set_axis(range(1, p + 1), axis=1).to_string())
 
 # %%
 # The index with equal weights
@@ -85,8 +85,9 @@ print(table.round(3).to_string())
 # %%
 # Read the second column before using it. Internet use and life expectancy have **negative**
 # weights: they are so well predicted by the rest that removing the double count overshoots, and a
-# country would lose points by living longer. That is correct arithmetic and an index that nobody
-# can defend. Some correlation should stay. The picture shows the weights for all floors.
+# country would lose points by living longer, all else equal. That is correct arithmetic and an
+# index that nobody can defend. Some correlation should stay. The picture shows the weights for all
+# floors.
 
 assert (at_threshold[[names.index("internet use"), names.index("life expectancy")]] < 0).all()
 floors = np.array([rho_star, *np.arange(76, 99) / 100, 0.985, 0.99, 0.994, 0.997, 0.999, 1.0])
@@ -94,6 +95,7 @@ paths = np.array([index_weights(floor) for floor in floors])
 good = (paths >= 0).all(axis=1)
 lowest = floors[good][0]
 assert good[floors >= lowest].all()
+assert lowest <= 0.9
 print(f"no weight is negative from a floor of {lowest:.2f} on")
 
 colours = dict(zip(theme, ["#0072B2", "#D55E00", "#CC79A7", "#009E73"], strict=True))
@@ -149,4 +151,4 @@ plt.show()
 # %%
 # To use the weights, standardise your table (``skcoral.datasets.load_wdi`` or ``fetch_wdi`` read
 # the World Bank's) and take ``standardised @ weights``; or fit ``CORAL(rho_min=0.9)`` and average
-# its outputs, which is the same.
+# its outputs, which is the same. In the guide: :doc:`composites </guide/composites>`.

@@ -136,4 +136,5 @@ assert worst < 0.9
 # %%
 # If no variance may be shared, leave the floor out (``rolling(returns, 120, lag=1)``): then every
 # window is solved at its own ρ★, drawn in the first picture. The command does the same for files:
-# ``coral roll returns.csv --date date --window 120 --lag 1 --rho-min 0.9 -o out.csv``.
+# ``coral roll returns.csv --date date --window 120 --lag 1 --rho-min 0.9 -o out.csv``. In the
+# guide: :doc:`rolling windows and panels </guide/panels>`.

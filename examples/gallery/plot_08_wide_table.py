@@ -94,7 +94,7 @@ assert kept.between(0.3, 0.5).all()
 assert (table[("fresh", "weakest")] > table.index).all()
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6), layout="constrained")
 for name, colour, marker in (("fitted", blue, "o"), ("fresh", orange, "s")):
     label = f"{len(X)} samples fitted" if name == "fitted" else f"{len(fresh):,} fresh samples"
     left.plot(floors, table[(name, "weakest")], marker=marker, color=colour, linewidth=2)
@@ -116,4 +116,4 @@ plt.show()
 # %%
 # With about as many rows as columns, instead of many fewer, low floors do overfit: fidelity itself
 # is then lost on fresh rows, and the fit raises an ``OverfitWarning`` that names a floor from
-# which on it is kept.
+# which on it is kept. In the guide: :doc:`singular and wide tables </guide/singular>`.

@@ -114,4 +114,5 @@ plt.show()
 # %%
 # A support can also come from a theory (which items belong to which scale), from pathways of genes,
 # or from what can be measured together: a boolean matrix, a dictionary such as
-# ``{"d01": ["d02", "d07"]}``, or a labelled table say the same.
+# ``{"d01": ["d02", "d07"]}``, or a labelled table say the same. In the guide:
+# :doc:`which sources may enter </guide/sources>`.

@@ -68,11 +68,11 @@ assert table["confident"].ge(floor).mean() > 0.85
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
 known = decorrelate(R, floor).objective
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 4.0), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.8), layout="constrained")
 for name, colour, marker, shift in (("plain", orange, "s", 0.94), ("confident", blue, "o", 1.06)):
     x = table["n"] * shift
     label = "with confidence=0.95" if name == "confident" else "plain floors"
-    left.scatter(x, table[name], s=20, color=colour, marker=marker, alpha=0.7, lw=0, label=label)
+    left.scatter(x, table[name], s=30, color=colour, marker=marker, alpha=0.7, lw=0, label=label)
     values = "residual" if name == "plain" else "residual, confident"
     mean = table.groupby("n")[values].mean()
     right.plot(sizes, mean, color=colour, marker=marker, linewidth=2, label=label)
@@ -103,4 +103,5 @@ print(sure.confidence_.sentence())
 
 # %%
 # How often the promise holds was measured for many more populations, also with heavy tails, series
-# in time and clusters, and is tabulated in the guide's page on new rows.
+# in time and clusters, and is tabulated in the guide: :doc:`new rows and confidence
+# </guide/new_rows>`.

@@ -152,4 +152,5 @@ plt.show()
 
 # %%
 # The command ``coral verify wine.csv threshold.json`` does the same with the rows instead of the
-# matrix, and ``--rigorous`` in ball arithmetic, where rounding is part of the proof.
+# matrix, and ``--rigorous`` in ball arithmetic, where rounding is part of the proof. In the
+# guide: :doc:`certificates and how to audit them </guide/certificates>`.

@@ -9,7 +9,7 @@ there were.
 
 This page runs 200,000 **simulated** rows, so that it takes seconds. For twenty million the work of
 reading is a hundred times as much, and memory and the solve stay the same; measured figures for a
-Parquet file of that size are in the guide's page on many rows, and
+Parquet file of that size are in the guide (:doc:`many rows </guide/many_rows>`), and
 ``python benchmarks/scale.py --rows 20000000`` measures your machine.
 """
 
@@ -121,8 +121,8 @@ assert simple[-1] > 0.1
 assert max(compensated) < 1e-9
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8), layout="constrained")
-left.semilogx(seen, values, color=blue, marker="o", markersize=4)
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.6), layout="constrained")
+left.semilogx(seen, values, color=blue, marker="o", markersize=5, linewidth=2)
 left.axhline(truth, color=grey, linestyle=(0, (5, 3)))
 left.annotate("population", (2e5, truth), xytext=(0, -14), textcoords="offset points", color=grey,
               ha="right")  # fmt: skip

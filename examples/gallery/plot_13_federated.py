@@ -111,4 +111,5 @@ plt.show()
 
 # %%
 # The framed cells are flavanoids and hue. Two files of one site that differ by a single row differ
-# by that row: let each site decide how many rows it takes before it sends, and send once.
+# by that row: let each site decide how many rows it takes before it sends, and send once. In the
+# guide: :doc:`many rows </guide/many_rows>`.
