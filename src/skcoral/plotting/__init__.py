@@ -1,4 +1,4 @@
-"""Pictures of results: each display holds numbers first and puts ink on paper second.
+"""Pictures of results: each display holds numbers, and draws them when asked.
 
 Every display has ``from_result`` and ``from_estimator`` to gather its numbers, keeps them as
 attributes, and draws them with ``plot(ax=None)``, which returns the display. Matplotlib is imported
