@@ -107,6 +107,17 @@ def test_batches_of_any_size_are_the_same_table(tmp_path):
         assert fractions[-1] == 1.0
 
 
+def test_a_small_file_is_parsed_once(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(CSV)
+    table = open_table(path)
+    assert profile(table).n_rows == 3
+    path.unlink()
+    (batch,) = complete_rows(table, ["height", "weight"])
+    assert np.array_equal(batch.values, NUMBERS)
+    assert list(batch.batch.columns[0]) == ["Ada", "Alan", "Grace"]
+
+
 def test_semicolons_and_decimal_commas_when_told():
     data = b"a;b\n1,5;2\n-3,25;1,0e1\n"
     table = open_table(data, separator=";", decimal=",")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -30,6 +30,8 @@ Format = Literal["csv", "tsv", "parquet", "excel"]
 BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
 BATCH_CELLS = 2_000_000
+#: Tables of no more cells are kept after they were read, and not parsed a second time.
+_KEPT_CELLS = 500_000
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ def open_table(
     """
     from skcoral.io import _sources
 
-    return _sources.open_table(
+    table = _sources.open_table(
         source,
         name=name,
         format=format,
@@ -225,6 +227,31 @@ def open_table(
         sheet=sheet,
         na=tuple(na),
     )
+    return replace(table, read=_ReadOnce(table.read))
+
+
+class _ReadOnce:
+    """Keep the batches of a small table after the first complete pass."""
+
+    def __init__(self, read: Callable[[int], Iterator[Batch]]) -> None:
+        self._read = read
+        self._kept: dict[int, list[Batch]] = {}
+
+    def __call__(self, size: int) -> Iterator[Batch]:
+        if size in self._kept:
+            yield from self._kept[size]
+            return
+        batches: list[Batch] = []
+        cells = 0
+        for batch in self._read(size):
+            cells += len(batch.rows) * len(batch.columns)
+            if cells <= _KEPT_CELLS:
+                batches.append(batch)
+            else:
+                batches.clear()
+            yield batch
+        if cells <= _KEPT_CELLS:
+            self._kept[size] = batches
 
 
 def sheet_names(
