@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral._linalg import gram_defect, precise_column_dots
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import listing, refuse_singular, repeated
@@ -33,8 +33,6 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.results import Decorrelation
-
-Array = NDArray[np.float64]
 
 _AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
 

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, inner, largest, norm, one_norm, plus_diagonal
-
-Array = NDArray[np.float64]
+from skcoral._arrays import (
+    Array,
+    beside,
+    column_dots,
+    inner,
+    largest,
+    norm,
+    one_norm,
+    plus_diagonal,
+)
 
 _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 256  # columns at a time, to bound the memory of exact products

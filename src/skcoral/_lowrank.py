@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skcoral._arrays import Array
 
 _BLOCK = 512  # columns at a time
 _MANY = 5000  # columns whose pairs are not looked at one by one

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array as Array
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 
-Array = NDArray[np.float64]
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from skcoral._arrays import to_host
+from skcoral._arrays import Array, to_host
 from skcoral._singular import (
     Deficiency,
     dropped_share,
@@ -26,8 +26,6 @@ from skcoral.exceptions import (
     InvalidTableError,
     SingularCorrelationError,
 )
-
-Array = NDArray[np.float64]
 
 # LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
 # two digits of the limit is looked at again with an eigenvalue decomposition.

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve
 
+from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
-
-Array = NDArray[np.float64]
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.

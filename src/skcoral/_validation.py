@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral._requirements import (
     deficiency_of,
     float_array,
@@ -36,8 +37,6 @@ from skcoral.exceptions import (
     InvalidFloorError,
     InvalidSupportError,
 )
-
-Array = NDArray[np.float64]
 
 SYMMETRY_TOL = 1e-8
 SINGULAR_TOL = 1e-12

@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from skcoral._arrays import Array
 from skcoral._linalg import make_exact
 from skcoral._requirements import float_array
 from skcoral._validation import check_choice, check_correlation, check_count
@@ -27,7 +28,6 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import fidelity
 from skcoral.results import read_only
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from skcoral._arrays import Array
 from skcoral._requirements import float_array, square_matrix
 from skcoral._validation import check_choice, check_correlation
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
-
-Array = NDArray[np.float64]
 
 
 def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:

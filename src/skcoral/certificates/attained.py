@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.certificates.enclosures import Array, exactly, up
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import exactly, up
 from skcoral.certificates.inequalities import along, floors_of, residual, scaled_floors
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import require_fields

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.enclosures import WIDER, Array, Enclosure, exactly
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
 from skcoral.certificates.frame_bounds import from_dual, spent
 from skcoral.certificates.inequalities import definite
 from skcoral.certificates.products import Arithmetic

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates import claims
 from skcoral.certificates.claims import judge_decorrelation
-from skcoral.certificates.enclosures import Array
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.certificates import supports
 from skcoral.certificates.attained import Attained
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.inequalities import (
     complete_square,
     conjugate,

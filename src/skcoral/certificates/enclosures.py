@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
 
 UNIT = 2.0**-53  # the largest relative error of one rounding
 WIDER = 1 + 1e-9  # covers the rounding of a radius itself

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.certificates.enclosures import WIDER, Array, Enclosure, down, exactly, up
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import WIDER, Enclosure, down, exactly, up
 from skcoral.certificates.products import Arithmetic
 from skcoral.exceptions import CertificateError
 

@@ -18,8 +18,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.certificates.attained import Attained, Outputs
-from skcoral.certificates.enclosures import UNIT, Array, Enclosure, exactly
+from skcoral.certificates.enclosures import UNIT, Enclosure, exactly
 from skcoral.certificates.inequalities import complete_square, definite
 from skcoral.certificates.largest_means import floor_room
 from skcoral.certificates.ledger import Ledger

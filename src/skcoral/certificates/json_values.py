@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.enclosures import Array
+from skcoral._arrays import Array
 from skcoral.exceptions import CertificateError
 
 

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skcoral.certificates.enclosures import UNIT, WIDER, Array, Enclosure, down, up
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, down, up
 
 _TINY = 1e-290  # more than all that underflow can take
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails

@@ -12,13 +12,13 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral._validation import (
     check_anchors,
     check_pair_weights,
     frame_names,
     judge_correlation,
 )
-from skcoral.certificates.enclosures import Array
 from skcoral.exceptions import CertificateError, CoralError
 from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.certificates import largest_means
 from skcoral.certificates.attained import Attained, Outputs
 from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
-from skcoral.certificates.enclosures import Array, Enclosure
+from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats

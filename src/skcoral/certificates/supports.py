@@ -20,7 +20,8 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.certificates.enclosures import UNIT, WIDER, Array, Enclosure, down, exactly, up
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, down, exactly, up
 from skcoral.certificates.inequalities import Definite, conjugate, definite
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic

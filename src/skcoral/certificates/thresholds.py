@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.certificates.attained import Outputs
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
 from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.ledger import Check, Ledger

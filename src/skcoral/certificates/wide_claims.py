@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.certificates.branches import branched_bound
-from skcoral.certificates.enclosures import Array, Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
     certified_factor,
     criterion_bound,

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.correlation import sample_correlation
 from skcoral.moments import Moments
 from skcoral.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

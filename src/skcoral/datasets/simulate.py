@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
+from skcoral._arrays import Array
 from skcoral._requirements import float_array, real_number
 from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError
-
-Array = NDArray[np.float64]
 
 
 def make_system(p: int, seed: int = 1) -> Array:

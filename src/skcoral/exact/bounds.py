@@ -19,9 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral._validation import check_correlation, check_count
-
-Array = NDArray[np.float64]
 
 # One round of single additions and drops costs about p⁴ operations; past this it would cost more
 # than computing the threshold itself, which is the better bound.

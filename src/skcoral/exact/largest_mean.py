@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     cholesky,
     column_dots,
@@ -33,7 +34,6 @@ from skcoral.exact.completion import assemble, complement
 from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
 from skcoral.exact.weighted import WeightedRoot, trace_excess
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 

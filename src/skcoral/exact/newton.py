@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     cholesky,
     cholesky_or_none,
@@ -23,8 +24,6 @@ from skcoral._arrays import (
 )
 from skcoral._linalg import conjugate_gradient_matrix
 from skcoral.exact.weighted import WeightedRoot
-
-Array = NDArray[np.float64]
 
 _NEAR = 1e-6  # residuals below this deserve accurate singular values
 _NEARBY = 0.05  # relative changes below this leave the Laplacian a good preconditioner

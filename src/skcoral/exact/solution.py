@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, cholesky, column_dots, to_host
+from skcoral._arrays import Array, beside, cholesky, column_dots, to_host
 from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import many_digits, mean_room
 from skcoral.exact.largest_mean import BestExact, best_exact, mean_excess
@@ -29,7 +28,6 @@ from skcoral.results import (
     Threshold,
 )
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 # Below what is promised, so that rounding does not decide a re-check.

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, diagonal, norm, scaled, submatrix, to_host
+from skcoral._arrays import Array, beside, column_dots, diagonal, norm, scaled, submatrix, to_host
 from skcoral._linalg import gram_defect, gram_rounding, make_exact, precise_column_dots
 from skcoral.exact.completion import assemble, complement
 from skcoral.exact.largest_mean import BestExact, best_exact
 from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
 from skcoral.exact.weighted import WeightedRoot, trace_excess
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     column_sums,
     eigh,
@@ -25,8 +25,6 @@ from skcoral._arrays import (
     solve_positive,
     to_host,
 )
-
-Array = NDArray[np.float64]
 
 # Ratios of the eigenvalues of D C D below which their roots lose digits that matter at the end of a
 # search, and below which they are not usable at all.

@@ -11,14 +11,12 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
 from skcoral.frames.node import Node, NodePoint, Slab
 from skcoral.frames.proof import at_source
-
-Array = NDArray[np.float64]
 
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, column_parts
-
-Array = NDArray[np.float64]
+from skcoral._arrays import Array, beside, column_dots, column_parts
 
 _EPS = float(np.finfo(np.float64).eps)
 

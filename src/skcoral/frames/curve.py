@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, to_host
+from skcoral._arrays import Array, beside, to_host
 from skcoral._singular import Deficiency
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.outcome import as_result
@@ -20,7 +19,6 @@ from skcoral.frames.solver import OPTIMAL_GAP
 from skcoral.frames.threshold import frame_threshold
 from skcoral.results import Criterion, Decorrelation, Frontier
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 _PARTS = 20  # of the caps at each floor of a frontier

@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from skcoral._arrays import inner
+from skcoral._arrays import Array, inner
 from skcoral.frames.caps import on_caps
-
-Array = NDArray[np.float64]
 
 _MEMORY = 8  # values that a step is compared with
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     eigh,
     inner,
@@ -21,8 +21,6 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral.frames.point import Curvature, FramePoint, frame_point, welch
-
-Array = NDArray[np.float64]
 
 _SHRINK = 0.1  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred

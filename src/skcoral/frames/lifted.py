@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exact import solve_exact
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria, solve_tradeoff
-
-Array = NDArray[np.float64]
 
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
 # the bound loses the root of it; the larger one is for floors next to one.

@@ -16,11 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.frames.point import welch
-
-Array = NDArray[np.float64]
 
 _SHRINK = 0.1  # of τ, once the point is centred
 _STEPS = 80

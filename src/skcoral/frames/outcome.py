@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, to_host
+from skcoral._arrays import Array, beside, column_dots, to_host
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.exceptions import NotCertifiedWarning
@@ -29,7 +28,6 @@ from skcoral.results import (
     Threshold,
 )
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.frames.caps import on_caps
 from skcoral.results import Criterion
-
-Array = NDArray[np.float64]
 
 _BLOCK = 512  # columns at a time
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     column_dots,
     column_parts,
@@ -27,8 +28,6 @@ from skcoral._arrays import (
     diagonal,
     plus_diagonal,
 )
-
-Array = NDArray[np.float64]
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
 _ROOT_TOL = 1e-12

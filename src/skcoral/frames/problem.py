@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, to_host
+from skcoral._arrays import Array, beside, column_dots, to_host
 from skcoral.frames.branching import BranchProof, branch
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
@@ -20,7 +19,6 @@ from skcoral.frames.proof import FrameProof
 from skcoral.frames.solver import OPTIMAL_GAP, FrameSolved, solve_squares
 from skcoral.results import Criterion
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others

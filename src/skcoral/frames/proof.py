@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     column_dots,
     column_sums,
@@ -30,8 +30,6 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral.frames.dual import FrameDual
-
-Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside
+from skcoral._arrays import Array, beside
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend, squares
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import welch
 from skcoral.frames.proof import FrameProof, gap_of, proof_of
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 _FIRST = 60  # gradients that are spent on the rank bound before the dual is asked

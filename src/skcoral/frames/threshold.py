@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, diagonal, eigh, to_host
+from skcoral._arrays import Array, beside, column_dots, diagonal, eigh, to_host
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import frame_point, welch
 from skcoral.frames.proof import FrameProof
-
-Array = NDArray[np.float64]
 
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
 _NEAR = 1e-9  # the same of one that is still to be tightened

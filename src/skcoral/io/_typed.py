@@ -14,14 +14,13 @@ from xml.parsers.expat import ExpatError
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import InvalidTableError
 from skcoral.io._parquet_pages import require_declared_pages
 from skcoral.io._workbook import Sheet, Workbook, open_workbook
 from skcoral.io.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.io.tables import Batch, Table
 from skcoral.limits import Clock, Limits, current, shown
-
-Array = NDArray[np.float64]
 
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import InvalidTableError
-
-Array = NDArray[np.float64]
 
 #: Cells that stand for "no value", whatever their case and the blanks around them: those of
 #: spreadsheets and statistical programs, the World Bank (..), the OECD (.., …, n.a.), Eurostat (:).

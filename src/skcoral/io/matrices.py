@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import InvalidCorrelationError
 from skcoral.io.cells import to_numbers
 from skcoral.limits import current
 
-Array = NDArray[np.float64]
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+")
 
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import InvalidCorrelationError
 from skcoral.io.cells import plain_cells
 from skcoral.io.columns import TableProfile
 from skcoral.io.tables import Table
 from skcoral.limits import current
-
-Array = NDArray[np.float64]
 
 #: Rounding of matrices that were written with a few digits.
 _ROUNDING = 1e-6

@@ -10,7 +10,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skcoral._arrays import Array
 
 ROW_WEIGHTS = "looks like row weights"
 #: Rows that it takes before a pattern counts as one.

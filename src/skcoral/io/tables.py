@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Format = Literal["csv", "tsv", "parquet", "excel"]
 
 BATCH_ROWS = 20_000

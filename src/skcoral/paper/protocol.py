@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skcoral._arrays import Array
 from skcoral._requirements import real_number, square_matrix
 from skcoral._validation import check_correlation, check_count, check_floors
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 from skcoral.results import read_only
-
-Array = NDArray[np.float64]
 
 VIOLATION = 1e-4
 _THRESHOLD_VIOLATION = 1e-7

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from skcoral._arrays import Array
 from skcoral._validation import check_correlation, check_support
 from skcoral.paper.protocol import ProtocolRun, check_common_floor, run_starts
-
-Array = NDArray[np.float64]
 
 
 def protocol_support(

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exact.bounds import trace_bound, zca_bound
 from skcoral.measures import condition_number, fidelity, mean_residual, worst_residual
 from skcoral.paper.study import Study
 from skcoral.results import Decorrelation
 from skcoral.support.pattern import degrees_of_freedom
 
-Array = NDArray[np.float64]
 Args = Mapping[str, Any]
 
 

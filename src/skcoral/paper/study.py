@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral._validation import check_count
 from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import Baseline, normal_rows, pca, sparse_pca
@@ -17,7 +18,6 @@ from skcoral.exact.bounds import SubsetBound, subset_bound
 from skcoral.paper.protocol import protocol_from
 from skcoral.results import Decorrelation, Threshold
 
-Array = NDArray[np.float64]
 Value = TypeVar("Value")
 
 #: Correlations above this allow a coefficient in the paper's support restriction.

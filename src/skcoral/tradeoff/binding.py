@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     block_symmetric,
     block_triangular,
@@ -28,7 +29,6 @@ from skcoral.exact import best_exact
 from skcoral.exact.completion import assemble, complement
 from skcoral.tradeoff.points import Problem, State
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _MISSED = 1e-9  # a completed output misses its floor if it is short by more than this

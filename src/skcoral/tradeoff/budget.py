@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exact import solve_exact
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation
@@ -21,7 +21,6 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 _NEAREST = 1e-6  # of the way from ρ★: nearer floors have no dual point that is worth its digits
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, column_dots, diagonal, plus_diagonal
+from skcoral._arrays import Array, beside, column_dots, diagonal, plus_diagonal
 from skcoral._linalg import gram_defect
-
-Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _VARIANCE = 1e-12  # a variance this close to one is left alone

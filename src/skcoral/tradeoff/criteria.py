@@ -15,12 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import diagonal, inner, library, plus_diagonal, to_host
+from skcoral._arrays import Array, diagonal, inner, library, plus_diagonal, to_host
 from skcoral.results import Criterion
-
-Array = NDArray[np.float64]
 
 # The constraints on H are met with this relative margin, so that adding up |H_ij| in another order
 # does not put a valid point outside.

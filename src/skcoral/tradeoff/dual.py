@@ -11,9 +11,9 @@ with φ the criterion and φ* its conjugate. At the best ``λ, H`` the two sides
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     cholesky_or_none,
     column_dots,
@@ -27,8 +27,6 @@ from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
-
-Array = NDArray[np.float64]
 
 
 def dual_bound(

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     cholesky_or_none,
     inner,
     inverse_factored,
@@ -42,8 +42,6 @@ from skcoral._arrays import (
 )
 from skcoral._linalg import conjugate_gradient_matrix
 from skcoral.tradeoff.pairs import Response
-
-Array = NDArray[np.float64]
 
 FORMED = 24  # up to this many variables the equations are formed
 

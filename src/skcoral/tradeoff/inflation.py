@@ -17,10 +17,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import brentq, minimize
 
+from skcoral._arrays import Array
 from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import solve_exact
 from skcoral.exceptions import InvalidArgumentError
@@ -30,7 +30,6 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 _NONE = 1e-9  # a VIF above one by less is that of uncorrelated outputs
 _LARGEST = 150  # variables beyond which the curve's answer is not improved

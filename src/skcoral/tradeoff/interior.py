@@ -36,7 +36,6 @@ from skcoral._linalg import longest_definite_step
 from skcoral.tradeoff.equations import Equations, Linearisation, equations
 from skcoral.tradeoff.points import Problem, State
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Report = Callable[["State"], object]
 

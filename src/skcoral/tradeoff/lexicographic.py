@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import (
+    Array,
     beside,
     block_triangular,
     diagonal,
@@ -29,7 +30,6 @@ from skcoral.tradeoff.interior import follow_until
 from skcoral.tradeoff.pairs import Bounded, PairModel, Quadratic
 from skcoral.tradeoff.points import Problem, State, start_from
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
 from skcoral.tradeoff import criteria
-
-Array = NDArray[np.float64]
 
 _AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
 

@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skcoral._arrays import beside, cholesky_or_none, to_host
+from skcoral._arrays import Array, beside, cholesky_or_none, to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
@@ -24,7 +23,6 @@ from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
 from skcoral.tradeoff.search import Warm
 from skcoral.tradeoff.solver import solve_floors
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 
 

@@ -9,12 +9,11 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, cholesky_or_none, inner, library, submatrix, to_host
+from skcoral._arrays import Array, beside, cholesky_or_none, inner, library, submatrix, to_host
 from skcoral._linalg import spectral_norm
 from skcoral.results import Criterion
 from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, cholesky_or_none, column_dots, submatrix, to_host
+from skcoral._arrays import Array, beside, cholesky_or_none, column_dots, submatrix, to_host
 from skcoral.exact import BestExact, ExactThreshold, best_exact
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
@@ -33,7 +33,6 @@ from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem, State, start
 from skcoral.tradeoff.sources import CLOSE, lifted, near_sources, subgradient, with_fixed
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are

@@ -13,14 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral._arrays import Array
 from skcoral.exact import BestExact, ExactThreshold
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff.outcome import Solved, as_result
 from skcoral.tradeoff.search import Search, Warm
 
-Array = NDArray[np.float64]
 Callback = Callable[[int, float, float], object]
 Exact = BestExact | ExactThreshold
 

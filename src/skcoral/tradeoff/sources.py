@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import beside, plus_diagonal, to_host
+from skcoral._arrays import Array, beside, plus_diagonal, to_host
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import DualPoint
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
