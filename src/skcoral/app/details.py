@@ -53,7 +53,7 @@ def show(answer: Answer) -> None:
 
 
 def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
-    drawn = interactive.heat_map(M, names, top=top, word=word)
+    drawn = interactive.heat_map(M, names, top=top, word=word, figures=top == 1.0)
     if len(names) > _MOST_LABELS:
         # Too small to be read: the pointer tells the names.
         drawn["layout"]["height"] = 420
