@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, threshold
-from skcoral.stability import confident_floors, holdout
+from skcoral.stability import bootstrap, confident_floors, holdout, influence
 
 EVIL = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a & b", "ρ★ 漢字"]
 
@@ -21,6 +21,9 @@ def evil():
     return pd.DataFrame(X, columns=EVIL)
 
 
+DRAWN = ["Threshold", "Decorrelation", "Frontier", "Holdout", "ConfidentFloors", "CORAL"]
+
+
 @pytest.fixture(scope="module")
 def results(evil):
     R = evil.corr()
@@ -30,6 +33,8 @@ def results(evil):
         "Frontier": frontier(R, n_points=30),
         "Holdout": holdout(CORAL(0.9), evil),
         "ConfidentFloors": confident_floors(evil, 0.9),
+        "Bootstrap": bootstrap(evil, n_boot=5),
+        "Influence": influence(evil.set_index(evil.index.astype(str) + EVIL[0])),
         "CORAL": CORAL(0.9).fit(evil),
     }
 
@@ -49,9 +54,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize(
-    "name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "ConfidentFloors", "CORAL"]
-)
+@pytest.mark.parametrize("name", [*DRAWN, "Bootstrap", "Influence"])
 def test_html_is_small_safe_and_has_no_colours(results, name):
     text = results[name]._repr_html_()
     page = Tags(text)
@@ -71,13 +74,13 @@ def test_html_is_small_safe_and_has_no_colours(results, name):
     assert "background" not in page.styles
     assert len(text) < 12_000
     assert page.text.startswith(name)
-    if name != "Frontier":
+    if name == "Influence":
+        assert EVIL[0] in page.text
+    elif name != "Frontier":
         assert all(evil in page.text for evil in EVIL)
 
 
-@pytest.mark.parametrize(
-    "name", ["Threshold", "Decorrelation", "Frontier", "Holdout", "ConfidentFloors", "CORAL"]
-)
+@pytest.mark.parametrize("name", DRAWN)
 def test_pictures_are_drawn_where_they_are_asked_for(results, name):
     from matplotlib.figure import Figure
 

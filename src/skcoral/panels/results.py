@@ -144,7 +144,8 @@ class Panel(Shown):
             for s, n in zip(*np.unique(self.columns["status"], return_counts=True), strict=True)
         }
         told = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
-        lines = [f"{len(self):,} windows of {len(self.names)} outputs: {told}."]
+        windows = "window" if len(self) == 1 else "windows"
+        lines = [f"{len(self):,} {windows} of {len(self.names)} outputs: {told}."]
         figures = ("largest_before", "largest_after", "min_fidelity", "threshold")
         lines.append(words.windows(*(self.columns[name] for name in figures)))
         return "\n".join(line for line in lines if line)

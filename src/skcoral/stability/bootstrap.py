@@ -20,6 +20,7 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.results import Array
+from skcoral.showing import html
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.dependence import read_dependence
@@ -91,6 +92,21 @@ class Bootstrap(Frozen):
             },
             index=pd.Index(["threshold", *self.names], name="quantity"),
         )
+
+    def summary(self) -> str:
+        """The threshold of the table and its interval for the population, in one sentence."""
+        low, high = self.threshold_interval
+        return (
+            f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and {high:.4f} "
+            f"in the population, with a confidence of {self.confidence:g} "
+            f"({len(self.threshold_samples)} samples with replacement)."
+        )
+
+    def _repr_html_(self) -> str:
+        intervals = np.c_[self.threshold_interval, self.fidelity_interval]
+        names, estimates = ("ρ★", *self.names), np.r_[self.threshold, self.fidelity]
+        rows = list(zip(names, estimates, *intervals, strict=True))
+        return html("Bootstrap", self.summary(), ("fidelity", "estimate", "low", "high"), rows)
 
     def __repr__(self) -> str:
         low, high = self.threshold_interval

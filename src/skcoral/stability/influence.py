@@ -16,6 +16,7 @@ from skcoral.estimator.rows import column_names, read_rows
 from skcoral.exceptions import CoralError
 from skcoral.moments import Moments
 from skcoral.results import Array
+from skcoral.showing import html
 from skcoral.stability._frozen import Frozen
 
 if TYPE_CHECKING:
@@ -66,6 +67,20 @@ class Influence(Frozen):
             },
             index=pd.Index([self.labels[i] for i in self.refitted], name="row"),
         )
+
+    def summary(self) -> str:
+        """The threshold with all rows, and without the row that moves it most."""
+        told = f"ρ★ is {self.threshold:.4f} with all {len(self.labels)} rows"
+        if not len(self.refitted):
+            return f"{told}."
+        label, value = self.labels[self.refitted[0]], self.threshold_without[0]
+        without = "not determined" if np.isnan(value) else f"{value:.4f}"
+        return f"{told} and {without} without row {label}, which moves it most."
+
+    def _repr_html_(self) -> str:
+        names = [str(self.labels[i]) for i in self.refitted]
+        rows = list(zip(names, self.threshold_without, strict=True))
+        return html("Influence", self.summary(), ("row left out", "ρ★"), rows)
 
     def __repr__(self) -> str:
         shown = "".join(
