@@ -29,8 +29,8 @@ wine = wine.rename(columns={"od280/od315_of_diluted_wines": "od280/od315"})
 wine.columns = wine.columns.str.replace("_", " ")
 R = wine.corr()
 
-off_diagonal = R.abs().where(~np.eye(len(R), dtype=bool))
-first, second = off_diagonal.stack().idxmax()
+strongest = np.argmax(np.abs(R) - np.eye(len(R)))
+first, second = R.columns[list(np.unravel_index(strongest, R.shape))]
 print(f"{len(wine)} wines, {wine.shape[1]} measurements")
 print(f"strongest pair: {first} and {second}, correlation {R.loc[first, second]:.2f}")
 

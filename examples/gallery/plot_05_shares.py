@@ -146,15 +146,15 @@ print(f"CORAL closer than CAR in {closer:.0%}, closest of the three in "
       f"{(distances.idxmin(axis=1) == 'CORAL').mean():.0%} of the regressions")  # fmt: skip
 assert distances["Johnson"].mean() < distances["CAR"].mean() < distances["CORAL"].mean()
 
-figure, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
 parts = ax.boxplot(
-    distances, orientation="horizontal", widths=0.6, patch_artist=True, showfliers=False,
+    distances, widths=0.6, patch_artist=True, showfliers=False,
     medianprops={"color": "#1f2933"}, tick_labels=distances.columns,
 )  # fmt: skip
 for box, name in zip(parts["boxes"], distances.columns, strict=True):
     box.set_facecolor(colours[name])
-ax.set_xlabel("distance from LMG, as a part of R²")
-ax.invert_yaxis()
+ax.set_ylabel("distance from LMG,\nas a part of R²")
+ax.set_ylim(0, None)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

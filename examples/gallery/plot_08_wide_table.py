@@ -94,7 +94,7 @@ assert kept.between(0.3, 0.5).all()
 assert (table[("fresh", "weakest")] > table.index).all()
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 4.4), layout="constrained")
 for name, colour, marker in (("fitted", blue, "o"), ("fresh", orange, "s")):
     label = f"{len(X)} samples fitted" if name == "fitted" else f"{len(fresh):,} fresh samples"
     left.plot(floors, table[(name, "weakest")], marker=marker, color=colour, linewidth=2)

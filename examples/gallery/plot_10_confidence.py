@@ -68,7 +68,7 @@ assert table["confident"].ge(floor).mean() > 0.85
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
 known = decorrelate(R, floor).objective
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 4.4), layout="constrained")
 for name, colour, marker, shift in (("plain", orange, "s", 0.94), ("confident", blue, "o", 1.06)):
     x = table["n"] * shift
     label = "with confidence=0.95" if name == "confident" else "plain floors"

@@ -88,7 +88,7 @@ print(f"best of the random decorrelators {weakest.max():.4f}, best random bound 
 assert weakest.max() < at_least
 assert bounds.min() > at_most
 
-figure, ax = plt.subplots(figsize=(7.0, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 bins = np.linspace(min(weakest.min(), 0.5), max(bounds.max(), 0.95), 120)
 ax.hist(weakest, bins, color="#0072B2", alpha=0.85, label="reached by random decorrelators")
 ax.hist(bounds, bins, color="#D55E00", alpha=0.85, label="not exceeded: bounds from random weights")

@@ -121,7 +121,7 @@ assert simple[-1] > 0.1
 assert max(compensated) < 1e-9
 
 blue, orange, grey = "#0072B2", "#D55E00", "#5f6b7a"
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 4.4), layout="constrained")
 left.semilogx(seen, values, color=blue, marker="o", markersize=5, linewidth=2)
 left.axhline(truth, color=grey, linestyle=(0, (5, 3)))
 left.annotate("population", (2e5, truth), xytext=(0, -14), textcoords="offset points", color=grey,
