@@ -144,9 +144,14 @@ def test_too_few_rows_are_told_with_what_can_be_had():
         found = confident_floors(X, 0.99, confidence=0.999, n_folds=9)
     assert found.untouched
     assert (found.floors[[n in found.untouched for n in found.names]] == 1.0).all()
-    assert found.largest_confidence < 0.999
-    assert found.largest_floor < 0.99
     assert found.limits() in found.sentence()
+    # what is said to do instead does
+    for floor, level in ((0.99, found.largest_confidence), (found.largest_floor, 0.999)):
+        assert 0.0 < floor * level < 0.99 * 0.999
+        instead = confident_floors(X, floor, confidence=level, n_folds=9)
+        assert not instead.untouched
+        assert instead.largest_confidence is None
+        assert instead.lower.min() >= floor
 
 
 def test_other_settings_are_measured_on_plain_rows(wine):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,25 +20,18 @@ from skcoral.stability.dependence import read_dependence
 from skcoral.stability.margins_of_error import (
     Draws,
     Errors,
-    fidelity_on,
-    fisher,
     left_out,
-    mean_of,
     resampled,
+    residual_bounds,
 )
+from skcoral.stability.raising import PASSES, Raised, largest, settle_floors
 from skcoral.stability.refitting import Fitted, Progress, Refits, counter
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = ("left_out", "bootstrap")
-#: A floor beyond this is as good as one: the variable may as well be left as it is.
-HIGHEST = 0.9999
 _DRAWS = 2000
-_PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
-_AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
-_LOOSE = 1.1  # times the margin: what it need not be raised by
-_CELLS = 20_000_000
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
@@ -72,10 +65,10 @@ class ConfidentFloors(Shown, Frozen):
         How it was found.
     about : str
         What counted as independent: rows, groups or blocks.
-    largest_confidence : float
-        The largest confidence that floors below one can have.
-    largest_floor : float
-        The largest common floor that can be promised with this confidence by floors below one.
+    largest_confidence, largest_floor : float or None
+        Where no floor below one is confident for some output: the largest confidence that was found
+        to do with floors below one, and the largest common floor with this confidence; 0 where none
+        was. None where floors below one do.
 
     Examples
     --------
@@ -97,8 +90,8 @@ class ConfidentFloors(Shown, Frozen):
     objective_plain: float
     method: str
     about: str
-    largest_confidence: float
-    largest_floor: float
+    largest_confidence: float | None
+    largest_floor: float | None
 
     _picture = ("HoldoutDisplay", "from_result")
 
@@ -131,12 +124,17 @@ class ConfidentFloors(Shown, Frozen):
         """What cannot be promised, where floors below one do not do; else nothing."""
         if not self.untouched:
             return ""
-        return (
+        said = (
             f"No floor below one is confident for {listing(self.untouched)}: there are too few "
-            f"rows, and these variables are left as they are. Floors below one can have a "
-            f"confidence of {rounded_down(self.largest_confidence, 2):.2f}, or with "
-            f"{self.confidence:.4g} promise {rounded_down(self.largest_floor, 2):.2f}."
+            "rows, and these variables are left as they are."
         )
+        instead = []
+        if self.largest_confidence:
+            instead.append(f"have a confidence of {rounded_down(self.largest_confidence, 2):.2f}")
+        if self.largest_floor:
+            kept = rounded_down(self.largest_floor, 2)
+            instead.append(f"with {self.confidence:.4g} promise {kept:.2f}")
+        return f"{said} Floors below one can {', or '.join(instead)}." if instead else said
 
     def to_frame(self) -> pd.DataFrame:
         """One row per output: floors asked and raised, fidelity fitted, bounds."""
@@ -271,7 +269,7 @@ def confident_floors(
             "No floor lies between 0 and 1, so there is none to be confident of: give rho_min."
         )
     per_pass = n_folds if method == "left_out" else n_boot
-    step = counter(callback, per_pass * _PASSES)
+    step = counter(callback, per_pass * PASSES)
 
     draws = None if method == "bootstrap" else Draws(dependence, _DRAWS, seed)
 
@@ -282,34 +280,31 @@ def confident_floors(
             return found, None
         return left_out(refits, fit, floors, dependence, n_folds=n_folds, draws=draws, **common)
 
-    target, k, n = fisher(asked), len(asked), dependence.n_effective
-    # what normal rows need, to begin with
-    margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
-    floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
-    fit = refits.fit(floors=floors, warm=plain.result)
-    free, first, missed = promised, None, np.zeros(k)
-    for done in range(1, _MOST_PASSES + 1):
-        errors, outputs = errors_of(fit, floors)
-        if first is None or free.sum() == promised.sum():
-            first = errors  # while all of them have floors below one
-        used, margin = margin, np.where(free, errors.margin(level, free, simultaneous), margin)
-        met, tight = errors.fitted >= target + margin, used < _LOOSE * margin
-        if met[free].all() and (tight[free].all() or done >= _PASSES):
-            break
-        # a floor that holds for another matrix than the rows' own may be missed by the rows
-        missed = np.maximum(fisher(floors) - errors.fitted, missed)
-        floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
-        # a variable that is left as it is keeps every promise
-        floors[free & (floors > HIGHEST)] = 1.0
-        free = free & (floors < 1.0)
-        fit = refits.fit(floors=floors, warm=fit.result)
-        errors = replace(errors, fitted=fisher(fidelity_on(fit, refits)))
-        if not free.any():
-            break
+    def settle(asked: Array, level: float, *, probing: bool = False) -> Raised:
+        return settle_floors(
+            refits,
+            plain,
+            asked,
+            lambda errors, free: errors.margin(level, free, simultaneous),
+            errors_of,
+            n=dependence.n_effective,
+            probing=probing,
+        )
+
+    def do_below_one(asked: Array, level: float) -> bool:
+        return bool((settle(asked, level, probing=True).floors[promised] < 1.0).all())
+
+    made = settle(asked, level)
+    floors, fit, errors, margin = made.floors, made.fit, made.errors, made.margin
+    most_sure = most_kept = None
+    if (floors[promised] >= 1.0).any():
+        most_sure = largest(lambda value: do_below_one(asked, value), level)
+        most_kept = largest(
+            lambda value: do_below_one(np.where(promised, np.minimum(asked, value), asked), level),
+            float(asked[promised].max()),
+        )
     if callback is not None:
-        callback(per_pass * _PASSES, per_pass * _PASSES)
-    assert first is not None
-    room = (fisher(HIGHEST) - target - first.optimism) / first.spread
+        callback(per_pass * PASSES, per_pass * PASSES)
     found = ConfidentFloors(
         names=names,
         rho_min=asked,
@@ -319,53 +314,18 @@ def confident_floors(
         fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
         lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
         residual_bound=None
-        if outputs is None or draws is None or k > _MOST_OUTPUTS
-        else residual_bounds(outputs, draws, level),
+        if made.outputs is None or draws is None or len(asked) > _MOST_OUTPUTS
+        else residual_bounds(made.outputs, draws, level),
         objective=float(fit.result.objective),
         objective_plain=float(plain.result.objective),
         method=method,
         about=dependence.noun,
-        largest_confidence=float((first.draws <= room)[:, promised].all(axis=1).mean()),
-        largest_floor=float(np.tanh(fisher(HIGHEST) - margin[promised].max())),
+        largest_confidence=most_sure,
+        largest_floor=most_kept,
     )
     if found.untouched:
         warnings.warn(found.limits(), ConfidenceWarning, stacklevel=2)
     return found
-
-
-def residual_bounds(outputs: Array, draws: Draws, confidence: float) -> Array:
-    """Bounds for the correlations of each output with the others, in the population.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (n, k)
-        Standardised outputs, each from a fit that left its row out.
-    draws : Draws
-        Of the rows.
-    confidence : float
-        Of all correlations together.
-    """
-    n, k = outputs.shape
-    left, right = np.triu_indices(k, 1)
-    if not len(left):
-        return np.zeros(k)
-    largest = np.zeros(len(draws.drawn))
-    size, spread = np.empty(len(left)), np.empty(len(left))
-    width = max(1, _CELLS // n)
-    for start in range(0, len(left), width):
-        here = slice(start, start + width)
-        a, b = outputs[:, left[here]], outputs[:, right[here]]
-        product = a * b
-        g = mean_of(product, draws.dependence.weights)
-        values = (product - 0.5 * g * (a * a + b * b)) / (1.0 - np.minimum(g * g, HIGHEST))
-        size[here] = np.abs(fisher(g))
-        spread[here], found = draws.errors(values)
-        np.maximum(largest, np.abs(found).max(axis=1), out=largest)
-    bound = np.tanh(size + float(np.quantile(largest, confidence)) * spread)
-    out = np.zeros(k)
-    np.maximum.at(out, left, bound)
-    np.maximum.at(out, right, bound)
-    return out
 
 
 def check_confidence(confidence: Any) -> float:

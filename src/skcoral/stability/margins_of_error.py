@@ -19,6 +19,9 @@ from skcoral.stability.dependence import Dependence
 from skcoral.stability.refitting import Fitted, Refits, in_parallel
 
 _MOST_UNITS = 2000  # beyond, units are added up at random: their sums tell the same
+#: A floor beyond this is as good as one: the variable may as well be left as it is.
+HIGHEST = 0.9999
+_CELLS = 20_000_000  # of an array of rows and pairs
 _LARGEST = np.tanh(18.0)  # the last correlation that is told from one
 
 
@@ -238,3 +241,38 @@ def mean_of(values: Array, weights: Array | None) -> Array:
     if weights is None:
         return np.asarray(values.mean(axis=0))
     return np.asarray(weights @ values / weights.sum())
+
+
+def residual_bounds(outputs: Array, draws: Draws, confidence: float) -> Array:
+    """Bounds for the correlations of each output with the others, in the population.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n, k)
+        Standardised outputs, each from a fit that left its row out.
+    draws : Draws
+        Of the rows.
+    confidence : float
+        Of all correlations together.
+    """
+    n, k = outputs.shape
+    left, right = np.triu_indices(k, 1)
+    if not len(left):
+        return np.zeros(k)
+    largest = np.zeros(len(draws.drawn))
+    size, spread = np.empty(len(left)), np.empty(len(left))
+    width = max(1, _CELLS // n)
+    for start in range(0, len(left), width):
+        here = slice(start, start + width)
+        a, b = outputs[:, left[here]], outputs[:, right[here]]
+        product = a * b
+        g = mean_of(product, draws.dependence.weights)
+        values = (product - 0.5 * g * (a * a + b * b)) / (1.0 - np.minimum(g * g, HIGHEST))
+        size[here] = np.abs(fisher(g))
+        spread[here], found = draws.errors(values)
+        np.maximum(largest, np.abs(found).max(axis=1), out=largest)
+    bound = np.tanh(size + float(np.quantile(largest, confidence)) * spread)
+    out = np.zeros(k)
+    np.maximum.at(out, left, bound)
+    np.maximum.at(out, right, bound)
+    return out
