@@ -126,3 +126,16 @@ def test_results_and_matrices_that_do_not_belong_together() -> None:
     other = Certificate("tradeoff", arrays, {"criterion": None})
     with pytest.raises(CertificateError, match="no certificate of the kind 'tradeoff'"):
         check(replace(threshold(R), certificate=other), R)
+
+
+@pytest.mark.parametrize(("step", "wrong"), [(5e-13, True), (0.5e-13, False)])
+def test_directions_of_cuts(step: float, wrong: bool) -> None:
+    """Unit vectors across their source to 1e-13: what is further off bounds other caps."""
+    result = SINGULAR["branched"]
+    arrays = result.certificate.arrays
+    source = arrays["factor"][:, int(arrays["variable"][0])]
+    direction = arrays["direction"][0] / np.linalg.norm(arrays["direction"][0])
+    for moved in (direction + step * source, (1 + 0.5 * step) * direction):
+        moved = np.vstack([moved, arrays["direction"][1:]])
+        found = verdict(check, with_arrays(result, direction=moved), SINGULAR_R)
+        assert ("no unit vector across its source" in found) == wrong, found
