@@ -139,3 +139,12 @@ def test_directions_of_cuts(step: float, wrong: bool) -> None:
         moved = np.vstack([moved, arrays["direction"][1:]])
         found = verdict(check, with_arrays(result, direction=moved), SINGULAR_R)
         assert ("no unit vector across its source" in found) == wrong, found
+
+
+@pytest.mark.parametrize(("size", "wrong"), [(4e-9, True), (4e-10, False)])
+def test_directions_beyond_the_rank(size: float, wrong: bool) -> None:
+    """What R has beyond the rank that is claimed: 1e-10 for each of its variables."""
+    result = replace(SINGULAR["lifted"], R=None)
+    near = (1 - size) * SINGULAR_R + size * np.eye(8)
+    found = {c.name for c in check(result, near).claims if not c.holds}
+    assert ("rank" in found) == wrong

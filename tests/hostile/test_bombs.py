@@ -10,7 +10,7 @@ import pytest
 
 #: What one file may take beside the libraries: the limit of a row of text, several times over.
 ROOM_MB = 700
-PATIENCE = 60.0
+PATIENCE = 60.0  # seconds of work
 FAMILIES = {"xlsx": bombs.EXCEL, "csv": bombs.TEXT, "parquet": bombs.PARQUET}
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -37,8 +37,8 @@ def test_bombs_are_defused(ending, worker, tmp_path):
         path = tmp_path / f"{bomb}.{ending}"
         path.write_bytes(make())
         print(path, file=worker.stdin, flush=True)
-    for _ in range(2 * len(FAMILIES[ending])):
-        name, reader, code, message, peak, seconds = json.loads(worker.stdout.readline())
+    told = [json.loads(worker.stdout.readline()) for _ in range(2 * len(FAMILIES[ending]))]
+    for name, reader, code, message, peak, seconds in told:
         where = f"{name} by {reader}: {message}"
         assert code in (0, 3), where
         assert "does not fit in memory" not in message, where
