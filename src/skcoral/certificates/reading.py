@@ -224,17 +224,9 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
     k = len(result.names)
     numbers(result.T, (p, k), "T")
     numbers(result.correlation, (k, k), "`correlation`")
-    for name in ("fidelity", "rho_min"):
-        numbers(getattr(result, name), (k,), f"`{name}`")
-    for name in ("prices", "weights"):
-        numbers(getattr(result, name), (k,), f"`{name}`", open_ended=True)
-    for name in ("objective", "lower_bound"):
-        number(getattr(result, name), f"`{name}`")
-    require_words(result)
+    require_numbers_and_words(result, k)
     if result.R is not None:
         numbers(result.R, (p, p), "`R`")
-    if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
-        raise CertificateError("a floor lies outside [0, 1].")
     B, weights = np.eye(p), 1.0 - np.eye(k)
     try:
         if result.anchors is not None:
@@ -263,8 +255,16 @@ def require_pair_weights(value: Any, k: int, names: tuple[str, ...]) -> Array:
     return weights
 
 
-def require_words(result: Decorrelation) -> None:
-    """Check criterion, status and the number of steps."""
+def require_numbers_and_words(result: Decorrelation, k: int) -> None:
+    """Check the fields that are the same whether R or a factor of it is kept."""
+    for name in ("fidelity", "rho_min"):
+        numbers(getattr(result, name), (k,), f"`{name}`")
+    for name in ("prices", "weights"):
+        numbers(getattr(result, name), (k,), f"`{name}`", open_ended=True)
+    for name in ("objective", "lower_bound"):
+        number(getattr(result, name), f"`{name}`")
+    if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
+        raise CertificateError("a floor lies outside [0, 1].")
     _require_word(result.criterion, get_args(Criterion), "criterion")
     _require_word(result.status, get_args(Status), "status")
     _require_count(result.n_iter)

@@ -32,8 +32,8 @@ from skcoral.certificates.reading import (
     dual_parts,
     number,
     numbers,
+    require_numbers_and_words,
     require_pair_weights,
-    require_words,
 )
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
@@ -118,15 +118,7 @@ def expect_frame_prices(
 def judge_wide(result: Decorrelation, factor: Array, arithmetic: Arithmetic, expect: Any) -> Check:
     """Judge a decorrelation through the factor alone; ``expect`` has the claims about bounds."""
     p = len(result.names)
-    factor = np.asarray(factor, dtype=np.float64)
-    require_words(result)
-    for name in ("fidelity", "rho_min"):
-        numbers(getattr(result, name), (p,), f"`{name}`")
-    for name in ("prices", "weights"):
-        numbers(getattr(result, name), (p,), f"`{name}`", open_ended=True)
-    number(result.objective, "`objective`"), number(result.lower_bound, "`lower_bound`")
-    if np.any(result.rho_min < 0) or np.any(result.rho_min > 1):
-        raise CertificateError("a floor lies outside [0, 1].")
+    require_numbers_and_words(result, p)
     if result.pair_weights is not None:
         require_pair_weights(result.pair_weights, p, result.names)
     if tuple(result.T.shape) != (p, p) or result.anchors is not None:
