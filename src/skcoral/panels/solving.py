@@ -23,6 +23,7 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.panels.stacked_exact import Mask, Thresholds, largest_means, thresholds
 from skcoral.panels.stacked_tradeoff import above_thresholds, tradeoffs
+from skcoral.panels.stacked_worst import beyond_squares, worst_pairs
 from skcoral.panels.window_moments import REFRESH, Stack, window_moments
 from skcoral.results import OPTIMAL_GAP, Array, Decorrelation
 
@@ -254,19 +255,26 @@ class Solver:
         """Trade-offs, from the neighbours' dual points or else from the thresholds' weights."""
         assert self.floors is not None
         done = np.zeros(len(at), dtype=bool)
-        stacked = self.criterion == "squared" and len(self.floors) <= LARGEST
+        stacked = self.criterion in ("squared", "worst") and len(self.floors) <= LARGEST
         for warm in (True, False) if stacked else ():
             trying = np.flatnonzero(~done & near.dual[on] if warm else ~done)
             if not len(trying):
                 continue
-            chains = on[trying]
+            chains, own = on[trying], R[trying]
             start = near.multipliers[chains], near.H[chains]
             if not warm:
-                start = above_thresholds(R[trying], self.floors, weights[trying])
-            found = tradeoffs(R[trying], self.floors, *start)
+                start = above_thresholds(own, self.floors, weights[trying])
+            if self.criterion == "squared":
+                found = tradeoffs(own, self.floors, *start)
+                dual = found.multipliers, found.H
+            else:
+                if not warm:
+                    squares = tradeoffs(own, self.floors, *start)
+                    *start, near.worst[chains] = beyond_squares(own, self.floors, squares)
+                found, *dual = worst_pairs(own, self.floors, *start, near.worst[chains])
             ok = np.flatnonzero(found.solved)
             kept = trying[ok]
-            near.multipliers[on[kept]], near.H[on[kept]] = found.multipliers[ok], found.H[ok]
+            near.multipliers[on[kept]], near.H[on[kept]] = (part[ok] for part in dual)
             near.dual[on[kept]] = True
             self._store(out, at[kept], R[kept], found.T[ok], found.lower_bound[ok])
             done[kept] = True
@@ -276,7 +284,7 @@ class Solver:
             )
             near.answers[on[k]] = answer
             if answer.status == "optimal":
-                if stacked:
+                if stacked and self.criterion == "squared":
                     near.multipliers[on[k]] = answer.certificate.arrays["multipliers"]
                     near.H[on[k]] = answer.certificate.arrays["H"]
                     near.dual[on[k]] = True
@@ -319,6 +327,7 @@ class _Neighbours:
         self.means = np.ones((n, p))
         self.multipliers = np.zeros((n, p))
         self.H = np.zeros((n, p, p)) if p <= LARGEST else np.zeros((n, 0, 0))
+        self.worst = np.ones(n)
         self.dual = np.zeros(n, dtype=bool)
         self.answers: dict[Any, Decorrelation] = {}
 

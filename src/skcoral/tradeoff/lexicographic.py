@@ -32,7 +32,7 @@ from skcoral.tradeoff.points import Problem, State, start_from
 
 Index = NDArray[np.intp]
 
-_TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
+TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
 _SHARE = 1e-13  # of the sum of squares that the products make up when the tie-break stops
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
@@ -80,8 +80,8 @@ def break_ties(
     counts = live & (weights > 0)
     problem = Problem(sources, bounds, live)
     model: PairModel
-    room = ((1.0 + _TIE) * worst + _TIE) / np.where(counts, weights, 1.0)
-    if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * _TIE:
+    room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
+    if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
         counted = beside(counts.astype(np.float64), R)
         S = sources * problem.pairs
         model = Bounded.squares(beside(room, R), problem.pairs, counted, S, _START)

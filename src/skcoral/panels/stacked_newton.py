@@ -1,0 +1,340 @@
+"""Newton's method for H of many small trade-offs at once.
+
+The equations are those of :mod:`skcoral.tradeoff.newton`: with the floors of the ``free`` variables
+met with equality, ``λ`` follows from H by one linear solve, ``T = D_λ H⁻¹``, and what is left is
+
+    TᵀRT - I = S,        S = clip(off(H), ±c).
+
+Squares have no bound c. With the squares plus ``N`` times the worst pair, c is the level above
+which the entries of H add up to N; given bounds are the tie-break of the worst pair. Either way S
+is the gradient of a convex function, so that Newton's method goes up a concave one. The equations
+for the entries of H are formed and solved for a whole stack.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral.panels.stacked_exact import Mask, cholesky, inverse, solve
+from skcoral.results import Array
+
+SOLVED = 1e-11  # relative residual at which Newton's method stops
+_NEAR = 1e-2  # relative residual below which equations are used again
+_CORRECTIONS = 4
+
+
+class Stack:
+    """Arrays with the stack as their first axis, some of which may be absent."""
+
+    def take(self, at: Any) -> Self:
+        """Return those of some problems."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**{k: v if v is None else v[at] for k, v in values.items()})
+
+    def put(self, at: Any, other: Self) -> None:
+        """Replace those at some places."""
+        for f in fields(self):  # type: ignore[arg-type]
+            if getattr(self, f.name) is not None:
+                getattr(self, f.name)[at] = getattr(other, f.name)
+
+
+@dataclass
+class Problems(Stack):
+    """Which entries of H are unknown, and how they are tied to the residual correlations.
+
+    ``free`` variables have binding floors; ``held`` ones are outputs already. ``pairs`` count.
+    ``worst`` is N; ``signs`` are those of the pairs known to be worst; ``caps`` are given bounds.
+    """
+
+    R: Array
+    floors: Array
+    free: Mask
+    pairs: Mask
+    held: Mask | None = None
+    worst: Array | None = None
+    signs: Array | None = None
+    caps: Array | None = None
+
+    @classmethod
+    def squares(cls, R: Array, floors: Array, free: Mask) -> Self:
+        """The sum of squares of all pairs of the ``free`` variables."""
+        return cls(R, np.broadcast_to(floors, free.shape), free, pairs_of(free, free))
+
+    def restricted(self, free: Mask) -> Self:
+        """The problems of fewer free variables."""
+        on = free if self.held is None else free | self.held
+        return replace(self, free=free, pairs=self.pairs & on[:, :, None] & on[:, None, :])
+
+    def start(self, H: Array) -> Array:
+        """``H`` with its unknown entries, and the identity on variables that are not free."""
+        eye = np.eye(H.shape[1])
+        live = self.pairs | ((eye > 0) & self.free[:, :, None])
+        return np.where(live, H, np.where(self.free[:, :, None], 0.0, eye))
+
+    def residual(self, H: Array) -> tuple[Array, Array, Array]:
+        """S, its level c (not a number for squares), and the conjugate of the criterion."""
+        off = np.where(self.pairs, H, 0.0)
+        level = np.full(len(H), np.nan)
+        cost: Any = 0.0
+        if self.caps is not None:
+            S = np.clip(off, -self.caps, self.caps)
+        elif self.worst is None:
+            return off, level, 0.5 * (off * off).sum(axis=(1, 2))
+        else:
+            if self.signs is not None:
+                both = (self.signs * H).sum(axis=(1, 2)) - self.worst
+                level = both / np.maximum((self.signs != 0).sum(axis=(1, 2)), 1)
+                S = self.signs * level[:, None, None]
+            else:
+                level = _level(off, self.worst)
+                S = np.clip(off, -level[:, None, None], level[:, None, None])
+            cost = self.worst * level
+        return S, level, (off * S - 0.5 * S * S).sum(axis=(1, 2)) - cost
+
+
+def pairs_of(some: Mask, others: Mask) -> Mask:
+    """Pairs of one of ``some`` variables and one of the ``others``."""
+    pairs = some[:, :, None] & others[:, None, :]
+    return (pairs | pairs.transpose(0, 2, 1)) & ~np.eye(some.shape[1], dtype=bool)
+
+
+def _level(off: Array, worst: Array) -> Array:
+    """The level above which the entries of each matrix add up to ``worst``; zero if they do not."""
+    i, j = np.triu_indices(off.shape[1], 1)
+    falling = -np.sort(-np.abs(off[:, i, j]), axis=1)
+    above = (np.cumsum(falling, axis=1) - 0.5 * worst[:, None]) / np.arange(1, len(i) + 1)
+    return np.maximum(above.max(axis=1, initial=0.0), 0.0)
+
+
+@dataclass
+class Points(Stack):
+    """Where every free floor is met with equality; ``value`` is what Newton's method maximises."""
+
+    H: Array
+    B: Array
+    lam: Array
+    T: Array
+    C: Array
+    G: Array
+    S: Array
+    level: Array
+    gradient: Array
+    value: Array
+
+    @classmethod
+    def of(cls, problem: Problems, H: Array) -> Self:
+        """Multipliers, transformation and residual at ``H``; not numbers outside the domain."""
+        free, held, R = problem.free, problem.held, problem.R
+        rows = np.arange(free.shape[1])
+        both = free[:, :, None] & free[:, None, :]
+        root = inverse(cholesky(np.where(both, H, np.eye(len(rows)))))
+        B = np.where(both, root.transpose(0, 2, 1) @ root, 0.0)
+        K = R * B
+        K[:, rows, rows] += ~free
+        T0: Any = 0.0
+        reached: Any = 0.0
+        rho = problem.floors
+        if held is not None:
+            T0 = np.where(held[:, :, None] & free[:, None, :], -H, 0.0) @ B
+            T0[:, rows, rows] += held
+            reached = (R * T0).sum(axis=1)
+        lam = solve(K, np.where(free, rho - reached, 0.0)[:, :, None])[:, :, 0]
+        T = T0 + lam[:, :, None] * B
+        C = R @ T
+        G = T.transpose(0, 2, 1) @ C
+        S, level, conjugate = problem.residual(H)
+        gradient = np.where(problem.pairs, G - S, 0.0)
+        gradient[:, rows, rows] = np.where(free, G[:, rows, rows] - 1.0, 0.0)
+        value = (2.0 * rho * lam - lam * C[:, rows, rows]).sum(axis=1) - conjugate
+        value -= np.where(free, H[:, rows, rows], 0.0).sum(axis=1)
+        if held is not None:
+            value += np.where(held[:, :, None] & free[:, None, :], H * C, 0.0).sum(axis=(1, 2))
+        return cls(H, B, lam, T, C, G, S, level, gradient, value)
+
+    @property
+    def residual(self) -> Array:
+        """What is left of the equations."""
+        return np.sqrt((self.gradient * self.gradient).sum(axis=(1, 2)))
+
+    def factors(self, problem: Problems) -> list[Any]:
+        """Factors of the Newton equations, None where they are not definite."""
+        n, p = self.lam.shape
+        i, j = np.triu_indices(p)
+        K = self._multiplier_matrix(problem)
+        J = self.C[:, :, i] * self.B[:, :, j] + self.C[:, :, j] * self.B[:, :, i]
+        J *= np.where(i != j, np.sqrt(0.5), 0.5) * problem.free[:, :, None]
+        half = inverse(cholesky(K)) @ J
+        usable: Any = np.isfinite(half).all(axis=(1, 2)) & np.isfinite(self.value)
+        live = problem.pairs[:, i, j] | (problem.free[:, i] & (i == j))
+        capped = (self.S != self.H)[:, i, j] & problem.pairs[:, i, j]
+        stiff = np.where(live, (i != j) & ~capped, 1.0)
+        lever = None
+        if problem.worst is not None:  # the level moves with the entries that are at it
+            lever = np.sign(self.S[:, i, j]) * capped
+            lever = lever / np.sqrt(np.maximum(capped.sum(axis=1), 1))[:, None]
+        found: list[Any] = [None] * n
+        size, rows = _chunk(len(i)), np.arange(len(i))
+        for start in range(0, n, size):
+            part = slice(start, start + size)
+            A = _equations(self.G[part], self.B[part])
+            if not live[part].all():
+                A *= live[part, :, None] & live[part, None, :]
+            A[:, rows, rows] += stiff[part]
+            # one by one, SciPy's symmetric routines are faster than NumPy's LU of a stack
+            for k in np.flatnonzero(usable[part]).tolist():
+                own = A[k].T
+                J_k = half[start + k] * live[start + k]
+                own = sla.blas.dsyrk(-2.0, J_k.T, beta=1.0, c=own, lower=1, overwrite_c=1)
+                if lever is not None:
+                    own = sla.blas.dsyr(1.0, lever[start + k], lower=1, a=own, overwrite_a=1)
+                factor, info = sla.lapack.dpotrf(own, lower=1, clean=0)
+                found[start + k] = factor if info == 0 else None
+        return found
+
+    def _multiplier_matrix(self, problem: Problems) -> Array:
+        K = problem.R * self.B
+        rows = np.arange(K.shape[1])
+        K[:, rows, rows] += ~problem.free
+        return K
+
+    def direction(self, factors: list[Any], right: Array | None = None) -> Array:
+        """Newton's direction for H, zero without factors; those of a point nearby may be used."""
+        p = self.H.shape[1]
+        i, j = np.triu_indices(p)
+        weight = np.where(i != j, np.sqrt(2.0), 1.0)
+        b = (self.gradient if right is None else right)[:, i, j] * weight
+        for k, factor in enumerate(factors):
+            b[k] = 0.0 if factor is None else sla.lapack.dpotrs(factor, b[k], lower=1)[0]
+        V = np.zeros(self.H.shape)
+        V[:, i, j] = V[:, j, i] = b / weight
+        return V
+
+
+@cache
+def _products(p: int) -> tuple[Any, ...]:
+    """Where the equations' upper triangle lies, its scale, and the products it is made of.
+
+    Entry ``(k, l), (i, j)`` is ``G_ki B_lj + G_lj B_ki + G_kj B_li + G_li B_kj``.
+    """
+    i, j = np.triu_indices(p)
+    unit = np.where(i != j, 1.0, np.sqrt(0.5))
+    a, b = np.triu_indices(len(i))
+    ii, jj, ij, ji = (x[a] * p + y[b] for x, y in ((i, i), (j, j), (i, j), (j, i)))
+    return a * len(i) + b, unit[a] * unit[b], ((ii, jj), (jj, ii), (ij, ji), (ji, ij))
+
+
+def _equations(G: Array, B: Array) -> Array:
+    """``G V B + B V G`` as matrices acting on the entries of V; their upper triangles."""
+    n, p = len(G), G.shape[1]
+    size = p * (p + 1) // 2
+    upper, unit, products = _products(p)
+    A, total, left, right = _room(n, size)
+    for k, (first, second) in enumerate(products):
+        np.take(G.reshape(n, -1), first, axis=1, out=left, mode="clip")
+        np.take(B.reshape(n, -1), second, axis=1, out=right, mode="clip")
+        np.multiply(left, right, out=left if k else total)
+        if k:
+            total += left
+    A[:, upper] = np.multiply(total, unit, out=total)
+    return A.reshape(n, size, size)
+
+
+def _chunk(size: int) -> int:
+    """How many systems of this size are formed at once, so that they stay in the cache."""
+    return max(1, 60_000 // size**2)
+
+
+_rooms = threading.local()
+
+
+def _room(n: int, size: int) -> list[Array]:
+    """Arrays that are used again and again: fresh memory costs more than the arithmetic."""
+    kept = getattr(_rooms, "kept", None)
+    if kept is None or kept[0].shape[1] != size**2 or len(kept[0]) < n:
+        upper = size * (size + 1) // 2
+        kept = _rooms.kept = [np.zeros((n, k)) for k in (size**2, upper, upper, upper)]
+    return [array[:n] for array in kept]
+
+
+@dataclass
+class Found:
+    """Where Newton's method stopped: solved, or at a floor that does not bind (``done``)."""
+
+    points: Points
+    done: Mask
+    factors: list[Any]
+
+    def negative(self, problem: Problems) -> Mask:
+        """Floors that do not bind."""
+        return problem.free & (self.points.lam <= 0.0)
+
+
+def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> Found:
+    """Take Newton steps from ``H`` until the residual, relative to √p, is below ``goal``.
+
+    Squares end early at floors that do not bind.
+    """
+    early = problem.worst is None and problem.caps is None
+    points = Points.of(problem, problem.start(H))
+    goal = np.broadcast_to(goal, len(H)) * np.sqrt(np.maximum(problem.free.sum(axis=1), 1))
+    live = np.isfinite(points.value) & problem.free.any(axis=1)
+    done = np.zeros(len(H), dtype=bool)
+    last: list[Any] = [None] * len(H)
+    for step in range(steps + 1):
+        done |= live & (points.residual <= goal) & ((step > 0) | (goal < 1e-9))
+        if early:
+            done |= live & (problem.free & (points.lam <= 0.0)).any(axis=1)
+        live &= ~done
+        at = np.flatnonzero(live)
+        if not len(at) or step == steps:
+            break
+        now, own = points.take(at), problem.take(at)
+        factors = now.factors(own)
+        for k, factor in zip(at.tolist(), factors, strict=True):
+            last[k] = factor
+        V = now.direction(factors)
+        gain, before = (now.gradient * V).sum(axis=(1, 2)), now.residual
+        length, trying = np.ones(len(at)), np.arange(len(at))
+        for _ in range(5):
+            ahead = now.H[trying] + length[trying, None, None] * V[trying]
+            trial = Points.of(own.take(trying), ahead)
+            good = trial.residual < (1.0 - 0.3 * length[trying]) * before[trying]
+            good |= trial.value > now.value[trying] + 0.1 * length[trying] * gain[trying]
+            points.put(at[trying[good]], trial.take(good))
+            trying = trying[~good]
+            if not len(trying):
+                break
+            length[trying] *= 0.5
+        moved = np.setdiff1d(np.arange(len(at)), trying)
+        _correct(points, problem, at[moved], [factors[k] for k in moved], goal)
+        live[at[trying]] = False  # too far from the solution
+        # rounding may stop the method a little above its goal
+        done[at[trying]] = before[trying] <= 1e2 * goal[at[trying]]
+    return Found(points, done, last)
+
+
+def _correct(points: Points, problem: Problems, at: Any, factors: list[Any], goal: Array) -> None:
+    """Go on with the equations already factorised while that gains a digit a step, in place."""
+    on = np.array([factor is not None for factor in factors], dtype=bool)
+    for _ in range(_CORRECTIONS):
+        some = np.flatnonzero(on)
+        if not len(some):
+            return
+        own = problem.take(at[some])
+        near = points.take(at[some])
+        left = near.residual
+        going = (left < _NEAR) & (left > goal[at[some]])
+        on[some[~going]] = False
+        some, own, near = some[going], own.take(going), near.take(going)
+        if not len(some):
+            return
+        trial = Points.of(own, near.H + near.direction([factors[k] for k in some]))
+        good = trial.residual < 0.1 * near.residual
+        points.put(at[some[good]], trial.take(good))
+        on[some[~good]] = False

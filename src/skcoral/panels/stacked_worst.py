@@ -1,0 +1,187 @@
+"""The worst pair of many small matrices at once: from squares, along N, to its own equations.
+
+``N`` times the worst pair plus the squares is solved for growing N from a neighbour's point; its
+limit is the worst pair with its tie-break, the least squares. How fast H grows with N tells which
+pairs and floors have a price in the limit. Their equations are then solved alone, and the outputs
+without a price by the least squares within the worst pair, as in
+:mod:`skcoral.tradeoff.lexicographic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skcoral.panels.stacked_exact import Mask, assemble, complement, largest_means
+from skcoral.panels.stacked_newton import SOLVED, Points, Problems, newton, pairs_of
+from skcoral.panels.stacked_tradeoff import Tradeoffs, judged
+from skcoral.results import Array
+from skcoral.tradeoff.lexicographic import TIE
+
+_RATIO = 10.0  # by which N grows from level to level
+_SHORTER = 3  # attempts, each with the root of the ratio
+_LEVELS = 4  # at which the limit is tried
+_ROUGH, _TIGHT = 0.03, 1e-3  # residuals, relative to the worst pair, on the way and at its end
+_GROWS = 0.5  # logarithmic derivative in N that separates what has a price in the limit
+_CHANGES = 6  # corrections of which pairs are worst
+
+
+def beyond_squares(R: Array, floors: Array, squares: Tradeoffs) -> tuple[Array, Array, Array]:
+    """Where :func:`worst_pairs` starts without a neighbour: multipliers, H and N."""
+    problem = Problems.squares(R, floors, squares.multipliers > 0)
+    total = np.abs(np.where(problem.pairs, squares.H, 0.0)).sum(axis=(1, 2))
+    problem = replace(problem, worst=0.5 * total)
+    points, problem, _, slope = _follow(problem, squares.H)
+    points, problem, _, _ = _ahead(problem, points, slope, _ROUGH)
+    assert problem.worst is not None
+    return np.where(problem.free, points.lam, 0.0), points.H, problem.worst
+
+
+def worst_pairs(
+    R: Array, floors: Array, multipliers: Array, H: Array, worst: Array
+) -> tuple[Tradeoffs, Array, Array]:
+    """Solve from points that are close to those of ``worst`` (N) times the worst pair plus squares.
+
+    Returns the answers, and multipliers and H at that N, where a neighbour may start.
+    """
+    problem = replace(Problems.squares(R, floors, multipliers > 0), worst=worst)
+    points, problem, good, slope = _follow(problem, H)
+    first = np.where(problem.free, points.lam, 0.0), points.H.copy()
+    found = judged(R, floors, problem.free, points.T, points.lam, H, np.zeros(len(H), dtype=bool))
+    at = np.arange(len(H))
+    for _ in range(_LEVELS):
+        on = np.flatnonzero(good)
+        at, points, problem, slope = at[on], points.take(on), problem.take(on), slope[on]
+        if not len(at):
+            break
+        points, problem, good, slope = _ahead(problem, points, slope, _TIGHT)
+        now = _limit(problem, points, slope)
+        found.put(at[now.solved], now.take(now.solved))
+        good &= ~now.solved  # which pairs are worst shows at a larger N
+    return found, *first
+
+
+def _follow(
+    problem: Problems, H: Array, goal: float = _ROUGH
+) -> tuple[Points, Problems, Mask, Array]:
+    """Solve at the current N; the points, their problems, success, and the derivative in N."""
+    within = goal * np.maximum(problem.residual(H)[1], 1e-3)
+    found = newton(problem, H, within)
+    drop = found.negative(problem)
+    again = np.flatnonzero(found.done & drop.any(axis=1))
+    if len(again):  # these floors do not bind
+        problem = problem.restricted(problem.free & ~drop)
+        second = newton(problem.take(again), found.points.H[again], within[again])
+        found.points.put(again, second.points)
+        found.done[again] = second.done & ~second.negative(problem.take(again)).any(axis=1)
+        for k, factor in zip(again.tolist(), second.factors, strict=True):
+            found.factors[k] = factor
+    points = found.points
+    at_level = problem.pairs & (np.abs(points.H) >= points.level[:, None, None])
+    push = np.sign(points.H) * at_level
+    push /= np.maximum(at_level.sum(axis=(1, 2)), 1)[:, None, None]
+    return points, problem, found.done, points.direction(found.factors, push)
+
+
+def _ahead(
+    problem: Problems, points: Points, slope: Array, goal: float
+) -> tuple[Points, Problems, Mask, Array]:
+    """Go along the derivative to a larger N, with shorter steps where that does not succeed."""
+    assert problem.worst is not None
+    reached, done = points.take(slice(None)), np.zeros(len(slope), dtype=bool)
+    N, slopes, free = problem.worst.copy(), slope.copy(), problem.free.copy()
+    at, ratio = np.arange(len(slope)), _RATIO
+    for _ in range(_SHORTER):
+        own = replace(problem.take(at), worst=ratio * problem.worst[at])
+        H = own.start(points.H[at] + ((ratio - 1.0) * problem.worst[at])[:, None, None] * slope[at])
+        there, own, good, ahead = _follow(own, H, goal)
+        kept = at[good]
+        reached.put(kept, there.take(good))
+        N[kept], slopes[kept], free[kept] = own.worst[good], ahead[good], own.free[good]
+        done[kept] = True
+        at, ratio = at[~good], ratio**0.5
+        if not len(at):
+            break
+    return reached, replace(problem.restricted(free), worst=N), done, slopes
+
+
+def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
+    """From a large N to the limit: prices of pairs and floors, then the tie-break."""
+    assert problem.worst is not None
+    R, floors, N = problem.R, problem.floors, problem.worst[:, None]
+    p = R.shape[1]
+    rows = np.arange(p)
+    grows = N * slope[:, rows, rows] > _GROWS * points.H[:, rows, rows]
+    excess = np.abs(points.H) - points.level[:, None, None]
+    signs = np.sign(points.H) * (problem.pairs & pairs_of(grows & problem.free, grows))
+    signs *= (excess >= 0.0) & (N[:, :, None] * signs * slope > _GROWS * excess)
+    priced, H, T, lam, level = _prices(R, floors, signs, slope, points.level)
+    ok = level > 100.0 * TIE
+    # outputs with a price are held; the others follow by the least squares within the worst pair
+    held = np.where(priced[:, None, :] & priced[:, :, None], T, 0.0)
+    held[:, rows, rows] += ~priced
+    sources = held.transpose(0, 2, 1) @ (R @ held)
+    sources[:, rows, rows] = 1.0
+    free = problem.free & ~priced
+    caps = np.broadcast_to(((1.0 + TIE) * level + TIE)[:, None, None], R.shape)
+    rest = Problems(sources, floors, free, pairs_of(free, free | priced), priced, caps=caps)
+    found = newton(rest, points.H, SOLVED)
+    drop = found.negative(rest)
+    again = np.flatnonzero(found.done & drop.any(axis=1))
+    if len(again):
+        rest = rest.restricted(free & ~drop)
+        second = newton(rest.take(again), found.points.H[again], SOLVED)
+        found.points.put(again, second.points)
+        found.done[again] = second.done & ~second.negative(rest.take(again)).any(axis=1)
+    has = rest.free.any(axis=1)
+    ok &= found.done | ~has
+    decided = priced | rest.free
+    T = np.where(has[:, None, None], held @ found.points.T, held)
+    T = np.where(decided[:, None, :], T, 0.0)
+    idle = np.flatnonzero(ok & ~decided.all(axis=1))
+    if len(idle):
+        residual, mix = complement(R[idle], decided[idle])
+        means = largest_means(residual, np.where(decided, 0.0, floors)[idle], np.ones((len(idle), p)))
+        T[idle] = assemble(decided[idle], T[idle], means.T, mix)
+        ok[idle] &= means.solved
+    return judged(R, floors, decided, T, lam, H, ok, worst=True)
+
+
+def _prices(
+    R: Array, floors: Array, signs: Array, H: Array, level: Array
+) -> tuple[Mask, Array, Array, Array, Array]:
+    """Solve for the pairs that are worst, correcting which they are; level zero where that fails."""
+    n, p = floors.shape
+    solved = np.zeros(n, dtype=bool)
+    level = level.copy()
+    lam, T, H = np.zeros((n, p)), np.zeros(R.shape), H.copy()
+    at = np.arange(n)
+    for _ in range(_CHANGES):
+        free = (signs[at] != 0).any(axis=2)
+        problem = Problems(
+            R[at], floors[at], free, signs[at] != 0, worst=np.ones(len(at)), signs=signs[at]
+        )
+        off = (signs[at] * H[at]).sum(axis=(1, 2))
+        scale = (1.0 + (signs[at] != 0).sum(axis=(1, 2)) * level[at]) / np.where(off > 0, off, 1.0)
+        found = newton(problem, H[at] * scale[:, None, None], SOLVED)
+        points = found.points
+        H[at], T[at], lam[at] = points.H, points.T, np.where(free, points.lam, 0.0)
+        level[at] = points.level
+        size = points.level[:, None, None]
+        wrong = signs[at] * points.H < 0.0
+        missed = pairs_of(free, free) & (signs[at] == 0) & (np.abs(points.G) > size * (1 + 1e-9))
+        negative = free & (points.lam <= 0.0)
+        missed &= ~(negative[:, :, None] | negative[:, None, :])
+        wrong |= (signs[at] != 0) & (negative[:, :, None] | negative[:, None, :])
+        changed = (wrong | missed).any(axis=(1, 2))
+        solved[at] = found.done & ~changed & (points.level > 0.0)
+        new = np.where(wrong, 0.0, np.where(missed, np.sign(points.G), signs[at]))
+        again = changed & np.isfinite(points.value)
+        signs[at[again]] = new[again]
+        at = at[again]
+        if not len(at):
+            break
+    priced = (signs != 0).any(axis=2)
+    return priced, H, T, lam, np.where(solved, level, 0.0)
