@@ -2,5 +2,6 @@
 
 from skcoral.frames.curve import singular_budget, singular_frontier
 from skcoral.frames.outcome import singular_threshold, solve_singular
+from skcoral.frames.solver import brief
 
-__all__ = ["singular_budget", "singular_frontier", "singular_threshold", "solve_singular"]
+__all__ = ["brief", "singular_budget", "singular_frontier", "singular_threshold", "solve_singular"]

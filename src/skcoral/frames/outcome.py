@@ -17,6 +17,7 @@ from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
 from skcoral.frames.problem import Answer, FrameProblem
 from skcoral.frames.proof import FrameProof
+from skcoral.frames.solver import BRIEF
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
 from skcoral.results import (
     CROWDED,
@@ -67,7 +68,8 @@ def solve_singular(
         The gap is open; the answer is feasible all the same.
     """
     A = found.factor if there is None else beside(found.factor, there)
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=2 * max_iter)
+    parts = 0 if BRIEF.get() else 2 * max_iter
+    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=parts)
     start = None
     if floors is None:
         reached = frame_threshold(A, tol=tol)

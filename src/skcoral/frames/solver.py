@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +24,18 @@ _GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
 _COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
 _EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
+BRIEF: ContextVar[bool] = ContextVar("brief", default=False)
 OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
+
+
+@contextmanager
+def brief() -> Iterator[None]:
+    """Search briefly inside this block: one further start, no branching. Gaps stay wider."""
+    token = BRIEF.set(True)
+    try:
+        yield
+    finally:
+        BRIEF.reset(token)
 
 
 @dataclass(frozen=True)
@@ -160,7 +173,8 @@ def _other_starts(
     r, p = A.shape
     rng = np.random.default_rng(0)
     count = 0
-    for k in range(int(np.clip(_EFFORT / (r * r * p), 0, 12))):
+    most = 1 if BRIEF.get() else 12
+    for k in range(int(np.clip(_EFFORT / (r * r * p), 0, most))):
         noise = beside(rng.normal(size=(r, p)) / np.sqrt(r), A)
         start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
         candidate, reached, steps = descend(

@@ -21,6 +21,7 @@ from skcoral._frames import read_floors
 from skcoral._validation import check_names
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
+from skcoral.frames import brief
 from skcoral.panels.stacked_exact import Mask, Thresholds, largest_means, thresholds
 from skcoral.panels.stacked_tradeoff import above_thresholds, tradeoffs
 from skcoral.panels.stacked_worst import beyond_squares, worst_pairs
@@ -159,7 +160,8 @@ class Solver:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model.fit(named(rows, self.names))
+                with brief():  # a singular window: `model(t)` searches it in full
+                    model.fit(named(rows, self.names))
             except InvalidTableError as error:
                 out.reasons[k] = str(error)
                 return
@@ -261,7 +263,8 @@ class Solver:
             if not len(trying):
                 continue
             chains, own = on[trying], R[trying]
-            start = near.multipliers[chains], near.H[chains]
+            start: Any = near.multipliers[chains], near.H[chains]
+            dual: Any
             if not warm:
                 start = above_thresholds(own, self.floors, weights[trying])
             if self.criterion == "squared":
@@ -271,7 +274,7 @@ class Solver:
                 if not warm:
                     squares = tradeoffs(own, self.floors, *start)
                     *start, near.worst[chains] = beyond_squares(own, self.floors, squares)
-                found, *dual = worst_pairs(own, self.floors, *start, near.worst[chains])
+                found, *dual = worst_pairs(own, self.floors, start[0], start[1], near.worst[chains])
             ok = np.flatnonzero(found.solved)
             kept = trying[ok]
             near.multipliers[on[kept]], near.H[on[kept]] = (part[ok] for part in dual)

@@ -14,7 +14,7 @@ for the entries of H are formed and solved for a whole stack.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
 
@@ -34,14 +34,13 @@ class Stack:
 
     def take(self, at: Any) -> Self:
         """Return those of some problems."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return type(self)(**{k: v if v is None else v[at] for k, v in values.items()})
+        return type(self)(*(None if v is None else v[at] for v in vars(self).values()))
 
     def put(self, at: Any, other: Self) -> None:
         """Replace those at some places."""
-        for f in fields(self):  # type: ignore[arg-type]
-            if getattr(self, f.name) is not None:
-                getattr(self, f.name)[at] = getattr(other, f.name)
+        for name, values in vars(self).items():
+            if values is not None:
+                values[at] = getattr(other, name)
 
 
 @dataclass
@@ -98,6 +97,9 @@ class Problems(Stack):
         return S, level, (off * S - 0.5 * S * S).sum(axis=(1, 2)) - cost
 
 
+_triangle = cache(np.triu_indices)
+
+
 def pairs_of(some: Mask, others: Mask) -> Mask:
     """Pairs of one of ``some`` variables and one of the ``others``."""
     pairs = some[:, :, None] & others[:, None, :]
@@ -106,7 +108,7 @@ def pairs_of(some: Mask, others: Mask) -> Mask:
 
 def _level(off: Array, worst: Array) -> Array:
     """The level above which the entries of each matrix add up to ``worst``; zero if they do not."""
-    i, j = np.triu_indices(off.shape[1], 1)
+    i, j = _triangle(off.shape[1], 1)
     falling = -np.sort(-np.abs(off[:, i, j]), axis=1)
     above = (np.cumsum(falling, axis=1) - 0.5 * worst[:, None]) / np.arange(1, len(i) + 1)
     return np.maximum(above.max(axis=1, initial=0.0), 0.0)
@@ -165,15 +167,16 @@ class Points(Stack):
     def factors(self, problem: Problems) -> list[Any]:
         """Factors of the Newton equations, None where they are not definite."""
         n, p = self.lam.shape
-        i, j = np.triu_indices(p)
-        K = self._multiplier_matrix(problem)
+        i, j = _triangle(p)
+        K = problem.R * self.B
+        K[:, np.arange(p), np.arange(p)] += ~problem.free
         J = self.C[:, :, i] * self.B[:, :, j] + self.C[:, :, j] * self.B[:, :, i]
         J *= np.where(i != j, np.sqrt(0.5), 0.5) * problem.free[:, :, None]
         half = inverse(cholesky(K)) @ J
         usable: Any = np.isfinite(half).all(axis=(1, 2)) & np.isfinite(self.value)
         live = problem.pairs[:, i, j] | (problem.free[:, i] & (i == j))
         capped = (self.S != self.H)[:, i, j] & problem.pairs[:, i, j]
-        stiff = np.where(live, (i != j) & ~capped, 1.0)
+        stiff = np.where((i != j) & ~capped, 1.0, 0.0)
         lever = None
         if problem.worst is not None:  # the level moves with the entries that are at it
             lever = np.sign(self.S[:, i, j]) * capped
@@ -183,36 +186,34 @@ class Points(Stack):
         for start in range(0, n, size):
             part = slice(start, start + size)
             A = _equations(self.G[part], self.B[part])
-            if not live[part].all():
-                A *= live[part, :, None] & live[part, None, :]
             A[:, rows, rows] += stiff[part]
             # one by one, SciPy's symmetric routines are faster than NumPy's LU of a stack
-            for k in np.flatnonzero(usable[part]).tolist():
-                own = A[k].T
-                J_k = half[start + k] * live[start + k]
-                own = sla.blas.dsyrk(-2.0, J_k.T, beta=1.0, c=own, lower=1, overwrite_c=1)
+            for k, own in enumerate(A, start):
+                if not usable[k]:
+                    continue
+                on, J_k = np.flatnonzero(live[k]), half[k]
+                if len(on) < len(i):
+                    own, J_k = own[np.ix_(on, on)], J_k[:, on]
+                own = sla.blas.dsyrk(-2.0, J_k.T, beta=1.0, c=own.T, lower=1, overwrite_c=1)
                 if lever is not None:
-                    own = sla.blas.dsyr(1.0, lever[start + k], lower=1, a=own, overwrite_a=1)
+                    own = sla.blas.dsyr(1.0, lever[k, on], lower=1, a=own, overwrite_a=1)
                 factor, info = sla.lapack.dpotrf(own, lower=1, clean=0)
-                found[start + k] = factor if info == 0 else None
+                found[k] = (factor, on) if info == 0 else None
         return found
-
-    def _multiplier_matrix(self, problem: Problems) -> Array:
-        K = problem.R * self.B
-        rows = np.arange(K.shape[1])
-        K[:, rows, rows] += ~problem.free
-        return K
 
     def direction(self, factors: list[Any], right: Array | None = None) -> Array:
         """Newton's direction for H, zero without factors; those of a point nearby may be used."""
         p = self.H.shape[1]
-        i, j = np.triu_indices(p)
+        i, j = _triangle(p)
         weight = np.where(i != j, np.sqrt(2.0), 1.0)
         b = (self.gradient if right is None else right)[:, i, j] * weight
-        for k, factor in enumerate(factors):
-            b[k] = 0.0 if factor is None else sla.lapack.dpotrs(factor, b[k], lower=1)[0]
+        v = np.zeros(b.shape)
+        for k, known in enumerate(factors):
+            if known is not None:
+                factor, on = known
+                v[k, on] = sla.lapack.dpotrs(factor, b[k, on], lower=1)[0]
         V = np.zeros(self.H.shape)
-        V[:, i, j] = V[:, j, i] = b / weight
+        V[:, i, j] = V[:, j, i] = v / weight
         return V
 
 

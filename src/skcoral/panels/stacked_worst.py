@@ -10,7 +10,6 @@ without a price by the least squares within the worst pair, as in
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ _SHORTER = 3  # attempts, each with the root of the ratio
 _LEVELS = 4  # at which the limit is tried
 _ROUGH, _TIGHT = 0.03, 1e-3  # residuals, relative to the worst pair, on the way and at its end
 _GROWS = 0.5  # logarithmic derivative in N that separates what has a price in the limit
-_CHANGES = 6  # corrections of which pairs are worst
+_CHANGES, _STEPS = 12, 2  # corrections of which pairs are worst, and steps between them
 
 
 def beyond_squares(R: Array, floors: Array, squares: Tradeoffs) -> tuple[Array, Array, Array]:
@@ -99,6 +98,7 @@ def _ahead(
         there, own, good, ahead = _follow(own, H, goal)
         kept = at[good]
         reached.put(kept, there.take(good))
+        assert own.worst is not None
         N[kept], slopes[kept], free[kept] = own.worst[good], ahead[good], own.free[good]
         done[kept] = True
         at, ratio = at[~good], ratio**0.5
@@ -118,13 +118,13 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
     signs = np.sign(points.H) * (problem.pairs & pairs_of(grows & problem.free, grows))
     signs *= (excess >= 0.0) & (N[:, :, None] * signs * slope > _GROWS * excess)
     priced, H, T, lam, level = _prices(R, floors, signs, slope, points.level)
-    ok = level > 100.0 * TIE
+    ok = np.asarray(level > 100.0 * TIE)
     # outputs with a price are held; the others follow by the least squares within the worst pair
     held = np.where(priced[:, None, :] & priced[:, :, None], T, 0.0)
     held[:, rows, rows] += ~priced
     sources = held.transpose(0, 2, 1) @ (R @ held)
     sources[:, rows, rows] = 1.0
-    free = problem.free & ~priced
+    free = problem.free & ~priced & ok[:, None]
     caps = np.broadcast_to(((1.0 + TIE) * level + TIE)[:, None, None], R.shape)
     rest = Problems(sources, floors, free, pairs_of(free, free | priced), priced, caps=caps)
     found = newton(rest, points.H, SOLVED)
@@ -135,15 +135,16 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
         second = newton(rest.take(again), found.points.H[again], SOLVED)
         found.points.put(again, second.points)
         found.done[again] = second.done & ~second.negative(rest.take(again)).any(axis=1)
-    has = rest.free.any(axis=1)
-    ok &= found.done | ~has
+    has: Mask = np.asarray(rest.free.any(axis=1))
+    ok = ok & np.asarray(found.done | ~has)
     decided = priced | rest.free
     T = np.where(has[:, None, None], held @ found.points.T, held)
     T = np.where(decided[:, None, :], T, 0.0)
     idle = np.flatnonzero(ok & ~decided.all(axis=1))
     if len(idle):
         residual, mix = complement(R[idle], decided[idle])
-        means = largest_means(residual, np.where(decided, 0.0, floors)[idle], np.ones((len(idle), p)))
+        left = np.where(decided, 0.0, floors)[idle]
+        means = largest_means(residual, left, np.ones(left.shape))
         T[idle] = assemble(decided[idle], T[idle], means.T, mix)
         ok[idle] &= means.solved
     return judged(R, floors, decided, T, lam, H, ok, worst=True)
@@ -152,7 +153,7 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
 def _prices(
     R: Array, floors: Array, signs: Array, H: Array, level: Array
 ) -> tuple[Mask, Array, Array, Array, Array]:
-    """Solve for the pairs that are worst, correcting which they are; level zero where that fails."""
+    """Solve for the worst pairs, correcting which they are; level zero where that fails."""
     n, p = floors.shape
     solved = np.zeros(n, dtype=bool)
     level = level.copy()
@@ -165,7 +166,7 @@ def _prices(
         )
         off = (signs[at] * H[at]).sum(axis=(1, 2))
         scale = (1.0 + (signs[at] != 0).sum(axis=(1, 2)) * level[at]) / np.where(off > 0, off, 1.0)
-        found = newton(problem, H[at] * scale[:, None, None], SOLVED)
+        found = newton(problem, H[at] * scale[:, None, None], SOLVED, _STEPS)
         points = found.points
         H[at], T[at], lam[at] = points.H, points.T, np.where(free, points.lam, 0.0)
         level[at] = points.level
@@ -178,7 +179,7 @@ def _prices(
         changed = (wrong | missed).any(axis=(1, 2))
         solved[at] = found.done & ~changed & (points.level > 0.0)
         new = np.where(wrong, 0.0, np.where(missed, np.sign(points.G), signs[at]))
-        again = changed & np.isfinite(points.value)
+        again = (changed | ~found.done) & np.isfinite(points.value)
         signs[at[again]] = new[again]
         at = at[again]
         if not len(at):
