@@ -69,6 +69,11 @@ def test_answers_for_machines(prices, answer, tmp_path):
     assert told["windows"] == 111
     assert told["status"]["short"] == 40  # the windows with the gap
     assert told["rows_without_output"] == 39 + 40
+    assert told["reasons"] == {
+        "before the first full window": 39,
+        "in windows with too few complete rows": 39,
+        "with missing values": 1,
+    }
     assert told["min_fidelity"] >= 0.9 - 1e-10
     assert pd.read_parquet(tmp_path / "out.parquet").shape == (150, 6)
 
@@ -159,6 +164,21 @@ def test_json_has_no_nan(prices, main, tmp_path):
     assert status == 0
     assert told["windows"] == 0
     assert told["rows_without_output"] == 20
+
+
+def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypatch):
+    monkeypatch.setattr("skcoral.cli.rolling._BATCH", 13)  # windows reach over several batches
+    table = prices[1][NAMES].copy()
+    table.loc[20:55, "c"] = 1.5  # constant in the windows that end with rows 49 to 55
+    path = tmp_path / "table.csv"
+    table.to_csv(path, index=False)
+    options = ["--window", 30, "--min-rows", 29, "--rho-min", 0.9, "-o", tmp_path / "out.csv"]
+    _, said, _ = main("roll", path, *options)
+    empty = int(pd.read_csv(tmp_path / "out.csv")["a"].isna().sum())
+    said = " ".join(said.split())
+    assert f"{empty} of 150 rows have no output: 28 before the first full window, " in said
+    assert "7 in windows that were refused, 1 with missing values." in said
+    assert empty == 28 + 7 + 1
 
 
 @pytest.mark.parametrize("window", [3, 4])

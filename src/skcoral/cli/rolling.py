@@ -83,17 +83,18 @@ class _Tally:
 
     status: Counter[str] = field(default_factory=Counter)
     rows: int = 0
-    without: int = 0
+    without: Counter[str] = field(default_factory=Counter)
     first_reason: str = ""
     threshold: list[float] = field(default_factory=lambda: [np.nan, np.nan])
     min_fidelity: float = np.nan
     before: float = np.nan
     after: float = np.nan
 
-    def add(self, outputs: Any, figures: dict[str, Any]) -> None:
+    def add(self, pushed: Pushed) -> None:
+        figures = pushed.figures
         self.status.update(figures["status"].tolist())
-        self.rows += len(outputs)
-        self.without += int(np.isnan(outputs).any(axis=1).sum())
+        self.rows += len(pushed.outputs)
+        self.without.update(pushed.without)
         self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
         lower = figures["threshold"]  # NaN where it was not asked for, or does not exist
         least, largest = self.threshold
@@ -113,7 +114,8 @@ class _Tally:
             "largest_correlation_before": self.before,
             "largest_correlation": self.after,
             "rows_given": self.rows,
-            "rows_without_output": self.without,
+            "rows_without_output": self.without.total(),
+            "reasons": dict(self.without.most_common()),
             "certified": all(kind in (*_CERTIFIED, "short", "refused") for kind in self.status),
             "written": written,
         }
@@ -258,7 +260,7 @@ class _Run:
             group.labels += [cells[k] for k in rows]
             times = _dates([cells[k] for k in rows], date)
         pushed = group.roller.push(values, times)
-        self.tally.add(pushed.outputs, pushed.figures)
+        self.tally.add(pushed)
         return pushed
 
     def tell(self, written: list[str]) -> None:
@@ -273,9 +275,10 @@ class _Run:
         if said:
             console.say(said, stderr=stderr)
         if tally.without:
+            why = ", ".join(f"{n:,} {reason}" for reason, n in tally.without.most_common())
             console.say(
-                f"{tally.without:,} of {tally.rows:,} rows have no output: no window before them, "
-                "missing values, or a window without a model. Their variables are left empty.",
+                f"{tally.without.total():,} of {tally.rows:,} rows have no output: {why}. "
+                "Their variables are left empty.",
                 stderr=stderr,
             )
         if tally.first_reason:

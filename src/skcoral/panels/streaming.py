@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,17 +21,25 @@ from skcoral.panels.windows import check_times, cut, rule
 from skcoral.results import Array
 
 
+_WITHOUT = {  # why complete rows have no output, by the status of their window
+    "none": "before the first full window",
+    "short": "in windows with too few complete rows",
+    "refused": "in windows that were refused",
+}
+
+
 @dataclass(frozen=True)
 class Pushed:
     """Outputs of one batch of rows, and figures of the windows that ended in it.
 
     ``first`` and ``last`` among the ``figures`` count all rows since the beginning; none of them is
-    below ``gone``.
+    below ``gone``. ``without`` counts the rows without output by reason.
     """
 
     outputs: Array
     figures: dict[str, Any]
     gone: int
+    without: Counter[str]
 
 
 class Roller:
@@ -127,11 +136,14 @@ class Roller:
         found.of_row[:before] = -1
         done = run(everything, complete, [found], self.solver, n_jobs=self.n_jobs)
         figures, _ = figures_of([found], [self.gone], done, self.solver.output_names)
+        status = np.append(figures["status"], "none")[found.of_row[before:]]
+        without = Counter(_WITHOUT[kind] for kind in status[complete[before:]] if kind in _WITHOUT)
+        without["with missing values"] = int((~complete[before:]).sum())
         new = figures["last"] > self._reported
         figures = {name: column[new] for name, column in figures.items()}
         gone = self.gone
         self._keep(everything, found)
-        return Pushed(done.outputs[before:], figures, gone)
+        return Pushed(done.outputs[before:], figures, gone, +without)
 
     def _keep(self, everything: Array, found: Any) -> None:
         """Keep the rows of the window that the next row belongs to, and all later ones."""
