@@ -20,7 +20,6 @@ from skcoral.panels.tables import refuse_infinite
 from skcoral.panels.windows import check_times, cut, rule
 from skcoral.results import Array
 
-
 _WITHOUT = {  # why complete rows have no output, by the status of their window
     "none": "before the first full window",
     "short": "in windows with too few complete rows",
