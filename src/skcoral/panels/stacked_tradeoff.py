@@ -139,7 +139,8 @@ def judged(
     off, between = H.copy(), G.copy()
     off[:, rows, rows] = between[:, rows, rows] = 0.0
     if worst:
-        total = np.maximum(np.abs(off).sum(axis=(1, 2)), np.finfo(np.float64).tiny)
+        # a little less than one in sum, so that rounding leaves the bound valid
+        total = (1.0 + p * p * _EPS) * np.abs(off).sum(axis=(1, 2)) + np.finfo(np.float64).tiny
         lam, H = lam / total[:, None], H / total[:, None, None]
         conjugate, objective = np.zeros(len(R)), np.abs(between).max(axis=(1, 2))
     else:
