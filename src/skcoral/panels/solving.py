@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,8 +121,10 @@ class Solutions:
 class Solver:
     """The settings of one run, judged once."""
 
-    def __init__(self, names: tuple[str, ...], settings: Mapping[str, Any]) -> None:
-        self.names, self.settings = names, dict(settings)
+    def __init__(
+        self, names: tuple[str, ...], settings: Mapping[str, Any], *, brief: bool = False
+    ) -> None:
+        self.names, self.settings, self.brief = names, dict(settings), brief
         model = CORAL(**self.settings)
         params = model.get_params(deep=False)
         fresh = CORAL().get_params(deep=False)
@@ -160,7 +163,7 @@ class Solver:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                with brief():  # a singular window: `model(t)` searches it in full
+                with brief() if self.brief else nullcontext():
                     model.fit(named(rows, self.names))
             except InvalidTableError as error:
                 out.reasons[k] = str(error)

@@ -17,7 +17,7 @@ from skcoral.panels.figures import figures_of
 from skcoral.panels.running import run
 from skcoral.panels.solving import Solver
 from skcoral.panels.tables import refuse_infinite
-from skcoral.panels.windows import check_times, cut, rule
+from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
 from skcoral.results import Array
 
 _WITHOUT = {  # why complete rows have no output, by the status of their window
@@ -69,29 +69,15 @@ class Roller:
         names: Sequence[str],
         window: Any,
         *,
-        step: int = 1,
-        lag: int = 0,
-        min_rows: int | None = None,
-        halflife: float | None = None,
-        expanding: bool = False,
-        refit: Any = None,
         n_jobs: int | None = None,
+        brief: bool = False,
         **settings: Any,
     ) -> None:
         self.names = check_names(names, len(names))
-        if halflife is not None:
-            settings["halflife"] = halflife
+        how = {name: settings.pop(name) for name in RULE_OPTIONS if name in settings}
         check_settings(CORAL(**settings))
-        self.rule = rule(
-            window,
-            len(self.names),
-            expanding=expanding,
-            step=step,
-            lag=lag,
-            min_rows=min_rows,
-            refit=refit,
-        )
-        self.solver = Solver(self.names, settings)
+        self.rule = rule(window, len(self.names), **how)
+        self.solver = Solver(self.names, settings, brief=brief)
         self.n_jobs = n_jobs
         self.needs_times = self.rule.span is not None or self.rule.period is not None
         self._values = np.empty((0, len(self.names)))

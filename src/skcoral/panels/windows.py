@@ -16,6 +16,7 @@ from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.results import Array
 
+RULE_OPTIONS = ("expanding", "step", "lag", "min_rows", "refit")
 _FAR = 2**40  # rows: further than any table goes
 
 
@@ -41,13 +42,13 @@ def rule(
     window: Any,
     p: int,
     *,
-    expanding: bool,
-    step: int,
-    lag: int,
-    min_rows: int | None,
-    refit: Any,
+    expanding: bool = False,
+    step: int = 1,
+    lag: int = 0,
+    min_rows: int | None = None,
+    refit: Any = None,
 ) -> Rule:
-    """Judge what was asked for."""
+    """Judge what was asked for; the options are those of :func:`skcoral.panels.rolling`."""
     rows = span = None
     if isinstance(window, str | np.timedelta64) or hasattr(window, "total_seconds"):
         span = _nanoseconds(window)
