@@ -364,6 +364,8 @@ def test_a_brief_search_of_singular_windows_is_honest():
     figures = panel.to_frame()
     gap = figures["objective"] - figures["lower_bound"]
     assert (figures["min_fidelity"] >= 0.95 - 1e-12).all()
-    assert (gap[figures["status"] == "optimal"] <= 1e-7 * (1 + figures["objective"])).all()
+    proved = gap <= 1e-7 * np.maximum(1.0, figures["objective"])
+    assert proved[figures["status"] == "optimal"].all()
+    assert set(figures["status"]) <= {"optimal", "best_found"}
     assert figures["lower_bound"].iloc[2] <= single.objective
     assert figures["objective"].iloc[2] >= single.lower_bound
