@@ -145,3 +145,9 @@ def test_gram_matrices_keep_their_accuracy(library):
     T = np.linalg.inv(np.linalg.cholesky(R)).T
     there = gram_defect(library.asarray(R), library.asarray(T))
     assert _arrays.to_host(there) == pytest.approx(gram_defect(R, T), abs=1e-14)
+
+
+def test_one_variable_has_an_eigenvalue_and_a_vector():
+    values, vectors = _arrays.eigh(np.array([[4.0]]))
+    assert values == [4.0]
+    assert abs(vectors) == [[1.0]]

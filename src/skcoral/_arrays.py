@@ -164,7 +164,8 @@ def largest(A: Any, axis: int) -> Array:
 def eigh(A: Any, *, overwrite: bool = False) -> tuple[Any, Any]:
     """Eigenvalues in rising order and eigenvectors; ``overwrite`` gives ``A`` up to NumPy."""
     if isinstance(A, np.ndarray):
-        values, vectors = sla.eigh(A, overwrite_a=overwrite, check_finite=False, driver="evd")
+        driver = "evd" if len(A) > 1 else "ev"  # SciPy 1.12 gives "evd" too little room for n = 1
+        values, vectors = sla.eigh(A, overwrite_a=overwrite, check_finite=False, driver=driver)
     else:
         values, vectors = library(A).linalg.eigh(A)
     return values, vectors
