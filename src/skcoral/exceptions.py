@@ -1,12 +1,38 @@
 """What can go wrong, one class per failure; every message names the variables concerned.
 
->>> from skcoral import decorrelate
->>> from skcoral.exceptions import CoralError, InvalidFloorError
->>> try:
-...     decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=1.5)
-... except CoralError as error:
-...     print(type(error).__name__, isinstance(error, ValueError))
-InvalidFloorError True
+Errors are ``CoralError`` and, as a rule, ``ValueError``:
+
+>>> import numpy as np
+>>> from skcoral import CORAL, decorrelate, maximize_fidelity, threshold
+>>> from skcoral.certificates import parse_certificate
+>>> from skcoral.exceptions import CoralError
+>>> R = [[1.0, 0.8], [0.8, 1.0]]
+>>> for ask in (
+...     lambda: threshold([[4.0, 1.0], [1.0, 4.0]]),
+...     lambda: threshold(np.ones((2, 2)), on_singular="raise"),
+...     lambda: decorrelate(R, rho_min=1.5),
+...     lambda: maximize_fidelity(R, budget=-1),
+...     lambda: decorrelate(R, support=[[True]]),
+...     lambda: decorrelate(R, anchors=np.ones((2, 2))),
+...     lambda: decorrelate(R, criterion="largest"),
+...     lambda: decorrelate(R, 0.99, bounds=(-0.1, 0.1)),
+...     lambda: parse_certificate("{}"),
+...     lambda: CORAL().fit([[1, 1], [1, 2], [1, 3]]),
+... ):
+...     try:
+...         ask()
+...     except CoralError as error:
+...         print(type(error).__name__)
+InvalidCorrelationError
+SingularCorrelationError
+InvalidFloorError
+InvalidBudgetError
+InvalidSupportError
+InvalidAnchorError
+InvalidArgumentError
+InfeasibleError
+CertificateError
+InvalidTableError
 
 Warnings are filtered as usual; to treat an answer without a proof as an error:
 

@@ -98,6 +98,14 @@ def test_formulas_are_typeset_without_another_machine(visit):
     assert page.problems == []
 
 
+def test_code_has_a_copy_button_and_the_reader_can_change_the_colours(visit):
+    page = visit(PAGES["guide"], scheme="light")
+    assert page.locator("button.copybtn").count() > 0
+    page.locator(".theme-switch-button:visible").click()
+    page.locator("[data-mode=dark]:visible").first.click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
 def test_search_finds_the_threshold(visit):
     page = visit("search.html?q=threshold")
     page.wait_for_selector("#search-results ul.search li a", timeout=30_000)

@@ -40,6 +40,7 @@ def test_every_public_module_has_a_place():
     assert rooms - INTERNAL == on_pages
     (errors,) = (page for page in PAGES if page.stem == "exceptions")
     assert ".. automodule:: skcoral.exceptions\n   :members:" in errors.read_text("utf-8")
+    assert ">>> " in importlib.import_module("skcoral.exceptions").__doc__
 
 
 @pytest.mark.parametrize("module", LISTED)
