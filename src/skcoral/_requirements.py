@@ -20,6 +20,7 @@ from skcoral._singular import (
     linked_variables,
     redundant_variables,
 )
+from skcoral._singular import listing as listing
 from skcoral.exceptions import (
     CoralError,
     InvalidCorrelationError,
@@ -299,12 +300,6 @@ def repeated(names: Sequence[str]) -> list[str]:
     ['b']
     """
     return sorted(name for name, count in Counter(names).items() if count > 1)
-
-
-def listing(names: Sequence[str], limit: int = 8) -> str:
-    """Names for a message, the first few of many."""
-    shown = ", ".join(f"`{name}`" for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
 def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:

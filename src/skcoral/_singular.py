@@ -83,7 +83,7 @@ class Deficiency:
                 f"The correlation matrix has rank {r} of {p}, because in {where} {relations} "
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
-            remedy = f"dropping {_listed(self.redundant)}, or explicit shrinkage"
+            remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
         return (
             f"{reason}. Outputs live in {r} dimension{'s' if r > 1 else ''}, so no transformation "
             f"removes all correlation: the least sum of squares is {least:.6g}, and lower bounds "
@@ -110,9 +110,16 @@ def of_table(found: Deficiency, n_rows: int) -> Deficiency:
     return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
+    """Names for a message, the first few of many.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], 2)
+    '`a`, `b` and 1 more'
+    """
+    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
 def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral._lowrank import LowRankTransform, largest_residuals
+from skcoral._requirements import listing
 
 from ._records import Array as Array
 from ._records import Criterion as Criterion
@@ -208,7 +209,8 @@ class Threshold(_Transformation):
     def __repr__(self) -> str:
         return (
             f"Threshold(value={self.value:.9f}, upper={self.upper:.9f}, gap={self.gap:.1e}, "
-            f"binding {len(self.binding)} of {len(self.names)}: {_short_list(self.binding)}"
+            f"binding {len(self.binding)} of {len(self.names)}: "
+            f"{listing(self.binding, 6, quote='')}"
             f"{'' if self.rank is None else f', rank={self.rank}'})"
         )
 
@@ -370,8 +372,3 @@ def _symmetric(name: str, a: Any) -> Any:
     ):
         return a
     return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * a + 0.5 * a.T
-
-
-def _short_list(names: tuple[str, ...], limit: int = 6) -> str:
-    shown = ", ".join(names[:limit])
-    return shown if len(names) <= limit else f"{shown}, and {len(names) - limit} more"

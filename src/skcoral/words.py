@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._requirements import listing
 from .measured import rounded_down, shortened
 from .results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
 
@@ -147,8 +148,7 @@ def unfloored(result: Decorrelation, asked: object) -> str:
     others = [name for name in result.names if name not in named]
     if not others:
         return ""
-    shown = ", ".join(map(shortened, others[:6]))
-    shown += f" and {len(others) - 6} more" if len(others) > 6 else ""
+    shown = listing([shortened(name) for name in others], 6, quote="")
     count = f"{len(named)} of {len(result.names)} variables"
     have = "has" if len(named) == 1 else "have"
     return f"{count} {have} a floor; the others have none (0): {shown}."

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from skcoral import _requirements
 from skcoral.io.cells import is_number
 from skcoral.measured import shortened
 from skcoral.showing import printable
@@ -152,8 +153,7 @@ def counted(n: int, what: str) -> str:
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:
     """A list that does not fill the screen."""
-    shown = ", ".join(shortened(str(name)) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    return _requirements.listing([shortened(str(name)) for name in names], limit, quote="")
 
 
 def _plain(value: Any) -> Any:

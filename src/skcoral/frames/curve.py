@@ -15,9 +15,8 @@ from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.outcome import as_result
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.problem import Answer, FrameProblem
-from skcoral.frames.solver import OPTIMAL_GAP
 from skcoral.frames.threshold import frame_threshold
-from skcoral.results import Criterion, Decorrelation, Frontier
+from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation, Frontier
 
 Callback = Callable[[int, float, float], object]
 

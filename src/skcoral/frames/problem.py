@@ -16,8 +16,8 @@ from skcoral.frames.lifted import LiftedProof, lifted_bound, lifted_proof
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
 from skcoral.frames.proof import FrameProof
-from skcoral.frames.solver import OPTIMAL_GAP, FrameSolved, solve_squares
-from skcoral.results import Criterion
+from skcoral.frames.solver import FrameSolved, solve_squares
+from skcoral.results import OPTIMAL_GAP, Criterion
 
 Callback = Callable[[int, float, float], object]
 

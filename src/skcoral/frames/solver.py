@@ -16,6 +16,7 @@ from skcoral.frames.descent import descend, squares
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import welch
 from skcoral.frames.proof import FrameProof, gap_of, proof_of
+from skcoral.results import OPTIMAL_GAP
 
 Callback = Callable[[int, float, float], object]
 
@@ -25,7 +26,6 @@ _COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
 _EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
 BRIEF: ContextVar[bool] = ContextVar("brief", default=False)
-OPTIMAL_GAP = 1e-7  # relative to max(1, objective): the promise behind the word "optimal"
 
 
 @contextmanager

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import flags_of, is_dressed_number, remedy, shown
 from skcoral.io.roles import ColumnWatch
-from skcoral.io.tables import Batch, Table, listed
+from skcoral.io.tables import Batch, Table
 from skcoral.measured import shortened
 
 Kind = Literal["number", "text", "mixed", "empty"]
@@ -206,7 +207,7 @@ def choose_columns(
         found = f"only {chosen[0]!r}" if chosen else "none"
         raise InvalidTableError(
             f"{table.label}: at least two columns of numbers are needed, and there is {found} "
-            f"among {listed(tuple(wanted))}.\n{_where_else(table, doubtful)}"
+            f"among {listing(tuple(wanted))}.\n{_where_else(table, doubtful)}"
         )
     return tuple(chosen)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from skcoral._requirements import listing
 from skcoral.io.columns import TableProfile
 from skcoral.io.tables import Table
 from skcoral.measured import shortened
@@ -24,7 +25,7 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
         marks.update(content.column(name).marks)
     if marks:
         shown = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in marks.most_common()]
-        told.append(f"Read as missing: {_joined(shown)}.")
+        told.append(f"Read as missing: {listing(shown, _SHOWN, quote='')}.")
     flags: Counter[str] = Counter()
     flagged = [name for name in names if content.column(name).flags]
     for name in flagged:
@@ -32,8 +33,8 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     if flags:
         shown = [f"{flag!r} ({n:,} cell{'s' if n > 1 else ''})" for flag, n in flags.most_common()]
         told.append(
-            f"Flags behind numbers were left out: {_joined(shown)}, in "
-            f"{_joined([shortened(name) for name in flagged])}."
+            f"Flags behind numbers were left out: {listing(shown, _SHOWN, quote='')}, in "
+            f"{listing([shortened(name) for name in flagged], _SHOWN, quote='')}."
         )
     return told
 
@@ -43,9 +44,4 @@ def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:
     if not doubtful:
         return ""
     told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in doubtful.items()]
-    return f"Not used as variables: {_joined(told)}. {how}"
-
-
-def _joined(told: Sequence[str]) -> str:
-    more = len(told) - _SHOWN
-    return ", ".join(told[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"Not used as variables: {listing(told, _SHOWN, quote='')}. {how}"

@@ -8,7 +8,6 @@ somebody asks for numbers: what is not transformed can be written back untouched
 from __future__ import annotations
 
 import difflib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array
+from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.io.cells import plain_cells, remedy, shown, to_numbers
 
@@ -114,7 +114,7 @@ class Table:
         if name in self._places:
             return self._places[name]
         near = difflib.get_close_matches(name[:200], self.names[:1000], n=1, cutoff=0.5)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listed(self.names)}."
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listing(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
 
     def to_frame(self) -> pd.DataFrame:
@@ -338,9 +338,3 @@ def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
             f"finite number.\n{remedy(cell, table.decimal)}"
         )
     return values
-
-
-def listed(names: Sequence[str], limit: int = 8) -> str:
-    """The first few names, for a message."""
-    shown = ", ".join(repr(name) for name in itertools.islice(names, limit))
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize as so
-from numpy.typing import NDArray
 
+from skcoral._requirements import listing
 from skcoral.exceptions import InfeasibleError
 from skcoral.results import Array
 from skcoral.support.pattern import Mask
@@ -40,6 +40,7 @@ def feasible_column(
         Quotes the largest fidelity or the range of variances that the bounds allow.
     """
     index = np.flatnonzero(allowed)
+    told = listing([names[int(i)] for i in index], 6, quote="'")
     form, pull = R[np.ix_(index, index)], R[index, j]
     low, high = lower[index], upper[index]
     inner = _least_variance(form, pull, low, high, floor)
@@ -50,17 +51,17 @@ def feasible_column(
             variance = np.inf if least is None else float(least @ form @ least)
             raise InfeasibleError(
                 f"the bounds of output {names[j]!r} force a variance of at least {variance:.6g}, "
-                f"but every output has variance 1; relax the bounds of {_list(names, index)}."
+                f"but every output has variance 1; relax the bounds of {told}."
             )
         raise InfeasibleError(
             f"within its bounds, output {names[j]!r} cannot have a fidelity above {reach:.6g}, but "
             f"{floor:.6g} is asked for; lower its floor or relax the bounds of "
-            f"{_list(names, index)}."
+            f"{told}."
         )
     outer = _large_variance(form, pull, low, high, floor, inner)
     if outer is None:
         largest = _variance_limit(form, low, high)
-        advice = f"widen the bounds of {_list(names, index)}."
+        advice = f"widen the bounds of {told}."
         if largest < 1.0:
             raise InfeasibleError(
                 f"within its bounds, output {names[j]!r} has a variance of at most {largest:.6g}, "
@@ -265,8 +266,3 @@ def _unit_between(form: Array, inner: Array, outer: Array) -> Array:
         return inner
     share = (-b + np.sqrt(max(float(b * b - a * c), 0.0))) / a
     return np.asarray(inner + min(max(share, 0.0), 1.0) * d)
-
-
-def _list(names: Sequence[str], index: NDArray[np.intp]) -> str:
-    shown = ", ".join(repr(names[i]) for i in index[:6])
-    return shown if len(index) <= 6 else f"{shown} and {len(index) - 6} more"
