@@ -128,7 +128,7 @@ def _run(request: dict[str, Any], fds: list[int], connection: socket.socket) -> 
     sys.argv = ["coral", *request["arguments"]]
     code: Any = 0
     try:
-        runpy.run_module("skcoral.cli", run_name="__main__", alter_sys=True)
+        runpy.run_module("skcoral", run_name="__main__", alter_sys=True)
     except SystemExit as done:
         code = done.code
     finally:
