@@ -25,7 +25,7 @@ from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import solve_exact
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measured import vif_or_infinite
-from skcoral.results import Criterion, Decorrelation
+from skcoral.results import LIMIT_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
@@ -96,21 +96,25 @@ def solve_vif(
     solved = node.solved
     if node.rho < 1.0 and p <= _LARGEST:
         L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
-        W, lam, mu = _improved(
-            L, L.T @ np.asarray(solved.T, dtype=np.float64), limit * (1.0 - _CLOSE)
-        )
-        fidelity = np.einsum("ji,ij->j", L, W)
-        upper, proof = _proof(path.R, L, W, lam, mu, limit)
-        better = float(fidelity.min())
-        if better > node.rho and float(vif_or_infinite(W.T @ W).max()) <= limit:
+        W: Array = L.T @ np.asarray(solved.T, dtype=np.float64)
+        best, found = node.rho, W
+        for margin in (_CLOSE, 30.0 * _CLOSE, 1000.0 * _CLOSE):  # a further round for the digits
+            W, lam, mu = _improved(L, W, limit * (1.0 - margin))
+            floor = float(np.einsum("ji,ij->j", L, W).min())
+            if floor > best and float(vif_or_infinite(W.T @ W).max()) <= limit:
+                best, found = floor, W
+            proved = _proof(path.R, L, W, lam, mu, limit)
+            upper, proof = proved if proved[0] < upper else (upper, proof)
+            if upper - best <= 0.1 * LIMIT_GAP:
+                break
+        if best > node.rho:
             # what is proved about the residual is about this floor, whoever attains it
-            node = path.solve(better)
-            G = W.T @ W
+            node, G = path.solve(best), found.T @ found
             solved = replace(
                 node.solved,
-                T=np.asarray(solve_triangular(L, W, lower=True, trans="T")),
+                T=np.asarray(solve_triangular(L, found, lower=True, trans="T")),
                 G=G,
-                fidelity=fidelity,
+                fidelity=np.einsum("ji,ij->j", L, found),
                 objective=criteria.value(criterion, G, None),
             )
     result = as_result(
@@ -123,8 +127,8 @@ def solve_vif(
         warn=False,
     )
     dual = result.certificate
-    proved = replace(dual, arrays={**dual.arrays, **(proof if upper < 1.0 else {})})
-    return _limited(replace(result, certificate=proved), limit, max(min(upper, 1.0), node.rho))
+    result = replace(result, certificate=replace(dual, arrays={**dual.arrays, **proof}))
+    return _limited(result, limit, max(upper, node.rho))
 
 
 def _proof(
