@@ -1,8 +1,7 @@
 """Verify a certificate file (version 1): python verify_certificate.py file.json [matrix.npy].
 
-Prints "verified" and ends with 0, what does not hold and 1, or "not covered here" and 2 (rank < p).
-Prices of floors on a support are not judged; nearly singular matrices and floors next to one need
-more than double precision: use `coral verify`. docs/guide/certificates.md has the inequalities.
+Exit status 0: verified; 1: refused; 2: not covered (rank < p). Not judged: prices on a support, and
+what takes more than double precision; `coral verify` does. docs/guide/certificates.md explains it.
 """
 
 import hashlib
@@ -48,27 +47,6 @@ def highest_floor(dual, C, limit):  # that no transformation with VIFs up to the
     left = np.abs(H + Y @ Y.T)
     spent = np.sum(Y**2) + left.sum() - np.trace(left) + limit * s @ s - 2 * s @ np.diag(Y)
     return float(trace_form(H, lam, C) + spent) / 2 / lam.sum()
-
-
-def support_bound(dual, info, name, rho, R, mask):
-    p, columns = len(R), [np.flatnonzero(mask[:, k]) for k in range(len(R))]
-    rho = np.where(mask.sum(axis=0) == 1, 1.0, rho)
-    if info["bound"] == "lifted":
-        lam, H = dual["multipliers"], dual["H"]
-        i, j = np.concatenate(columns), np.repeat(np.arange(p), [len(c) for c in columns])
-        half = np.linalg.solve(root(R[np.ix_(i, i)] * H[np.ix_(j, j)]), (R * lam)[i, j])
-        value, h = 2 * rho @ lam - np.trace(H) - half @ half, np.abs(H[np.triu_indices(p, 1)])
-        return less_conjugate(name, value, h, np.ones(len(h)))
-    M = np.linalg.solve(root(R), np.linalg.solve(root(R), dual["P"]).T)
-    total = -np.trace(M)
-    for k, omega in enumerate(columns):
-        K = np.linalg.inv(root(R[np.ix_(omega, omega)]))
-        form = K @ (dual["P"] - dual["eta"][k] * np.outer(R[k], R[k]))[np.ix_(omega, omega)] @ K.T
-        total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][k] * rho[k] ** 2
-    if info["norm"] == "nuclear":
-        return 0.5 * total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max()))
-    value, pairs = max(total - 0.5 * np.sum(M * M), 0.0), p * (p - 1) / 2 if name == "worst" else 1
-    return value if name == "squared" else (value / pairs) ** 0.5
 
 
 def verify(file, matrix=None):
@@ -145,7 +123,9 @@ def verify(file, matrix=None):
             mask, own = numbers(claim["support"]), dual["support"]
             mask, own = (np.where(rho >= 1, np.eye(k), m) > 0 for m in (mask, own))
             expect(np.array_equal(mask, own) and not T[~mask].any(), "not its support")
-            lower = support_bound(dual, info, name, rho, R, mask)
+            from verify_support import support_bound  # the file beside this one
+
+            lower = support_bound(dual, info, name, rho, R, mask, less_conjugate)
         follows = "optimal" if objective <= max(lower, 0) + GAP * max(1, objective) else "open"
         follows = "exact" if kind == "support" and off <= EXACT else follows
         follows = "open" if budget and budget["rho_upper"] - rho.min() > GAP else follows

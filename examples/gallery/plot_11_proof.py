@@ -129,7 +129,7 @@ assert abs(reached - bound) < 1e-9
 # %%
 # The complete verifier
 # ---------------------
-# ``examples/verify_certificate.py`` does this for every kind of answer, in one file of NumPy to be
+# ``examples/verify_certificate.py`` does this for every matrix of full rank, in NumPy alone, to be
 # read before it is run. A file that claims more than it proves is refused.
 
 places = ("..", "examples", ".")  # from the gallery, from the repository, or beside this page
