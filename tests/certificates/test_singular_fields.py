@@ -130,15 +130,18 @@ def test_results_and_matrices_that_do_not_belong_together() -> None:
 
 @pytest.mark.parametrize(("step", "wrong"), [(5e-13, True), (0.5e-13, False)])
 def test_directions_of_cuts(step: float, wrong: bool) -> None:
-    """Unit vectors across their source to 1e-13: what is further off bounds other caps."""
+    """Unit vectors towards their source to 1e-13: the limits of caps are those of such vectors."""
     result = SINGULAR["branched"]
     arrays = result.certificate.arrays
     source = arrays["factor"][:, int(arrays["variable"][0])]
     direction = arrays["direction"][0] / np.linalg.norm(arrays["direction"][0])
-    for moved in (direction + step * source, (1 + 0.5 * step) * direction):
+    across = direction - (source @ direction) * source
+    across /= np.linalg.norm(across)
+    for moved in (across - step * source, (1 + 0.5 * step) * direction, -source):
+        away = wrong or moved @ source < -0.5
         moved = np.vstack([moved, arrays["direction"][1:]])
         found = verdict(check, with_arrays(result, direction=moved), SINGULAR_R)
-        assert ("no unit vector across its source" in found) == wrong, found
+        assert ("no unit vector towards its source" in found) == away, found
 
 
 @pytest.mark.parametrize(("size", "wrong"), [(4e-9, True), (4e-10, False)])

@@ -10,8 +10,9 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check, prove
+from skcoral.certificates.branches import _Tree
 from skcoral.exceptions import CertificateError
-from skcoral.frames.branching import branch
+from skcoral.frames.branching import branch, limits
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
 from skcoral.frames.node import Node, Slab
@@ -121,6 +122,47 @@ def test_branching_never_passes_a_feasible_value():
         assert squares(U) >= found.lower_bound - 1e-9
 
 
+@pytest.mark.parametrize("floor", [0.0, 0.2, 0.7, 1.0])
+def test_limits_of_a_cap_in_any_direction(floor):
+    """First slabs hold the whole cap and touch it on both sides, in the search and in the check."""
+    rng = np.random.default_rng(1)
+    a, cap = np.eye(3)[0], rng.normal(size=(3, 40_000))
+    cap[0] = rng.uniform(floor, 1.0, size=cap.shape[1])
+    cap[1:] *= np.sqrt(1 - cap[0] ** 2) / np.linalg.norm(cap[1:], axis=0)
+    for turn in (0.0, 0.3, 0.8, 1.2, np.pi / 2):
+        v = np.array([np.cos(turn), np.sin(turn), 0.0])
+        lowest, highest = limits(a, v, floor)
+        assert lowest - 1e-12 <= (v @ cap).min() <= lowest + 1e-2
+        assert highest - 1e-2 <= (v @ cap).max() <= highest + 1e-12
+        arrays = {
+            "at": np.zeros(1),
+            "mu": np.zeros((2, 1)),
+            "N": np.zeros((6, 3)),
+            "multipliers": np.zeros((2, 3)),
+            "kappa": np.zeros((2, 3)),
+            "direction": v[None, :],
+            "variable": np.zeros(1),
+            "children": np.array([[-1.0, -2.0]]),
+        }
+        tree = _Tree(arrays, np.full(3, floor), np.eye(3))
+        assert lowest - 1e-6 <= tree.lowest[0] <= lowest
+        assert highest <= tree.highest[0] <= highest + 1e-6
+
+
+def test_mirror_images_are_separated():
+    """The third output alone is free; its least residual by a search over all its angles."""
+    angles = np.radians([0.0, 80.0, 0.0])
+    sources = np.array([np.cos(angles), np.sin(angles)])
+    R = sources.T @ sources
+    turns = np.linspace(-np.arccos(0.2), np.arccos(0.2), 20_001)
+    total = np.exp(2j * angles[:2]).sum() + np.exp(2j * turns)
+    least = ((9 + np.abs(total).min() ** 2) / 2 - 3) / 2
+    result = decorrelate(R, [1.0, 1.0, 0.2])
+    assert (result.status, result.certificate.kind) == ("optimal", "branched")
+    assert result.objective == pytest.approx(least, abs=1e-6)
+    assert check(result, R).passed
+
+
 def branched():
     _, R = totals(4, 1)
     result = decorrelate(R, 0.9)
@@ -187,7 +229,7 @@ def test_leaves_that_are_not_judged_prove_nothing():
     """An asymmetric N, fewer multipliers than slabs, numbers that are no cuts."""
     result, R = branched()
     arrays = dict(result.certificate.arrays)
-    skew, r = arrays["N"].copy(), arrays["N"].shape[1]
+    skew = arrays["N"].copy()
     skew[0, 1] += 1e-3
     wrong = [
         ("N", skew, "not symmetric"),
@@ -198,7 +240,7 @@ def test_leaves_that_are_not_judged_prove_nothing():
         ("children", arrays["children"] + 0.5, "leads nowhere"),
         ("children", np.zeros_like(arrays["children"]), "tree"),
         ("direction", 1.001 * arrays["direction"], "unit vector"),
-        ("direction", np.eye(r)[np.zeros(len(arrays["at"]), dtype=int)], "unit vector"),
+        ("direction", -arrays["direction"], "towards its source"),
         ("kappa", arrays["kappa"] - 1e3, "definite|negative"),
     ]
     for name, value, words in wrong:

@@ -1,8 +1,9 @@
 """The bound of a frame on parts of the caps: a tree of cuts, with a dual point for each leaf.
 
 Every cut divides the places of one output u by ``vᵀu ≤ t`` and ``vᵀu ≥ t``, with v a unit vector
-orthogonal to the source of that output, so that ``|vᵀu| ≤ √(1 - ρ²)`` to begin with. A leaf lies in
-slabs ``lo ≤ vᵀu_j ≤ hi``, and with ``M_j = N + κ_j I + Σ μ vvᵀ`` and ``z_j = λ_j a_j + Σ μ m v``,
+on the side of the source a. With ``c = aᵀv ≥ 0`` and ``s = ‖v - ca‖`` the whole cap lies between
+``cρ - s√(1 - ρ²)`` and ``cρ + s√(1 - ρ²)``, or 1 where ``c ≥ ρ``. A leaf lies in slabs
+``lo ≤ vᵀu_j ≤ hi``, and with ``M_j = N + κ_j I + Σ μ vvᵀ`` and ``z_j = λ_j a_j + Σ μ m v``,
 ``m = ½(lo + hi)``, its bound has
 
     2λ_jρ_j - κ_j + Σ μ lo·hi - z_jᵀM_j⁻¹z_j
@@ -79,12 +80,16 @@ class _Tree:
             raise CertificateError("a multiplier is negative, or there is no cut.")
         sources = A.T[self.variable]
         lengths = np.einsum("ij,ij->i", self.direction, self.direction)
-        across = np.einsum("ij,ij->i", self.direction, sources)
-        if max(np.abs(lengths - 1).max(), np.abs(across).max()) > _ROUNDING:
-            raise CertificateError("a direction of a cut is no unit vector across its source.")
-        # The column may miss unit length, the direction unit length and the right angle.
-        off = np.abs(np.einsum("ij,ij->j", A, A) - 1.0) + _ROUNDING
-        self.reach = np.sqrt((1.0 - rho_min) * (1.0 + rho_min) + 4.0 * off) * WIDER + 4 * _ROUNDING
+        cosine = np.einsum("ij,ij->i", self.direction, sources)
+        if np.abs(lengths - 1).max() > _ROUNDING or cosine.min() < -_ROUNDING:
+            raise CertificateError("a direction of a cut is no unit vector towards its source.")
+        # The column may miss unit length, the direction unit length, and c is rounded.
+        off = (np.abs(np.einsum("ij,ij->j", A, A) - 1.0) + _ROUNDING)[self.variable]
+        rho, pad = rho_min[self.variable], 4.0 * (_ROUNDING + off)
+        sine = np.linalg.norm(self.direction - cosine[:, None] * sources, axis=1) * WIDER
+        turned = (sine + _ROUNDING) * np.sqrt((1.0 - rho) * (1.0 + rho) + 4.0 * off) * WIDER
+        self.lowest = cosine * rho - turned - pad
+        self.highest = np.where(cosine >= rho, 1.0, cosine * rho + turned) + pad
 
     def leaves(self) -> list[tuple[int, list[tuple[int, float, float]]]]:
         """Each leaf with its slabs (a cut, lo, hi); every part of the tree is visited once."""
@@ -107,11 +112,11 @@ class _Tree:
                 ),
                 len(slabs),
             )
-            reach = float(self.reach[j])
-            cut, lo, hi = slabs[place] if place < len(slabs) else (node, -reach, reach)
+            ends = (node, float(self.lowest[node]), float(self.highest[node]))
+            cut, lo, hi = slabs[place] if place < len(slabs) else ends
             at = float(self.at[node])
-            for child, ends in zip(self.children[node], ((lo, at), (at, hi)), strict=True):
-                stack.append((int(child), [*slabs[:place], (cut, *ends), *slabs[place + 1 :]]))
+            for child, side in zip(self.children[node], ((lo, at), (at, hi)), strict=True):
+                stack.append((int(child), [*slabs[:place], (cut, *side), *slabs[place + 1 :]]))
         return found
 
     def bound(

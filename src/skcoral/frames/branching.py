@@ -36,7 +36,7 @@ class BranchProof:
     variable, at : ndarray of shape (m,)
         Each cut: which output, and the value of ``vᵀu`` that separates the two sides.
     direction : ndarray of shape (m, r)
-        ``v``, a unit vector orthogonal to the output's source.
+        ``v``, a unit vector with ``aᵀv ≥ 0`` for the output's source a.
     children : ndarray of shape (m, 2)
         Below and above: a later cut by its number, or a leaf as ``-1 - number``.
     N, kappa, lam : ndarray of shape (L·r, r), (L, p) and (L, p)
@@ -151,17 +151,21 @@ def branch(
 def _chosen(A: Array, floors: Array, part: _Part) -> tuple[int, Slab]:
     """The slab to cut, and its place: where an output of the relaxation is spread most."""
     live = np.flatnonzero(floors < 1.0)
-    across = np.eye(len(A)) - A.T[live, :, None] * A.T[live, None, :]
-    values, vectors = np.linalg.eigh(across @ part.point.spread[live] @ across)
+    values, vectors = np.linalg.eigh(part.point.spread[live])
     k = int(np.argmax(values[:, -1]))
     j, v = int(live[k]), vectors[k, :, -1]
     for place, slab in enumerate(part.slabs):
         if slab.variable == j and abs(float(slab.direction @ v)) > _ALIGNED:
             return place, slab
-    for _ in range(2):
-        v = v - (A[:, j] @ v) * A[:, j]
-    reach = float(np.sqrt((1.0 - floors[j]) * (1.0 + floors[j])))
-    return len(part.slabs), Slab(j, v / np.linalg.norm(v), -reach, reach)
+    v = np.copysign(1.0, A[:, j] @ v) * v / np.linalg.norm(v)
+    return len(part.slabs), Slab(j, v, *limits(A[:, j], v, float(floors[j])))
+
+
+def limits(a: Array, v: Array, rho: float) -> tuple[float, float]:
+    """The range of ``vᵀu`` on the cap ``aᵀu ≥ ρ``, for unit vectors with ``aᵀv ≥ 0``."""
+    cosine = float(a @ v)
+    turned = float(np.linalg.norm(v - cosine * a) * np.sqrt((1.0 - rho) * (1.0 + rho)))
+    return cosine * rho - turned, 1.0 if cosine >= rho else cosine * rho + turned
 
 
 def _proof(

@@ -1,7 +1,7 @@
 """The bound (★★) on a part of the caps, where some outputs are held between parallel planes.
 
-A part is given by ``lo ≤ vᵀu_j ≤ hi`` for some variables j and unit directions ``v ⊥ a_j``. Each
-adds ``μ (vᵀu_j - lo)(vᵀu_j - hi) ≤ 0`` to the weak duality of variable j, so that with
+A part is given by ``lo ≤ vᵀu_j ≤ hi`` for some variables j and unit directions v. Each adds
+``μ (vᵀu_j - lo)(vᵀu_j - hi) ≤ 0`` to the weak duality of variable j, so that with
 ``M_j = N + κ_j I + Σ μ vvᵀ``, ``z_j = λ_j a_j + Σ μ ½(lo + hi) v`` and ``ν = (p - tr N)/r``
 
     D2 ≥ νp - p/2 - ½‖N + νI‖² + Σ_j [2λ_jρ_j - κ_j + Σ μ lo·hi - z_jᵀM_j⁻¹z_j]
