@@ -292,6 +292,9 @@ def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> 
         if early:
             done |= live & (problem.free & (points.lam <= 0.0)).any(axis=1)
         live &= ~done
+        if problem.caps is not None:  # a value that no point within the bounds has: there is none
+            most = 0.5 * np.where(problem.pairs, problem.caps**2, 0.0).sum(axis=(1, 2))
+            live &= points.value <= most
         at = np.flatnonzero(live)
         if not len(at) or step == steps:
             break
@@ -318,6 +321,22 @@ def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> 
         # rounding may stop the method a little above its goal
         done[at[trying]] = before[trying] <= 1e2 * goal[at[trying]]
     return Found(points, done, last)
+
+
+def newton_dropping(problem: Problems, H: Array, goal: Array) -> tuple[Found, Problems]:
+    """Solve, and once more without the floors that turn out not to bind."""
+    found = newton(problem, H, goal)
+    drop = found.negative(problem) & found.done[:, None]
+    again = np.flatnonzero(drop.any(axis=1))
+    if len(again):
+        problem = problem.restricted(problem.free & ~drop)
+        own = problem.take(again)
+        second = newton(own, found.points.H[again], goal[again])
+        found.points.put(again, second.points)
+        found.done[again] = second.done & ~second.negative(own).any(axis=1)
+        for k, factor in zip(again.tolist(), second.factors, strict=True):
+            found.factors[k] = factor
+    return found, problem
 
 
 def _correct(points: Points, problem: Problems, at: Any, factors: list[Any], goal: Array) -> None:

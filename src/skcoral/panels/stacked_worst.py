@@ -14,7 +14,14 @@ from dataclasses import replace
 import numpy as np
 
 from skcoral.panels.stacked_exact import Mask, assemble, complement, largest_means
-from skcoral.panels.stacked_newton import SOLVED, Points, Problems, newton, pairs_of
+from skcoral.panels.stacked_newton import (
+    SOLVED,
+    Points,
+    Problems,
+    newton,
+    newton_dropping,
+    pairs_of,
+)
 from skcoral.panels.stacked_tradeoff import Tradeoffs, judged
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
@@ -24,7 +31,7 @@ _SHORTER = 3  # attempts, each with the root of the ratio
 _LEVELS = 4  # at which the limit is tried
 _ROUGH, _TIGHT = 0.03, 1e-3  # residuals, relative to the worst pair, on the way and at its end
 _GROWS = 0.5  # logarithmic derivative in N that separates what has a price in the limit
-_CHANGES, _STEPS = 12, 2  # corrections of which pairs are worst, and steps between them
+_CHANGES, _STEPS = 6, 2  # corrections of which pairs are worst, and steps between them
 
 
 def beyond_squares(R: Array, floors: Array, squares: Tradeoffs) -> tuple[Array, Array, Array]:
@@ -67,16 +74,7 @@ def _follow(
 ) -> tuple[Points, Problems, Mask, Array]:
     """Solve at the current N; the points, their problems, success, and the derivative in N."""
     within = goal * np.maximum(problem.residual(H)[1], 1e-3)
-    found = newton(problem, H, within)
-    drop = found.negative(problem)
-    again = np.flatnonzero(found.done & drop.any(axis=1))
-    if len(again):  # these floors do not bind
-        problem = problem.restricted(problem.free & ~drop)
-        second = newton(problem.take(again), found.points.H[again], within[again])
-        found.points.put(again, second.points)
-        found.done[again] = second.done & ~second.negative(problem.take(again)).any(axis=1)
-        for k, factor in zip(again.tolist(), second.factors, strict=True):
-            found.factors[k] = factor
+    found, problem = newton_dropping(problem, H, within)
     points = found.points
     at_level = problem.pairs & (np.abs(points.H) >= points.level[:, None, None])
     push = np.sign(points.H) * at_level
@@ -127,14 +125,7 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
     free = problem.free & ~priced & ok[:, None]
     caps = np.broadcast_to(((1.0 + TIE) * level + TIE)[:, None, None], R.shape)
     rest = Problems(sources, floors, free, pairs_of(free, free | priced), priced, caps=caps)
-    found = newton(rest, points.H, SOLVED)
-    drop = found.negative(rest)
-    again = np.flatnonzero(found.done & drop.any(axis=1))
-    if len(again):
-        rest = rest.restricted(free & ~drop)
-        second = newton(rest.take(again), found.points.H[again], SOLVED)
-        found.points.put(again, second.points)
-        found.done[again] = second.done & ~second.negative(rest.take(again)).any(axis=1)
+    found, rest = newton_dropping(rest, points.H, np.full(len(R), SOLVED))
     has: Mask = np.asarray(rest.free.any(axis=1))
     ok = ok & np.asarray(found.done | ~has)
     decided = priced | rest.free
