@@ -41,13 +41,16 @@ def slab(A, j, lo, hi, seed):
 def relaxation(A, floors, slabs):
     """½‖ΣY_j‖² - p/2 over moments Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
     r, p = A.shape
-    X = [cp.Variable((r + 1, r + 1), PSD=True) for _ in range(p)]
-    constraints = [x[0, 0] == 1 for x in X] + [cp.trace(x[1:, 1:]) == 1 for x in X]
-    constraints += [A[:, j] @ x[0, 1:] >= floors[j] for j, x in enumerate(X)]
+    # a floor of one leaves no interior: such outputs are constants
+    X = {j: cp.Variable((r + 1, r + 1), PSD=True) for j in range(p) if floors[j] < 1}
+    constraints = [x[0, 0] == 1 for x in X.values()]
+    constraints += [cp.trace(x[1:, 1:]) == 1 for x in X.values()]
+    constraints += [A[:, j] @ x[0, 1:] >= floors[j] for j, x in X.items()]
     for s in slabs:
         u, Y, v = X[s.variable][0, 1:], X[s.variable][1:, 1:], s.direction
         constraints.append(v @ Y @ v - (s.lo + s.hi) * (v @ u) + s.lo * s.hi <= 0)
-    F = sum(x[1:, 1:] for x in X)
+    pinned = A[:, floors >= 1]
+    F = pinned @ pinned.T + sum(x[1:, 1:] for x in X.values())
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F) - p / 2), constraints)
     return problem.solve(solver=cp.CLARABEL)
 
@@ -160,6 +163,19 @@ def test_mirror_images_are_separated():
     result = decorrelate(R, [1.0, 1.0, 0.2])
     assert (result.status, result.certificate.kind) == ("optimal", "branched")
     assert result.objective == pytest.approx(least, abs=1e-6)
+    assert check(result, R).passed
+
+
+def test_a_bound_that_needs_no_cut_is_kept():
+    """Beside floors of one, the bound of all caps may come from the search by parts alone."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(5, 2)) @ rng.normal(size=(2, 6)) + 0.7 * rng.normal(size=(5, 6))
+    R, floors = np.corrcoef(X.T), np.array([1.0, 0.3, 0.3, 0.3, 0.95, 1.0])
+    values, vectors = np.linalg.eigh(R)
+    A = np.sqrt(values[2:])[:, None] * vectors[:, 2:].T
+    result = decorrelate(R, floors)
+    assert (result.status, result.certificate.kind) == ("optimal", "frame")
+    assert result.objective == pytest.approx(relaxation(A, floors, ()), abs=1e-6)
     assert check(result, R).passed
 
 

@@ -16,7 +16,7 @@ from skcoral._arrays import Array
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
 from skcoral.frames.node import Node, NodePoint, Slab
-from skcoral.frames.proof import at_source
+from skcoral.frames.proof import FrameProof, at_source
 
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least
@@ -60,12 +60,12 @@ class BranchProof:
 
 @dataclass(frozen=True)
 class Branched:
-    """The best outputs found, what is proved, and the proof (None: nothing was cut)."""
+    """The best outputs found, what is proved, and the proof (of all caps where nothing was cut)."""
 
     U: Array
     objective: float
     lower_bound: float
-    proof: BranchProof | None
+    proof: BranchProof | FrameProof
     n_parts: int
 
 
@@ -140,7 +140,7 @@ def branch(
         cuts.append((slab.variable, slab.direction, at))
         children.append([0, 0])
     if not cuts:
-        return Branched(U, value, heap[0][0], None, count)
+        return Branched(U, value, first.bound, _finite(A, floors, first, ()), count)
     parts = [part for _, _, part in sorted(heap, key=lambda entry: entry[1])]
     for number, part in enumerate(parts):
         if part.place is not None:
@@ -168,6 +168,19 @@ def limits(a: Array, v: Array, rho: float) -> tuple[float, float]:
     return cosine * rho - turned, 1.0 if cosine >= rho else cosine * rho + turned
 
 
+def _finite(A: Array, floors: Array, point: NodePoint, slabs: tuple[Slab, ...]) -> FrameProof:
+    """Multipliers of a part, with N shifted to its smallest and those of floors of one finite."""
+    shift = float(np.linalg.eigvalsh(point.N)[0])
+    N = point.N - shift * np.eye(len(A))
+    N, lam, kappa = 0.5 * (N + N.T), point.lam.copy(), point.kappa + shift
+    whole = np.setdiff1d(np.arange(A.shape[1]), [slab.variable for slab in slabs])
+    kappa[whole] = np.maximum(kappa[whole], 0.0)
+    pinned = floors >= 1.0
+    if pinned.any():
+        lam[pinned], kappa[pinned] = at_source(N, A[:, pinned])
+    return FrameProof(N, lam, kappa)
+
+
 def _proof(
     A: Array,
     floors: Array,
@@ -175,29 +188,18 @@ def _proof(
     children: list[list[int]],
     parts: list[_Part],
 ) -> BranchProof:
-    """All leaves in arrays, with N shifted to its smallest and finite multipliers."""
-    p, most = A.shape[1], max(len(part.slabs) for part in parts)
-    pinned = floors >= 1.0
-    N, lam, kappa, mu = [], np.empty((len(parts), p)), np.empty((len(parts), p)), []
-    for number, part in enumerate(parts):
-        point = part.proved
-        shift = float(np.linalg.eigvalsh(point.N)[0])
-        shifted = point.N - shift * np.eye(len(A))
-        N.append(0.5 * (shifted + shifted.T))
-        lam[number], kappa[number] = point.lam, point.kappa + shift
-        whole = np.setdiff1d(np.arange(p), [slab.variable for slab in part.slabs])
-        kappa[number, whole] = np.maximum(kappa[number, whole], 0.0)
-        if pinned.any():
-            lam[number, pinned], kappa[number, pinned] = at_source(N[-1], A[:, pinned])
-        mu.append(np.r_[point.mu, np.zeros(most - len(point.mu))])
+    """All leaves in arrays."""
+    most = max(len(part.slabs) for part in parts)
+    leaves = [_finite(A, floors, part.proved, part.slabs) for part in parts]
+    mu = [np.r_[part.proved.mu, np.zeros(most - len(part.proved.mu))] for part in parts]
     return BranchProof(
         variable=np.array([cut[0] for cut in cuts], dtype=np.float64),
         direction=np.array([cut[1] for cut in cuts]),
         at=np.array([cut[2] for cut in cuts]),
         children=np.array(children, dtype=np.float64),
-        N=np.vstack(N),
-        kappa=kappa,
-        lam=lam,
+        N=np.vstack([leaf.N for leaf in leaves]),
+        kappa=np.array([leaf.kappa for leaf in leaves]),
+        lam=np.array([leaf.lam for leaf in leaves]),
         mu=np.array(mu),
         least=int(np.argmin([part.proved.bound for part in parts])),
     )

@@ -183,11 +183,11 @@ class FrameProblem:
         new = replace(
             answer, U=beside(U, self.A), objective=squares(U), n_iter=answer.n_iter + found.n_parts
         )
-        if found.proof is None or found.lower_bound <= answer.lower_bound:
+        if found.lower_bound <= answer.lower_bound:
             return new
-        slopes = 2.0 * found.proof.lam[found.proof.least]
-        bound = min(found.lower_bound, new.objective)
-        return replace(new, lower_bound=bound, proof=found.proof, slopes=slopes)
+        proof, bound = found.proof, min(found.lower_bound, new.objective)
+        lam = proof.lam if isinstance(proof, FrameProof) else proof.lam[proof.least]
+        return replace(new, lower_bound=bound, proof=proof, slopes=2.0 * lam)
 
     def _descended(self, answer: Answer, floors: Array) -> Answer:
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
