@@ -1,7 +1,7 @@
 """The ``coral`` command in fresh processes that need not import the libraries again.
 
 A server imports everything once and forks for every command; the child has the arguments, folder,
-environment, limits and streams it is given, and runs what ``python -m skcoral.cli`` runs.
+environment, limits and streams it is given, and runs the entrance of ``coral``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import contextlib
 import json
 import os
 import resource
-import runpy
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,11 +126,15 @@ def _run(request: dict[str, Any], fds: list[int], connection: socket.socket) -> 
     if request["ignore"] is not None:
         signal.signal(request["ignore"], signal.SIG_IGN)
     sys.argv = ["coral", *request["arguments"]]
-    code: Any = 0
+    code: Any = 1
     try:
-        runpy.run_module("skcoral", run_name="__main__", alter_sys=True)
+        from skcoral.cli import main
+
+        code = main()
     except SystemExit as done:
-        code = done.code
+        code = done.code or 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):

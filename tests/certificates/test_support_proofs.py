@@ -7,6 +7,7 @@ import pytest
 
 from skcoral.certificates.products import Floats
 from skcoral.certificates.supports import _definite_form, _factor_error
+from skcoral.exceptions import CertificateError
 
 
 @pytest.mark.parametrize("condition", [1e3, 1e8])
@@ -30,6 +31,17 @@ def test_the_error_of_a_cholesky_factor(condition: float) -> None:
     assert size <= doubt
     assert unknown <= 1e-3 * doubt
     np.testing.assert_array_equal(E, E.T)
+
+
+def test_a_factor_of_another_matrix_proves_nothing() -> None:
+    """What is neglected are cubes of E, so E has to be small: 0.1."""
+    for short, proved in ((0.02, True), (0.05, False)):
+        L = (1 - short) * np.eye(3)
+        if proved:
+            assert _factor_error(L, np.eye(3), Floats(parts=2))[1] < 0.1
+            continue
+        with pytest.raises(CertificateError, match="too nearly singular"):
+            _factor_error(L, np.eye(3), Floats(parts=2))
 
 
 def test_large_forms_are_definite_beyond_rounding() -> None:
