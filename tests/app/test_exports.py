@@ -94,7 +94,7 @@ def test_model_and_report(source, tmp_path):
     result = solve(problem, chosen)
     assert np.array_equal(load_model(path).T_, result.T)
     html = exports.page(problem, chosen, scale="unit", command="coral fit x").decode()
-    assert f"{result.objective:.6g}" in html
+    assert f"{result.objective:.9g}" in html
     assert "coral fit x" in html
     assert "1 row with missing values is left out" in html
 
