@@ -172,3 +172,11 @@ def test_a_summary_says_that_an_optimum_within_a_support_is_one_within_it():
     assert restricted.objective > free.objective + 1e-6
     assert "no transformation with these floors and restrictions has" in restricted.summary()
     assert "no transformation with these floors has" in free.summary()
+
+
+def test_html_has_no_control_characters():
+    names = ["a\x00\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}evil", "line\x0bfeed", "<script>{{ 7*7 }}"]
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=names)
+    text = CORAL().fit(X)._repr_html_()
+    assert all(c.isprintable() or c == "\n" for c in text)
+    assert "&lt;script&gt;{{ 7*7 }}" in text

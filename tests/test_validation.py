@@ -343,7 +343,7 @@ class TestOthers:
     def test_budget(self, value):
         assert v.check_budget(value) == value
 
-    @pytest.mark.parametrize("value", [-1e-12, np.nan, np.inf, "much", None, [0.1], True])
+    @pytest.mark.parametrize("value", [-1e-12, np.nan, np.inf, 1e101, "much", None, [0.1], True])
     def test_budget_refused(self, value):
         with pytest.raises(InvalidBudgetError, match=r"budget must be .*number"):
             v.check_budget(value)
@@ -413,7 +413,10 @@ class TestOthers:
             v.check_pair_weights(np.ones((3, 3)), 4, NAMES)
 
     def test_choice(self):
-        assert v.check_choice("criterion", "worst", ("squared", "worst")) == "worst"
+        for value in ("worst", np.str_("worst")):
+            found = v.check_choice("criterion", value, ("squared", "worst"))
+            assert found == "worst"
+            assert type(found) is str  # certificates and files know no other text
         for value in ("best", None, 3):
             with pytest.raises(InvalidArgumentError, match="criterion must be one of 'squared'"):
                 v.check_choice("criterion", value, ("squared", "worst"))

@@ -209,11 +209,12 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
 
 
 def check_budget(budget: Any, what: str = "The residual budget", least: float = 0.0) -> float:
-    """Return a limit on what may remain: a finite number, at least ``least``."""
+    """Return a limit on what may remain: at least ``least``, and small enough for certificates."""
     value = real_number(budget, what, InvalidBudgetError)
-    if not (math.isfinite(value) and value >= least):
+    if not least <= value <= 1e100:
         raise InvalidBudgetError(
-            f"{what} must be a finite number of at least {least:g}, got {value!r}."
+            f"{what} must be a finite number of at least {least:g} and at most 1e100, got "
+            f"{value!r}."
         )
     return value
 
@@ -331,7 +332,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         wanted = ", ".join(repr(choice) for choice in choices)
         raise InvalidArgumentError(f"{name} must be one of {wanted}; got {value!r}.")
-    return value
+    return str(value)  # a NumPy string would be refused by certificates and files
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -66,7 +66,7 @@ def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
     >>> html("Table", "Two < three.", (), ())
     '<div><strong>Table</strong><br>Two &lt; three.</div>'
     """
-    said = "<br>".join(escape(line) for line in summary.splitlines())
+    said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
     if not rows:
         return f"<div><strong>{escape(title)}</strong><br>{said}</div>"
     head = "".join(_cell("th", name, k) for k, name in enumerate(header))
@@ -84,7 +84,7 @@ def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
 
 def _cell(kind: str, value: Any, column: int) -> str:
     style = _CELL.format("right" if column else "left")
-    return f'<{kind} style="{style}">{escape(_text(value))}</{kind}>'
+    return f'<{kind} style="{style}">{escape(printable(_text(value)))}</{kind}>'
 
 
 def _text(value: Any) -> str:
