@@ -42,3 +42,12 @@ def test_answers_pass_their_own_check(count: int) -> None:
             result = decorrelate(R, floors, criterion=criterion, pair_weights=weights)
         verdict = check(result, R)
         assert verdict.passed, (floors, criterion, verdict.problems)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("floor", [0.1, 0.999])
+def test_large_weights_on_correlations_that_vanish(criterion: str, floor: float) -> None:
+    k = np.arange(6)
+    for R in (0.999 ** np.abs(k[:, None] - k), 0.9 + 0.1 * np.eye(6)):
+        answer = decorrelate(R, floor, criterion=criterion, pair_weights=np.full((6, 6), 1e8))
+        assert check(answer, R).problems == ()

@@ -140,7 +140,8 @@ def _result(
     settled: bool,
 ) -> Decorrelation:
     there = beside(found.T, R)
-    defect = to_host(gram_defect(R, there))
+    # Large weights show the rounding of correlations that vanish.
+    defect = to_host(gram_defect(R, there, precise=pair_weights is not None))
     size = float(np.abs(defect).max())
     G = np.eye(R.shape[0]) + defect
     status: Status = "exact"

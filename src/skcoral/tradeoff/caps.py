@@ -59,6 +59,6 @@ def _turned(T: Any, away: Any, factor: Array, along: Array, turn: NDArray[np.boo
     return plus_diagonal(mixed, along * turn)
 
 
-def correlation_of(R: Any, T: Any) -> Any:
-    """``TᵀRT`` to full accuracy."""
-    return plus_diagonal(gram_defect(R, T), 1.0)
+def correlation_of(R: Any, T: Any, *, precise: bool = False) -> Any:
+    """``TᵀRT`` to full accuracy; ``precise`` as in :func:`skcoral._linalg.gram_defect`."""
+    return plus_diagonal(gram_defect(R, T, precise=precise), 1.0)

@@ -341,7 +341,7 @@ class Search:
             T, lam, H = near
             T, H = beside(T, self.R), beside(H, self.R)
         T = on_caps(self.R, T, self.floors, candidate.binding)
-        G = correlation_of(self.R, T)
+        G = correlation_of(self.R, T, precise=not self.even)
         lam, H = lifted(lam, H, self.floors)
         omega = None if self.even else self.omega
         if cholesky_or_none(H) is None:
