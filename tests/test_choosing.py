@@ -198,3 +198,31 @@ def test_points_of_a_curve_lie_evenly_in_floor_and_residual(wine, criterion):
     steps = floors + residuals
     assert steps.max() <= 2 * steps.sum() / len(steps)
     assert (curve.rho_min > 0.99).sum() <= 8
+
+
+@pytest.mark.parametrize("limit", [1.5, 100.0])
+def test_vif_limit_of_nearly_collinear_variables(limit):
+    # two variables that differ by 1e-5 of their deviation, and others correlated with both
+    G = np.cos(np.arange(8)[:, None] * np.arange(1.0, 6.0))
+    G = np.column_stack([G, G[:, 0] + 1e-5 * np.sin(np.arange(8.0) ** 2)])
+    R = np.corrcoef(G.T)
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    answer = maximize_fidelity(R, limit, criterion="vif")
+    assert check(answer, R).problems == ()
+
+
+@pytest.mark.parametrize("excess", [1e-12, 1e-9, 1e-6])
+def test_vif_limits_next_to_one(excess):
+    R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    answer = maximize_fidelity(R, 1.0 + excess, criterion="vif")
+    assert check(answer, R).problems == ()
+    # of two variables VIF = 1/(1 - r²), and the angles of both outputs add up
+    left = np.sqrt((1.0 + excess - 1.0) / (1.0 + excess))
+    floor = np.cos(0.5 * (np.arccos(left) - np.arccos(0.8)))
+    assert answer.rho_min[0] == pytest.approx(floor, abs=2e-8)
+    assert answer.details["rho_upper"] == pytest.approx(floor, abs=2e-8)
+    table = make_system(5)
+    found = maximize_fidelity(table, 1.0 + excess, criterion="vif")
+    assert check(found, table).problems == ()
+    assert found.details["rho_upper"] - found.rho_min[0] < 1e-7 + np.sqrt(excess)

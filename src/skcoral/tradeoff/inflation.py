@@ -20,18 +20,18 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import brentq, minimize
 
-from skcoral._arrays import Array
+from skcoral._arrays import Array, column_dots
 from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import solve_exact
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measured import vif_or_infinite
 from skcoral.results import LIMIT_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
+from skcoral.tradeoff.caps import correlation_of
 from skcoral.tradeoff.outcome import as_result
 from skcoral.tradeoff.path import Node, Path
 
 Callback = Callable[[int, float, float], object]
-_NONE = 1e-9  # a VIF above one by less is that of uncorrelated outputs
 _LARGEST = 150  # variables beyond which the curve's answer is not improved
 _ROUNDS, _STEPS = 16, 600  # of the multipliers, and of the descent in each
 _CLOSE = 1e-9
@@ -86,36 +86,39 @@ def solve_vif(
             "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
         )
     path = Path(R, criterion=criterion, pair_weights=None, tol=tol, max_iter=max_iter)
-    if limit <= 1.0 + _NONE:
+    if limit <= 1.0:
         exact = solve_exact(R, None, names=tuple(names), criterion=criterion, tol=tol)
         if isinstance(exact, Decorrelation):
-            return _limited(exact, limit, min(path.threshold.upper, 1.0) if limit <= 1.0 else 1.0)
+            return _limited(exact, limit, min(path.threshold.upper, 1.0))
     node = _on_the_curve(path, limit, callback)
-    p, upper = len(path.R), 1.0
+    p, solved, upper = len(path.R), node.solved, 1.0
     proof: dict[str, Array] = {}
-    solved = node.solved
+    if node.rho < 1.0 and limit > 1.0:
+        upper, proof = _near_exact(path, solved.T, limit)
+        upper, proof = (upper, proof) if upper < 1.0 else (1.0, {})
     if node.rho < 1.0 and p <= _LARGEST:
         L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
         W: Array = L.T @ np.asarray(solved.T, dtype=np.float64)
-        best, found = node.rho, W
+        best, found = node.rho, solved
         for margin in (_CLOSE, 30.0 * _CLOSE, 1000.0 * _CLOSE):  # a further round for the digits
             W, lam, mu = _improved(L, W, limit * (1.0 - margin))
-            floor = float(np.einsum("ji,ij->j", L, W).min())
-            if floor > best and float(vif_or_infinite(W.T @ W).max()) <= limit:
-                best, found = floor, W
+            T = _transformation(path.R, L, W)
+            floor, G = float(column_dots(path.R, T).min()), correlation_of(path.R, T)
+            if floor > best and float(vif_or_infinite(G).max()) <= limit:
+                best, found = floor, replace(solved, T=T, G=G)
             proved = _proof(path.R, L, W, lam, mu, limit)
             upper, proof = proved if proved[0] < upper else (upper, proof)
             if upper - best <= 0.1 * LIMIT_GAP:
                 break
         if best > node.rho:
             # what is proved about the residual is about this floor, whoever attains it
-            node, G = path.solve(best), found.T @ found
+            node = path.solve(best)
             solved = replace(
                 node.solved,
-                T=np.asarray(solve_triangular(L, found, lower=True, trans="T")),
-                G=G,
-                fidelity=np.einsum("ji,ij->j", L, found),
-                objective=criteria.value(criterion, G, None),
+                T=found.T,
+                G=found.G,
+                fidelity=column_dots(path.R, found.T),
+                objective=criteria.value(criterion, found.G, None),
             )
     result = as_result(
         solved,
@@ -129,6 +132,32 @@ def solve_vif(
     dual = result.certificate
     result = replace(result, certificate=replace(dual, arrays={**dual.arrays, **proof}))
     return _limited(result, limit, max(upper, node.rho))
+
+
+def _transformation(R: Array, L: Array, W: Array) -> Array:
+    """``L⁻ᵀW``, corrected for its rounding, which shows where variables are nearly collinear."""
+    T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
+    actual, wanted = (np.linalg.cholesky(G) for G in (correlation_of(R, T), W.T @ W))
+    return np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
+
+
+def _near_exact(path: Path, T: Array, limit: float) -> tuple[float, dict[str, Array]]:
+    """Bound the floor within a limit next to one by the multipliers of the threshold.
+
+    With their S, ``Y = (cI - S)^{1/2}`` and ``s_j = Y_jj / limit``, what the bound exceeds ρ★ by is
+    about ``½ ‖off S‖ (p (1 - 1/limit))^{1/2}`` at the best c.
+    """
+    edge, p = path.threshold, len(path.R)
+    on = np.flatnonzero(edge.weights > 0)
+    H = 1e-11 * np.eye(p)
+    H[np.ix_(on, on)] = 0.5 * (edge.S + edge.S.T)
+    values, vectors = np.linalg.eigh(H)
+    c = criteria.value("squared", H, None) / (2.0 * p * (1.0 - 1.0 / limit))
+    c = max(c**0.5, 1.001 * values[-1])
+    Y = (vectors * np.sqrt(c - values)) @ vectors.T
+    roots = np.diag(Y) / limit
+    arrays = {"vif_weights": edge.weights, "vif_H": H, "vif_roots": roots, "vif_vectors": Y}
+    return proved_floor(path.R, T, arrays, limit), arrays
 
 
 def _proof(
