@@ -7,6 +7,7 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check
+from skcoral.exceptions import NotCertifiedWarning
 
 KEPT = sorted((Path(__file__).parent / "problems").glob("*.npz"))
 
@@ -20,3 +21,12 @@ def test_no_gap_is_open(path):
     assert result.status == "optimal"
     found = check(result, R)
     assert found.passed, found.problems
+
+
+def test_rounding_that_leaves_no_floor_to_bind():
+    # 1e-9 above the threshold, condition 1e8, weights over eight decades: no digits for a bound
+    with np.load(Path(__file__).parent / "problems" / "hard" / "worst_no_floor_left.npz") as kept:
+        R, floors, weights = kept["R"], kept["floors"], kept["weights"]
+    with pytest.warns(NotCertifiedWarning):
+        result = decorrelate(R, floors, criterion="worst", pair_weights=weights)
+    assert check(result, R).problems == ()

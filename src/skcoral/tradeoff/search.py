@@ -247,6 +247,8 @@ class Search:
                 T, dual = _dual_of(progress.state, self.active[keep], sub)
                 return dual, T, keep
             keep = keep[binding]
+            if problem.fixed[keep].all() or not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
+                return None  # no path is left; the guess cannot be corrected
         return None
 
     def _newton(self, problem: Problem, H: Any, keep: Index, goal: float) -> Binding | None:
