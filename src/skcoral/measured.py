@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from . import measures
+from ._validation import SINGULAR_TOL
 from .correlation import sample_correlation
-from .exceptions import InvalidCorrelationError
+from .exceptions import InvalidCorrelationError, SingularCorrelationError
 from .moments import Moments
 from .results import Array, read_only
 
@@ -48,6 +49,8 @@ class Measured:
         What the variables were turned into; correlations with these are meant.
     weighted : bool
         Whether the figures are weighted by the sample weights (plain otherwise).
+    complete : bool
+        Whether only complete rows are measured, of a fit that others took part in as well.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Measured:
     rows_given: int | None = None
     margins: str = "none"
     weighted: bool = False
+    complete: bool = False
 
     def __post_init__(self) -> None:
         for name in ("fidelity", "residual_before", "residual", "vif_before", "vif"):
@@ -127,9 +131,16 @@ class Measured:
             f"{vif_text(self.largest_vif)}, {self._kept()}"
         )
         if self.rows_used is not None:
-            given = self.rows_used if self.rows_given is None else self.rows_given
-            said += f"; {self.rows_used:,} of {given:,} rows used"
+            said += f"; {self.rows()}"
         return f"{said[0].upper()}{said[1:]}."
+
+    def rows(self) -> str:
+        """How many rows were measured, in words."""
+        if self.rows_used is None:
+            return "a correlation matrix"
+        given = self.rows_used if self.rows_given is None else self.rows_given
+        how = "used" if not self.complete else "complete, the others estimated"
+        return f"{self.rows_used:,} of {given:,} rows {how}"
 
     def _kept(self) -> str:
         weakest = f"{shortened(self.weakest)} {rounded_down(self.min_fidelity, 3):.3f}"
@@ -330,15 +341,24 @@ def residuals(R: Any) -> Array:
 
 
 def vif_or_infinite(R: Any) -> Array:
-    """Variance inflation factors; all infinite where ``R`` is singular.
+    """Variance inflation factors; infinite for the variables that others determine.
 
     Examples
     --------
-    >>> vif_or_infinite([[1.0, 0.6], [0.6, 1.0]]), vif_or_infinite([[1.0, 1.0], [1.0, 1.0]])
-    (array([1.5625, 1.5625]), array([inf, inf]))
+    >>> vif_or_infinite([[1.0, 0.6], [0.6, 1.0]])
+    array([1.5625, 1.5625])
+    >>> vif_or_infinite([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]])
+    array([   inf,    inf, 1.5625])
     """
+    R = _symmetric(R)
     try:
-        return measures.vif(_symmetric(R))
+        return measures.vif(R)
+    except SingularCorrelationError:
+        values, vectors = np.linalg.eigh(R)
+        null = values <= SINGULAR_TOL * len(R)
+        free = np.linalg.norm(vectors[:, null], axis=1) <= _ROUNDING
+        inverse = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
+        return np.where(free & null.any(), inverse, math.inf)
     except InvalidCorrelationError:
         return np.full(len(R), math.inf)
 

@@ -269,6 +269,16 @@ def is_about_rows(result: Decorrelation) -> bool:
     return bool(result.details.get("is_about_rows", True))
 
 
+def units(result: Decorrelation, output_scale: str) -> str:
+    """Mean and standard deviation of the outputs, and for which matrix they hold."""
+    said = "standardised: mean 0, standard deviation 1"
+    if output_scale == "original":
+        said = "in the mean and standard deviation of their sources"
+    if is_about_rows(result):
+        return said
+    return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
+
+
 def subject(result: Decorrelation) -> str:
     """What the certificate is about."""
     known = result.details.get("about")

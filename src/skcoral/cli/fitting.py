@@ -110,7 +110,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
         else:
             with destination(outputs, options.output) as stream:
                 measured = _measured(stream, options, loaded, estimator, X)
-                answer = Answer(loaded, estimator, measured, dropped, _written_as(options))
+                answer = Answer(loaded, estimator, measured, dropped, _written_as(options, result))
                 _write_report(outputs, options, answer, X, known)
         outputs.commit()
     files = (options.output, options.model, options.report, options.certificate)
@@ -282,16 +282,13 @@ def _measured(
     return measured_result(measurement, estimator, n_given)
 
 
-def _written_as(options: FitOptions) -> str:
+def _written_as(options: FitOptions, result: Any) -> str:
     """Which units the outputs have and what they are called, where they are written."""
     if options.output is None:
         return ""
-    said = "The outputs have the mean and standard deviation of their sources."
-    if options.output_scale == "unit":
-        said = (
-            "The outputs are standardised (mean 0, standard deviation 1); --output-scale original "
-            "gives them the units of their sources."
-        )
+    said = f"The outputs are {words.units(result, options.output_scale)}"
+    unit = options.output_scale == "unit"
+    said += "; --output-scale original gives them the units of their sources." if unit else "."
     if options.layout.keep_sources:
         said += f" Each stands beside its source, as NAME{options.layout.ending}."
     elif options.layout.suffix:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -97,4 +98,5 @@ def measured_result(measurement: Measurement, estimator: Any, rows_given: int) -
     """The figures of all rows that were added."""
     margins = estimator.margins_
     kind = "none" if margins is None else margins.kind
-    return measurement.result(rows_given=rows_given, margins=kind)
+    found = measurement.result(rows_given=rows_given, margins=kind)
+    return replace(found, complete=estimator.missing == "em" and found.rows_used != rows_given)

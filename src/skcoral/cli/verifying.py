@@ -18,6 +18,8 @@ from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 
+_SAME = "Give the options of the fit: --covariance, --missing, --shrinkage, --margins, --weights."
+
 
 def verify(
     options: TableOptions,
@@ -43,7 +45,7 @@ def verify(
         problems, claims = list(verdict.problems), verdict.claims
         lower, upper = verdict.lower, verdict.upper
     except CertificateError as error:
-        problems, claims, lower, upper = [str(error)], (), float("nan"), float("nan")
+        problems, claims, lower, upper = [f"{error} {_SAME}"], (), float("nan"), float("nan")
     passed = not problems
     result = certificate.result
     what = "threshold" if isinstance(result, Threshold) else "decorrelation"

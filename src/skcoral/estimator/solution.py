@@ -160,8 +160,9 @@ def _measured(
         weighted=plain is None and table.weights != "none",
     )
     # without complete rows, the figures are those that the estimate implies
-    implied = source is moments and table.source.startswith("EM")
-    return replace(found, rows_used=0) if implied else found
+    if table.source.startswith("EM"):
+        return replace(found, complete=True, rows_used=0 if source is moments else source.n_rows)
+    return found
 
 
 def attributes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -196,7 +197,10 @@ def remedy(cell: str, decimal: str = ".") -> str:
             "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "
             "if it groups thousands, remove it."
         )
-    return "Correct the cell, clear it (the row is then left out), or exclude the column."
+    return (
+        "Correct the cell, clear it (the row is then left out), or exclude the column; if it marks "
+        f"a missing value, say so: --na {shlex.quote(cell)}."
+    )
 
 
 def _one_number(cell: Any, decimal: str) -> float | None:

@@ -160,7 +160,7 @@ class Panel(Shown):
         return ("window", *names), rows
 
     def __repr__(self) -> str:
-        return f"Panel({self.summary()})"
+        return f"Panel({self.summary().splitlines()[0].rstrip('.')})"
 
 
 def unknown_row(t: Any, group: Any) -> InvalidArgumentError:

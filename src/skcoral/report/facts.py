@@ -211,11 +211,7 @@ def _today() -> str:
 
 
 def _rows(estimator: Any, measured: Measured | None) -> str:
-    found = estimator.measured_ if measured is None else measured
-    if found.rows_used is None:
-        return "a correlation matrix"
-    given = found.rows_used if found.rows_given is None else found.rows_given
-    return f"{found.rows_used:,} of {given:,} rows used"
+    return (estimator.measured_ if measured is None else measured).rows()
 
 
 def _verdict(check: certificates.Check) -> str:
@@ -277,11 +273,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
     if estimator.estimate_.weights != "none":
         asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
-    units = {
-        "unit": "standardised: mean 0, standard deviation 1",
-        "original": "in the mean and standard deviation of their sources",
-    }
-    asked.append(("outputs", units[estimator.output_scale]))
+    asked.append(("outputs", words.units(result, estimator.output_scale)))
     return asked
 
 

@@ -173,7 +173,7 @@ def read_dependence(
     if found.n_units < _FEWEST_UNITS:
         raise InvalidArgumentError(
             f"{found.noun} are too few to tell anything about others: at least {_FEWEST_UNITS} "
-            "independent ones are needed."
+            "independent ones are needed. Without groups or blocks, rows count as independent."
         )
     return found
 

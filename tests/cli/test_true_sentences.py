@@ -1,0 +1,72 @@
+"""Sentences on the screen and in the report, held against the file that was written."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def survey(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["sum"] = table["a"] + table["b"]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path, table
+
+
+@pytest.mark.parametrize("how", [["--covariance", "LedoitWolf"], ["--missing", "em"], []])
+@pytest.mark.parametrize("scale", ["unit", "original"])
+def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(coral, survey, how, scale):
+    folder, table = survey
+    given = table[list("abcd")].copy()
+    if "em" in how:
+        given.iloc[::7, 1] = np.nan
+    given.to_csv(folder / "t.csv", index=False)
+    command = ["fit", folder / "t.csv", "--rho-min", "0.9", "-o", folder / "o.csv"]
+    told = coral(*command, "--output-scale", scale, *how)
+    said = " ".join(told.stdout.split())
+    out = pd.read_csv(folder / "o.csv").loc[given.notna().all(axis=1).to_numpy()]
+    wanted = 1.0 if scale == "unit" else given.std()
+    holds = bool(np.allclose(out.std() / wanted, 1.0, atol=1e-9))
+    assert holds == (not how)
+    assert ("on the rows, standard deviations differ" in said) == (not holds)
+    complete = int(given.notna().all(axis=1).sum())
+    assert f"{complete} of 60 rows {'complete' if 'em' in how else 'used'}" in said
+
+
+def test_vif_of_the_report_is_infinite_only_where_a_column_is_determined(coral, survey):
+    folder, table = survey
+    coral("fit", folder / "t.csv", "--rho-min", "0.9", "--report", folder / "r.html")
+    page = re.sub(r"<[^>]+>", " ", (folder / "r.html").read_text("utf-8"))
+    shown = re.search(r"Variance inflation\s(.*)What each output", page, re.DOTALL)[1]
+    for name in table:
+        others = table.drop(columns=name).assign(one=1.0).to_numpy()
+        left = table[name] - others @ np.linalg.lstsq(others, table[name], rcond=None)[0]
+        vif = table[name].var() / left.var()
+        before = re.search(rf"\s{name}\s+(∞|[\d.]+)\s", shown)[1]
+        assert before == "∞" if vif > 1e12 else float(before) == pytest.approx(vif, abs=0.006)
+
+
+def test_a_mark_of_missing_values_is_told_with_the_option_that_reads_it(coral, survey):
+    folder, table = survey
+    table.astype(object).replace({table["b"][3]: "k. A."}).to_csv(folder / "t.csv", index=False)
+    told = coral("inspect", folder / "t.csv")
+    assert told.returncode == 3
+    assert "--na 'k. A.'" in told.stderr
+    assert coral("inspect", folder / "t.csv", "--na", "k. A.").returncode == 0
+
+
+def test_verify_without_the_options_of_the_fit_asks_for_them(coral, survey):
+    folder, _ = survey
+    proof = folder / "p.json"
+    command = [folder / "t.csv", "--exclude", "sum", "--covariance", "LedoitWolf"]
+    assert coral("fit", *command, "--certificate", proof).returncode == 0
+    told = coral("verify", folder / "t.csv", proof)
+    assert told.returncode == 4
+    assert "--covariance" in told.stdout
+    assert coral("verify", folder / "t.csv", proof, "--covariance", "LedoitWolf").returncode == 0
