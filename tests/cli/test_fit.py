@@ -241,9 +241,12 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
     assert "no hold-out" in (tmp_path / "r.html").read_text()
 
 
-def test_cells_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
+def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
     from skcoral import CORAL
+    from skcoral.io import tables
     from skcoral.io.tables import BATCH_ROWS, Batch
+
+    monkeypatch.setattr(tables, "_KEPT_CELLS", 3 * BATCH_ROWS)
 
     rng = np.random.default_rng(0)
     path = tmp_path / "t.csv"
