@@ -259,7 +259,7 @@ def _show_floors(answer: dict[str, Any]) -> None:
     console.say("")
     if answer["floors"]:
         console.say("What usual floors give, and the command for each:")
-        row = "{:<7}{:>11}{:>13}{:>10}".format
+        row = "{:<7}{:>11}{:>13}{:>9}".format
         console.copyable(row("floor", "largest |r|", "largest VIF", "weakest"))
         for c in answer["floors"]:
             name = "ρ★" if c["rho_min"] is None else f"{c['floor']:g}"
