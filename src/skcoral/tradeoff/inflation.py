@@ -101,6 +101,8 @@ def solve_vif(
         W: Array = L.T @ np.asarray(solved.T, dtype=np.float64)
         best, found = node.rho, solved
         for margin in (_CLOSE, 30.0 * _CLOSE, 1000.0 * _CLOSE):  # a further round for the digits
+            if upper - best <= 0.1 * LIMIT_GAP or limit * (1.0 - margin) <= 1.0:
+                break
             W, lam, mu = _improved(L, W, limit * (1.0 - margin))
             T = _transformation(path.R, L, W)
             floor, G = float(column_dots(path.R, T).min()), correlation_of(path.R, T)
@@ -108,8 +110,6 @@ def solve_vif(
                 best, found = floor, replace(solved, T=T, G=G)
             proved = _proof(path.R, L, W, lam, mu, limit)
             upper, proof = proved if proved[0] < upper else (upper, proof)
-            if upper - best <= 0.1 * LIMIT_GAP:
-                break
         if best > node.rho:
             # what is proved about the residual is about this floor, whoever attains it
             node = path.solve(best)
