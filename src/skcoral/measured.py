@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from . import measures
-from ._validation import SINGULAR_TOL
 from .correlation import sample_correlation
-from .exceptions import InvalidCorrelationError, SingularCorrelationError
+from .exceptions import InvalidCorrelationError
 from .moments import Moments
 from .results import Array, read_only
 
@@ -138,9 +137,8 @@ class Measured:
         """How many rows were measured, in words."""
         if self.rows_used is None:
             return "a correlation matrix"
-        given = self.rows_used if self.rows_given is None else self.rows_given
-        how = "used" if not self.complete else "complete, the others estimated"
-        return f"{self.rows_used:,} of {given:,} rows {how}"
+        how = "complete, the others estimated" if self.complete else "used"
+        return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows {how}"
 
     def _kept(self) -> str:
         weakest = f"{shortened(self.weakest)} {rounded_down(self.min_fidelity, 3):.3f}"
@@ -341,24 +339,9 @@ def residuals(R: Any) -> Array:
 
 
 def vif_or_infinite(R: Any) -> Array:
-    """Variance inflation factors; infinite for the variables that others determine.
-
-    Examples
-    --------
-    >>> vif_or_infinite([[1.0, 0.6], [0.6, 1.0]])
-    array([1.5625, 1.5625])
-    >>> vif_or_infinite([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]])
-    array([   inf,    inf, 1.5625])
-    """
-    R = _symmetric(R)
+    """Variance inflation factors; infinite for the variables that others determine."""
     try:
-        return measures.vif(R)
-    except SingularCorrelationError:
-        values, vectors = np.linalg.eigh(R)
-        null = values <= SINGULAR_TOL * len(R)
-        free = np.linalg.norm(vectors[:, null], axis=1) <= _ROUNDING
-        inverse = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
-        return np.where(free & null.any(), inverse, math.inf)
+        return measures.vif(_symmetric(R), on_singular="solve")
     except InvalidCorrelationError:
         return np.full(len(R), math.inf)
 

@@ -14,8 +14,15 @@ from scipy.linalg import lapack
 
 from skcoral._arrays import Array
 from skcoral._requirements import float_array, square_matrix
-from skcoral._validation import check_choice, check_correlation
-from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
+from skcoral._validation import SINGULAR_TOL, check_choice, check_correlation
+from skcoral.exceptions import (
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    SingularCorrelationError,
+)
+
+#: A variable with less of the null vectors than this takes part in no linear dependency.
+_PART_OF_NONE = 1e-9
 
 
 def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:
@@ -156,8 +163,16 @@ def mean_residual(R: Any, T: Any) -> float:
     return float(np.abs(E).sum() / (k * (k - 1))) if k > 1 else 0.0
 
 
-def vif(R: Any) -> Array:
+def vif(R: Any, *, on_singular: str = "raise") -> Array:
     """Variance inflation factor of each variable, the diagonal of ``R⁻¹``.
+
+    Parameters
+    ----------
+    R : array-like of shape (p, p)
+        Correlation matrix.
+    on_singular : {"raise", "solve"}
+        Where some variables are linear combinations of others, refuse R, or give the factors:
+        infinite for these, and finite for the rest.
 
     Raises
     ------
@@ -169,8 +184,20 @@ def vif(R: Any) -> Array:
     >>> from skcoral.measures import vif
     >>> vif([[1.0, 0.6], [0.6, 1.0]])
     array([1.5625, 1.5625])
+    >>> vif([[1.0, 1.0, 0.6], [1.0, 1.0, 0.6], [0.6, 0.6, 1.0]], on_singular="solve").round(4)
+    array([   inf,    inf, 1.5625])
     """
-    factor, _ = lapack.dpotrf(check_correlation(R), lower=1)
+    solve = check_choice("on_singular", on_singular, ("raise", "solve")) == "solve"
+    try:
+        factor, _ = lapack.dpotrf(check_correlation(R), lower=1)
+    except SingularCorrelationError:
+        if not solve:
+            raise
+        values, vectors = np.linalg.eigh(np.asarray(R, dtype=np.float64))
+        null = values <= SINGULAR_TOL * len(values)
+        free = np.linalg.norm(vectors[:, null], axis=1) <= _PART_OF_NONE
+        inverse = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
+        return np.where(free & null.any(), inverse, np.inf)
     inverse, _ = lapack.dtrtri(factor, lower=1)
     return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
 

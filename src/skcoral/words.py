@@ -269,6 +269,19 @@ def is_about_rows(result: Decorrelation) -> bool:
     return bool(result.details.get("is_about_rows", True))
 
 
+def price(value: float) -> str:
+    """What more of a floor costs; what is left of an interior point is 0.
+
+    Examples
+    --------
+    >>> price(1.6e-10), price(2.91931), price(float("inf"))
+    ('0', '2.919', '∞')
+    """
+    if not np.isfinite(value):
+        return "∞"
+    return f"{value:.4g}" if abs(value) > 1e-9 else "0"
+
+
 def units(result: Decorrelation, output_scale: str) -> str:
     """Mean and standard deviation of the outputs, and for which matrix they hold."""
     said = "standardised: mean 0, standard deviation 1"

@@ -61,6 +61,18 @@ def test_a_mark_of_missing_values_is_told_with_the_option_that_reads_it(coral, s
     assert coral("inspect", folder / "t.csv", "--na", "k. A.").returncode == 0
 
 
+def test_prices_are_numbers_that_mean_something(coral, survey):
+    folder, _ = survey
+    page = folder / "r.html"
+    floors = ["--rho-min", "0.9", "--rho-min", "d=1"]
+    told = coral("fit", folder / "t.csv", "--no-matrix", *floors, "--report", page)
+    prices = [line.split()[-2] for line in told.stdout.splitlines() if line.count("0.9000") > 1]
+    assert prices
+    assert all(price == "0" or float(price) > 1e-9 for price in prices)
+    assert "<td>∞</td>" in page.read_text("utf-8")
+    assert "<td>inf</td>" not in page.read_text("utf-8")
+
+
 def test_verify_without_the_options_of_the_fit_asks_for_them(coral, survey):
     folder, _ = survey
     proof = folder / "p.json"

@@ -12,7 +12,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence
 from skcoral.measured import Measured
 
-_LONGEST_TABLE = 200  # variables that are listed one by one
+_LONGEST_TABLE = 60  # variables that are listed one by one
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
                 name,
                 console.number(measured.fidelity[j]),
                 console.number(result.rho_min[j]),
-                console.short(result.prices[j]),
+                words.price(result.prices[j]),
                 console.number(measured.residual[j]),
             )
             for j, name in ((j, result.names[j]) for j in shown)

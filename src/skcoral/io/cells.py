@@ -198,8 +198,8 @@ def remedy(cell: str, decimal: str = ".") -> str:
             "if it groups thousands, remove it."
         )
     return (
-        "Correct the cell, clear it (the row is then left out), or exclude the column; if it marks "
-        f"a missing value, say so: --na {shlex.quote(cell)}."
+        f"If it marks a missing value, --na {shlex.quote(cell)} says so; otherwise correct the "
+        "cell, clear it (the row is then left out), or exclude the column."
     )
 
 
