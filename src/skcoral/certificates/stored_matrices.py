@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._linalg import gram_defect
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral._validation import judge_correlation
 from skcoral.certificates.frame_bounds import certified_factor, factors_apart
@@ -53,7 +54,7 @@ def correlations_of(T: Any, R: Any) -> tuple[Any, bool]:
     """``TᵀRT`` in the form that R has, and whether it is the identity."""
     if isinstance(R, FactoredCorrelation):
         return FactoredCorrelation(T.apply(R.factor)), False
-    G = T.T @ R @ T
+    G = np.eye(T.shape[1]) + gram_defect(R, T)  # to full accuracy, also of large T
     return 0.5 * (G + G.T), bool(np.all(np.abs(G - np.diag(np.diag(G))) <= EXACT_TOL))
 
 
