@@ -213,7 +213,7 @@ def test_a_command_has_a_limit_of_time(coral, folder):
     assert "has taken 2 s, and that is the limit" in in_words(done, 3)
     assert "command_seconds=NUMBER" in done.stderr
     assert "No output file" in done.stderr
-    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COMMAND_SECONDS": "0.2"})
+    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COMMAND_SECONDS": "0.005"})
     in_words(done, 3)
     assert left(folder) == []
     limit = ("--limit", "command_seconds=inf", "--limit", "seconds=inf")
