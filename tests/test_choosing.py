@@ -226,3 +226,14 @@ def test_vif_limits_next_to_one(excess):
     found = maximize_fidelity(table, 1.0 + excess, criterion="vif")
     assert check(found, table).problems == ()
     assert found.details["rho_upper"] - found.rho_min[0] < 1e-7 + np.sqrt(excess)
+
+
+def test_a_floor_that_leaves_correlation_is_not_called_the_threshold():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    free = compare_floors(np.corrcoef(rows.T)).choices[0]
+    assert (free.label, free.rho_min) == ("ρ★", None)
+    assert free.largest_correlation < 1e-8
+    bound = compare_floors(np.corrcoef(np.column_stack([rows, rows.sum(axis=1)]).T))
+    assert bound.choices[0].label == "lowest"
+    assert bound.choices[0].largest_correlation > 0.1
+    assert "(ρ★)" not in bound._repr_html_()

@@ -82,6 +82,9 @@ def solve_for(R: Any, asked: Any, **settings: Any) -> Decorrelation:
 class Choice:
     """What one common floor gives: ``rho_min`` is None for ρ★, where nothing remains.
 
+    Where variables depend on each other correlation remains at every floor; None is then the
+    highest floor of the least residual, and its ``label`` is "lowest".
+
     Examples
     --------
     >>> compare_floors([[1.0, 0.8], [0.8, 1.0]]).choices[-1].rho_min
@@ -95,6 +98,13 @@ class Choice:
     min_fidelity: float
     mean_fidelity: float
     status: str
+
+    @property
+    def label(self) -> str:
+        """The floor in a table."""
+        if self.rho_min is not None:
+            return f"{self.rho_min:g}"
+        return "lowest" if np.isinf(self.largest_vif) else "ρ★"
 
 
 @dataclass(frozen=True)
@@ -161,7 +171,7 @@ class FloorComparison:
     def _repr_html_(self) -> str:
         rows = [
             (
-                f"{c.floor:.4g}" + (" (ρ★)" if c.rho_min is None else ""),
+                f"{c.floor:.4g}" + (f" ({c.label})" if c.rho_min is None else ""),
                 c.largest_correlation,
                 c.largest_vif,
                 c.min_fidelity,

@@ -68,13 +68,13 @@ def compare(problem: Problem, compared: FloorComparison) -> None:
     little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
     advice = "Variables depend on each other."
     if best is not None:
-        advice = f"Try {'ρ★' if best.rho_min is None else format(best.rho_min, 'g')}."
+        advice = f"Try {best.label}."
     with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))
         st.caption("A click takes a floor. Largest |r|, largest VIF, weakest fidelity:")
         for choice in compared.choices:
             floor = rounded_down(choice.floor, 3)
-            word = f"ρ★ {floor:.3f}" if choice.rho_min is None else f"{floor:g}"
+            word = f"{choice.label} {floor:.3f}" if choice.rho_min is None else f"{floor:g}"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.button(
                     word,

@@ -96,7 +96,7 @@ def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[
     for choice in compared.choices:
         floor = [] if choice.rho_min is None else ["--rho-min", f"{choice.rho_min:g}"]
         command = shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
-        floors.append(asdict(choice) | {"command": command})
+        floors.append(asdict(choice) | {"label": choice.label, "command": command})
     best = compared.recommended
     return {
         "floors": floors,
@@ -262,10 +262,9 @@ def _show_floors(answer: dict[str, Any]) -> None:
         row = "{:<7}{:>11}{:>13}{:>9}".format
         console.copyable(row("floor", "largest |r|", "largest VIF", "weakest"))
         for c in answer["floors"]:
-            name = "ρ★" if c["rho_min"] is None else f"{c['floor']:g}"
             figures = console.number(c["largest_correlation"], 2), vif_text(c["largest_vif"])
             kept = console.number(rounded_down(c["min_fidelity"], 3), 3)
-            console.copyable(row(name, *figures, kept))
+            console.copyable(row(c["label"], *figures, kept))
             console.copyable(f"  {c['command']}")
     if answer["recommendation"]:
         console.say(console.bold(answer["recommendation"]))
