@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skcoral.exceptions import CertificateError
 from skcoral.tradeoff import criteria, dual_bound
-from skcoral.tradeoff.caps import on_caps
+from skcoral.tradeoff.feasible import make_feasible
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -36,7 +36,7 @@ def test_any_dual_point_bounds_any_feasible_point(
         omega = rng.uniform(0.1, 2, (p, p)) * (rng.uniform(size=(p, p)) < 0.8)
         omega = np.triu(omega, 1) + np.triu(omega, 1).T
     floors = rng.uniform(0, 0.99, p)
-    T = on_caps(R, rng.normal(size=(p, p)), floors, np.zeros(p, dtype=bool))
+    T = make_feasible(R, rng.normal(size=(p, p)), floors, np.zeros(p, dtype=bool))
     lam, H = random_point(rng, p, criterion, omega)
     bound = dual_bound(R, floors, lam, H, criterion, omega)
     assert np.isfinite(bound)
@@ -95,7 +95,7 @@ def test_caps_are_met_to_the_last_digit(random_correlation):
     R = random_correlation(8, 3)
     floors = np.array([0.0, 0.3, 0.9, 0.99, 0.9999, 1.0, 0.5, 0.95])
     pinned = np.array([False, True, True, False, True, True, False, False])
-    T = on_caps(R, rng.normal(size=(8, 8)), floors, pinned)
+    T = make_feasible(R, rng.normal(size=(8, 8)), floors, pinned)
     f = np.diag(R @ T)
     assert np.all(f >= floors)
     np.testing.assert_allclose(f[pinned], floors[pinned], atol=1e-13)

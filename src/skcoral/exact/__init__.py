@@ -1,7 +1,7 @@
 """Exact decorrelation: the threshold and the best decorrelator below it."""
 
 from skcoral.exact.largest_mean import BestExact, best_exact
-from skcoral.exact.solution import solve_exact, solve_threshold
+from skcoral.exact.results import solve_exact, solve_threshold
 from skcoral.exact.threshold import ExactThreshold, exact_threshold
 
 __all__ = [

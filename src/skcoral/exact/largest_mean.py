@@ -108,10 +108,10 @@ def best_exact(
         T, defect = make_exact(C, T)
         fidelity = column_dots(C, T)
         feasible = bool(np.all(fidelity >= floors - tol)) and norm(defect) < 1e-6
-    return _outcome(root, floors, T, fidelity, feasible, problem.n_iter)
+    return _result(root, floors, T, fidelity, feasible, problem.n_iter)
 
 
-def _outcome(
+def _result(
     root: WeightedRoot, floors: Array, T: Any, fidelity: Array, feasible: bool, n_iter: int
 ) -> BestExact:
     weights = root.weights
@@ -148,7 +148,7 @@ class _AtLeastOne(Problem):
         """Whether ``tr S < λᵀρ``: the trace bounds ``Σ λ_j f_j`` of every exact decorrelator."""
         return root.trace < float(root.weights @ self.floors) * (1 - 1e-14)
 
-    def settled(self, root: WeightedRoot) -> bool:
+    def finished(self, root: WeightedRoot) -> bool:
         if self.callback is not None:
             mean_bound = (root.trace - float((root.weights - 1) @ self.floors)) / len(self.floors)
             slack = float((root.fidelity - self.floors).min())
@@ -246,4 +246,4 @@ def _best_beside_pinned(
             gap, best = trial_gap, root
         if gap < 1e-10:
             break
-    return _outcome(best, floors, T, fidelity, True, inner.n_iter)
+    return _result(best, floors, T, fidelity, True, inner.n_iter)

@@ -73,7 +73,7 @@ class Problem(ABC):
     def move(self, weights: Array, d: Array) -> Array:
         """Return feasible weights that change by about ``d``."""
 
-    def settled(self, root: WeightedRoot) -> bool:
+    def finished(self, root: WeightedRoot) -> bool:
         """Whether the search can end here for a reason of its own."""
         return False
 
@@ -93,7 +93,7 @@ def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoo
         stalled = stalled + 1 if residual > 0.5 * best else 0
         if residual < best:
             best, best_root = residual, root
-        if problem.settled(root) or residual <= problem.goal:
+        if problem.finished(root) or residual <= problem.goal:
             return root
         if problem.n_iter >= max_iter or (stalled >= 2 and best <= problem.close):
             return best_root

@@ -228,7 +228,7 @@ class _Simplex(Problem):
     def residual(self, root: WeightedRoot) -> float:
         return root.trace - float(root.fidelity.min())
 
-    def settled(self, root: WeightedRoot) -> bool:
+    def finished(self, root: WeightedRoot) -> bool:
         if self.callback is not None:
             self.callback(self.n_iter, root.trace, float(root.fidelity.min()))
         return bool(self.idle.any())

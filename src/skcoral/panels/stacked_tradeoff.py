@@ -161,7 +161,7 @@ def judged(
 
 
 def _on_caps(R: Array, T: Array, floors: Array, pinned: Mask) -> Array:
-    """Scale outputs to unit variance and move them onto their caps: as ``tradeoff.caps``."""
+    """Scale outputs to unit variance and move them onto their caps: as ``tradeoff.feasible``."""
     p = T.shape[1]
     rows = np.arange(p)
     T = T / np.sqrt((T * (R @ T)).sum(axis=1))[:, None, :]

@@ -2,8 +2,8 @@
 
 from skcoral.tradeoff.budget import solve_budget
 from skcoral.tradeoff.dual import dual_bound
+from skcoral.tradeoff.frontier import trace_frontier
 from skcoral.tradeoff.inflation import solve_vif
-from skcoral.tradeoff.path import trace_frontier
 from skcoral.tradeoff.solver import solve_from_neighbour, solve_tradeoff
 
 __all__ = [

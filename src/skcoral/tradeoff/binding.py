@@ -49,7 +49,7 @@ class Candidate:
     missed: Index
 
     @property
-    def settled(self) -> bool:
+    def complete(self) -> bool:
         """Whether every output meets its floor."""
         return not len(self.missed)
 
@@ -76,7 +76,7 @@ def binding_floors(problem: Problem, state: State, size: float) -> NDArray[np.bo
     return problem.fixed | (price > slack)
 
 
-def settle(
+def complete(
     R: Any, floors: Array, T: Any, dual: DualPoint, members: Index | None = None
 ) -> Candidate:
     """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
@@ -86,7 +86,7 @@ def settle(
     members = dual.members if members is None else members
     p = len(floors)
     rest = np.setdiff1d(np.arange(p), members)
-    full, missed = complete(R, floors, members, rest, T)
+    full, missed = _complete_exactly(R, floors, members, rest, T)
     bind = np.zeros(p, dtype=bool)
     bind[members] = True
     lam = np.zeros(p)
@@ -126,7 +126,7 @@ def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float)
     return extended(H, np.concatenate([kept, joins]), rest, R)
 
 
-def complete(
+def _complete_exactly(
     R: Any, floors: Array, members: Index, rest: Index, T_members: Any
 ) -> tuple[Any, Index]:
     """Extend the transformation of ``members`` by exactly uncorrelated outputs for the ``rest``.

@@ -18,8 +18,8 @@ from skcoral.exact import solve_exact
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.outcome import as_result
-from skcoral.tradeoff.path import Node, Path
+from skcoral.tradeoff.frontier import Node, Path
+from skcoral.tradeoff.results import as_result
 
 Callback = Callable[[int, float, float], object]
 _NEAREST = 1e-6  # of the way from ρ★: nearer floors have no dual point that is worth its digits

@@ -14,7 +14,7 @@ import numpy as np
 
 from skcoral._arrays import beside, inner, library, row_products
 from skcoral.exact import BestExact, ExactThreshold
-from skcoral.tradeoff.caps import on_caps
+from skcoral.tradeoff.feasible import make_feasible
 from skcoral.tradeoff.newton import Stationary, evaluate
 from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem
@@ -31,7 +31,7 @@ def _turned(
     problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold
 ) -> Stationary | None:
     R, live = problem.R, problem.pairs
-    T = on_caps(R, beside(exact.T, R), problem.floor_values, np.zeros(problem.p, dtype=bool))
+    T = make_feasible(R, beside(exact.T, R), problem.floor_values, np.zeros(problem.p, dtype=bool))
     C = R @ T
     G = T.T @ C
     K = live / (model.stiffness + (1.0 - live)) * G

@@ -27,9 +27,9 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.measured import vif_or_infinite
 from skcoral.results import LIMIT_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.caps import correlation_of
-from skcoral.tradeoff.outcome import as_result
-from skcoral.tradeoff.path import Node, Path
+from skcoral.tradeoff.feasible import correlation_of
+from skcoral.tradeoff.frontier import Node, Path
+from skcoral.tradeoff.results import as_result
 
 Callback = Callable[[int, float, float], object]
 _LARGEST = 150  # variables beyond which the curve's answer is not improved

@@ -18,20 +18,20 @@ from skcoral.tradeoff.binding import (
     Candidate,
     DualPoint,
     binding_floors,
-    settle,
+    complete,
     with_joined,
 )
-from skcoral.tradeoff.caps import correlation_of, on_caps
 from skcoral.tradeoff.dual import dual_bound
 from skcoral.tradeoff.entry import entry
 from skcoral.tradeoff.equations import FORMED
+from skcoral.tradeoff.feasible import correlation_of, make_feasible
+from skcoral.tradeoff.floors_of_one import CLOSE, lifted, near_sources, subgradient, with_fixed
 from skcoral.tradeoff.interior import Progress, follow, follow_until
 from skcoral.tradeoff.lexicographic import break_ties
 from skcoral.tradeoff.newton import ACCURATE, Stationary, refine
-from skcoral.tradeoff.outcome import Solved
 from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem, State, start
-from skcoral.tradeoff.sources import CLOSE, lifted, near_sources, subgradient, with_fixed
+from skcoral.tradeoff.results import Solved
 
 Index = NDArray[np.intp]
 Callback = Callable[[int, float, float], object]
@@ -130,7 +130,7 @@ class Search:
             final = share in _LATE or self.criterion != "squared"
             candidate = self._attempt(problem, state, guess, final=final)
             if candidate is None:  # all floors bind as far as one can tell
-                candidate = settle(self.R, self.floors, *_dual_of(state, self.active, problem))
+                candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
             solved = self.finish(candidate)
             best = solved if best is None else best.joined(solved)
             if best.certified or self.used >= self.max_iter or not progress.done:
@@ -174,14 +174,14 @@ class Search:
             tried.add(found[2].tobytes())
             candidate = self._completed(found, final=final)
             rough = self.criterion == "squared" and problem.p > FORMED
-            if candidate.settled and rough and not problem.fixed[found[2]].all():
+            if candidate.complete and rough and not problem.fixed[found[2]].all():
                 H, keep = found[0].H, found[2]
                 del candidate, found  # large matrices
                 found = self._newton(problem, H, keep, ACCURATE)
                 if found is None:
                     return None
                 candidate = self._completed(found, final=final)
-            if candidate.settled:
+            if candidate.complete:
                 return candidate
             dual, T, keep = found
             joins = np.isin(self.active, candidate.missed)
@@ -199,8 +199,8 @@ class Search:
     def _completed(self, found: Binding, *, final: bool) -> Candidate:
         """Complete the other outputs, or ask for what the criterion leaves open."""
         dual, T, _ = found
-        candidate = settle(self.R, self.floors, T, dual)
-        if candidate.settled or not final:
+        candidate = complete(self.R, self.floors, T, dual)
+        if candidate.complete or not final:
             return candidate
         return self._undecided(dual, T, self._worst(dual.members, T))
 
@@ -279,9 +279,9 @@ class Search:
         left = max(self.max_iter - self.used, 1)
         more = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
         if more is None:
-            return settle(self.R, self.floors, T, dual)
+            return complete(self.R, self.floors, T, dual)
         self.used += more.n_iter
-        return settle(self.R, self.floors, more.T, dual, more.members)
+        return complete(self.R, self.floors, more.T, dual, more.members)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""
@@ -308,8 +308,8 @@ class Search:
         every = np.ones(len(self.active), dtype=bool)
         dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
         T = beside(np.eye(len(every)), self.R)
-        candidate = settle(self.R, self.floors, T, dual)
-        return candidate if candidate.settled else self._undecided(dual, T, 0.0)
+        candidate = complete(self.R, self.floors, T, dual)
+        return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
     def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
@@ -342,7 +342,7 @@ class Search:
             near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
             T, lam, H = near
             T, H = beside(T, self.R), beside(H, self.R)
-        T = on_caps(self.R, T, self.floors, candidate.binding)
+        T = make_feasible(self.R, T, self.floors, candidate.binding)
         G = correlation_of(self.R, T, precise=not self.even)
         lam, H = lifted(lam, H, self.floors)
         omega = None if self.even else self.omega
@@ -373,7 +373,7 @@ class Search:
         calls = itertools.count(self.used + 1)
 
         def report(at: State | Stationary) -> None:
-            solved = self.finish(settle(self.R, self.floors, *_dual_of(at, members, problem)))
+            solved = self.finish(complete(self.R, self.floors, *_dual_of(at, members, problem)))
             callback(next(calls), solved.objective, solved.lower_bound)
 
         return report

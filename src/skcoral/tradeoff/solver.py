@@ -17,7 +17,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.exact import BestExact, ExactThreshold
 from skcoral.results import Criterion, Decorrelation
-from skcoral.tradeoff.outcome import Solved, as_result
+from skcoral.tradeoff.results import Solved, as_result
 from skcoral.tradeoff.search import Search, Warm
 
 Callback = Callable[[int, float, float], object]

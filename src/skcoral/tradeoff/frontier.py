@@ -18,8 +18,8 @@ from skcoral._arrays import Array, beside, cholesky_or_none, to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
-from skcoral.tradeoff.caps import correlation_of
-from skcoral.tradeoff.outcome import Solved, prices_of, warn_open_gap
+from skcoral.tradeoff.feasible import correlation_of
+from skcoral.tradeoff.results import Solved, prices_of, warn_open_gap
 from skcoral.tradeoff.search import Warm
 from skcoral.tradeoff.solver import solve_floors
 

@@ -99,7 +99,7 @@ def solve_exact(
     if floors is not None:
         best = best_exact(R, floors, tol=_AIM * FLOOR_TOL, max_iter=max_iter, callback=callback)
         if best.feasible and _has_largest_mean(R, floors, best):
-            return _result(R, floors, best, names, criterion, pair_weights, settled=True)
+            return _result(R, floors, best, names, criterion, pair_weights, proved=True)
         if not best.feasible and best.trace_margin < -1e-6:
             return best  # proved to be out of reach by a clear margin
         tol = min(tol, _AIM * FLOOR_TOL)  # what does not bind may be short by a part of it
@@ -107,15 +107,15 @@ def solve_exact(
     edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
     if floors is None or best is None:
         floors = np.full(R.shape[0], min(edge.lower, 1.0))
-        settled = edge.gap <= EDGE
+        proved = edge.gap <= EDGE
     else:
-        settled = edge.lower - 1 <= EDGE
+        proved = edge.lower - 1 <= EDGE
         met = bool(np.all(edge.fidelity >= floors - _AIM * FLOOR_TOL))
-        if best.feasible and not (met and settled):
-            return _result(R, floors, best, names, criterion, pair_weights, settled=False)
+        if best.feasible and not (met and proved):
+            return _result(R, floors, best, names, criterion, pair_weights, proved=False)
         if not met:
             return best
-    return _result(R, floors, edge, names, criterion, pair_weights, settled=settled)
+    return _result(R, floors, edge, names, criterion, pair_weights, proved=proved)
 
 
 def _has_largest_mean(R: Any, floors: Array, best: BestExact) -> bool:
@@ -137,7 +137,7 @@ def _result(
     criterion: Criterion,
     pair_weights: Array | None,
     *,
-    settled: bool,
+    proved: bool,
 ) -> Decorrelation:
     there = beside(found.T, R)
     # Large weights show the rounding of correlations that vanish.
@@ -154,7 +154,7 @@ def _result(
             NotCertifiedWarning,
             stacklevel=4,
         )
-    elif not settled:
+    elif not proved:
         status = "best_found"
         warnings.warn(
             "the outputs are uncorrelated and every floor is met, but these were not proved to be "

@@ -18,7 +18,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _VARIANCE = 1e-12  # a variance this close to one is left alone
 
 
-def on_caps(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> Any:
+def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> Any:
     """Scale the columns of ``T`` to unit variance and move them onto their caps, where R lies.
 
     A column below its floor is turned towards its source until it lies on the rim of the cap; so is
