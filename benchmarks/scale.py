@@ -3,7 +3,7 @@
     python benchmarks/scale.py --rows 20000000
 
 Makes a file of correlated columns, then measures, each in a process of its own: a fit through
-``skcoral.scale.from_parquet``, a transformation to a second file, and a plain NumPy pass over the
+``skcoral.tables.from_parquet``, a transformation to a second file, and a plain NumPy pass over the
 same file (sums and cross products, batch by batch) as the yardstick. The files are removed.
 """
 
@@ -44,8 +44,8 @@ def make(path: Path, rows: int) -> dict[str, float]:
 
 def fit(path: Path) -> dict[str, float]:
     from skcoral import CORAL
-    from skcoral.io import save_model
-    from skcoral.scale import from_parquet
+    from skcoral.models import save_model
+    from skcoral.tables import from_parquet
 
     coral = from_parquet(path).fit(CORAL())
     save_model(coral, path.with_suffix(".json"))
@@ -53,8 +53,8 @@ def fit(path: Path) -> dict[str, float]:
 
 
 def transform(path: Path) -> dict[str, float]:
-    from skcoral.io import load_model
-    from skcoral.scale import from_parquet
+    from skcoral.models import load_model
+    from skcoral.tables import from_parquet
 
     coral = load_model(path.with_suffix(".json"))
     return {"rows": from_parquet(path).transform(coral, path.with_name("outputs.parquet"))}
@@ -62,7 +62,7 @@ def transform(path: Path) -> dict[str, float]:
 
 def check(path: Path) -> dict[str, float]:
     """Outputs read back: correlation matrix of what is on disk, by another road."""
-    from skcoral.scale import from_parquet
+    from skcoral.tables import from_parquet
 
     total, product, n = np.zeros(COLUMNS), np.zeros((COLUMNS, COLUMNS)), 0
     for frame in from_parquet(path.with_name("outputs.parquet")):
@@ -91,8 +91,8 @@ def load_libraries() -> None:
     import pyarrow.dataset
     import pyarrow.parquet  # noqa: F401
 
-    import skcoral.io.models
-    import skcoral.scale  # noqa: F401
+    import skcoral.models.files
+    import skcoral.tables  # noqa: F401
 
 
 STEPS = {"fit": fit, "transform": transform, "check": check, "numpy": numpy_pass}

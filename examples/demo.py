@@ -15,9 +15,9 @@ from skcoral import threshold
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
-from skcoral.io.staging import Outputs
-from skcoral.io.writing import table_writer
 from skcoral.measures import worst_residual
+from skcoral.tables.staging import Outputs
+from skcoral.tables.writing import table_writer
 from skcoral.words import beside_zca
 
 OUTPUT = Path("demo") / "wine_decorrelated.csv"

@@ -15,7 +15,7 @@ from skcoral.exceptions import (
     InvalidTableError,
     SingularCorrelationWarning,
 )
-from skcoral.io import load_model, save_model
+from skcoral.models import load_model, save_model
 from skcoral.stability import holdout
 
 

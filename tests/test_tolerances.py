@@ -18,7 +18,7 @@ from skcoral.exceptions import (
     InvalidCorrelationError,
     SingularCorrelationError,
 )
-from skcoral.io import load_model, save_model
+from skcoral.models import load_model, save_model
 from skcoral.moments import Moments
 from skcoral.support import exactness
 

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from skcoral import CORAL, threshold
 from skcoral.moments import Moments
-from skcoral.scale import from_parquet
+from skcoral.tables import from_parquet
 
 NAMES = [f"sensor_{k + 1}" for k in range(8)]
 ROWS, BATCH = 200_000, 20_000

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from skcoral import CORAL
-from skcoral.io import load_moments, save_moments
+from skcoral.models import load_moments, save_moments
 from skcoral.moments import Moments, merge_all
 
 LEAST_ROWS = 20

@@ -6,7 +6,8 @@ Errors are ``CoralError`` and, as a rule, ``ValueError``:
 >>> from skcoral import CORAL, decorrelate, maximize_fidelity, threshold
 >>> from skcoral.certificates import parse_certificate
 >>> from skcoral.exceptions import CoralError
->>> from skcoral.io import load_model, open_table
+>>> from skcoral.models import load_model
+>>> from skcoral.tables import open_table
 >>> from skcoral.limits import Limits, use
 >>> R = [[1.0, 0.8], [0.8, 1.0]]
 >>> for ask in (
@@ -133,7 +134,7 @@ class InvalidTableError(CoralError, ValueError):
     Attributes
     ----------
     reading : dict of str to str
-        Options of :func:`skcoral.io.open_table` with which the file may be readable.
+        Options of :func:`skcoral.tables.open_table` with which the file may be readable.
     """
 
     def __init__(self, message: str, *, reading: dict[str, str] | None = None) -> None:

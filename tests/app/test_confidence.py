@@ -12,7 +12,7 @@ from skcoral.app import exports, sources
 from skcoral.app.problem import pose
 from skcoral.app.settings import Settings, from_query, to_query
 from skcoral.app.solving import arguments, fitted, group_columns, raised
-from skcoral.io.models import load_model
+from skcoral.models.files import load_model
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from skcoral.app import exports, sources
 from skcoral.app.problem import pose
 from skcoral.app.settings import Settings, mask_to_text
 from skcoral.app.solving import arguments, solve
-from skcoral.io.models import load_model
+from skcoral.models.files import load_model
 
 
 @pytest.fixture(scope="module")

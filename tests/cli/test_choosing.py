@@ -197,7 +197,7 @@ def test_support_by_a_number_is_about_the_ranks_that_are_decorrelated(answer, tm
     assert plain < 0
     arguments = ("fit", path, "--rho-min", 0.8, "--support", 0.5, "--margins", "ranks")
     status, told = answer(*arguments, "--model", out)
-    from skcoral.io import load_model
+    from skcoral.models import load_model
 
     T = load_model(out).T_
     np.testing.assert_array_equal(T != 0, np.abs(frame.rank().corr().to_numpy()) > 0.5)

@@ -177,7 +177,7 @@ def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
         assert (status == 0) == told[support]["certified"]
     first, *others = (t["objective"] for t in told.values())
     assert others == pytest.approx([first] * 2, rel=1e-9)
-    from skcoral.io.models import load_model
+    from skcoral.models.files import load_model
 
     assert np.all(load_model(tmp_path / "m.json").T_[~mask] == 0.0)
 
@@ -229,7 +229,7 @@ def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_
 def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
     _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
     monkeypatch.setattr(fitting, "IN_MEMORY", 0)
-    monkeypatch.setattr("skcoral.io.tables.Table.batches", lambda self, size=7: self.read(7))
+    monkeypatch.setattr("skcoral.tables.table.Table.batches", lambda self, size=7: self.read(7))
     _, parts = answer(
         "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",
         tmp_path / "r.html",
@@ -243,8 +243,8 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
 
 def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
     from skcoral import CORAL
-    from skcoral.io import tables
-    from skcoral.io.tables import BATCH_ROWS, Batch
+    from skcoral.tables import table as tables
+    from skcoral.tables.table import BATCH_ROWS, Batch
 
     monkeypatch.setattr(tables, "_KEPT_CELLS", 3 * BATCH_ROWS)
 

@@ -8,8 +8,8 @@ from scipy.stats import norm, rankdata
 
 from skcoral import CORAL
 from skcoral.exceptions import InvalidArgumentError, ModelFileError
-from skcoral.io import load_model, save_model
 from skcoral.margins import fit_margins
+from skcoral.models import load_model, save_model
 from skcoral.stability import holdout
 
 
@@ -96,7 +96,7 @@ def test_original_units_and_single_precision(kind):
 
 def test_models_keep_the_maps_and_onnx_is_refused_in_words(tmp_path):
     pytest.importorskip("skl2onnx")
-    from skcoral.io import to_onnx
+    from skcoral.models import to_onnx
 
     X, new = skewed(), skewed(40, seed=9)
     coral = CORAL(0.9, margins="normal").fit(X)
@@ -112,7 +112,7 @@ def test_models_keep_the_maps_and_onnx_is_refused_in_words(tmp_path):
 def test_models_that_mixed_ranks_with_raw_values_are_refused(tmp_path):
     import json
 
-    from skcoral.io import models
+    from skcoral.models import files as models
 
     path = tmp_path / "old.json"
     save_model(CORAL(0.9).fit(skewed()), path)

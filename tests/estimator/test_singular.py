@@ -20,7 +20,7 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.few_rows import RowMoments
-from skcoral.io import load_model, save_model
+from skcoral.models import load_model, save_model
 from skcoral.moments import Moments
 from skcoral.stability import holdout
 
@@ -214,7 +214,7 @@ def test_models_travel_with_their_factors(kind, tmp_path):
 @pytest.mark.parametrize("output_scale", ["unit", "original"])
 def test_onnx_with_factors(output_scale):
     runtime = pytest.importorskip("onnxruntime")
-    from skcoral.io import to_onnx
+    from skcoral.models import to_onnx
 
     X = factor_rows(15, 60)
     coral = CORAL(0.9, output_scale=output_scale).fit(X)

@@ -85,9 +85,9 @@ def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
 
 def read(tally: Tally, kind: str, rng: Any) -> None:
     """Read a file of no known origin, by the library and within a visitor's limits."""
-    from skcoral.io.columns import profile
-    from skcoral.io.tables import open_table
     from skcoral.limits import VISITOR, use
+    from skcoral.tables.columns import profile
+    from skcoral.tables.table import open_table
 
     name, data = files.table_file(rng)
     with use(VISITOR):
@@ -114,8 +114,8 @@ def fit(tally: Tally, kind: str, rng: Any) -> None:
 
 def load(tally: Tally, kind: str, rng: Any, model: dict[str, Any], folder: Path) -> None:
     """Load a model with one value altered and the checksum that fits."""
-    from skcoral.io import load_model
-    from skcoral.io.models import _checksum
+    from skcoral.models import load_model
+    from skcoral.models.files import _checksum
 
     text = files.altered_json(rng, model)
     path = folder / "model.json"
@@ -173,7 +173,7 @@ def works(folder: Path) -> dict[str, Callable[[Tally, str, Any], None]]:
 
     from skcoral import CORAL, decorrelate
     from skcoral.certificates import certificate_text
-    from skcoral.io import save_model
+    from skcoral.models import save_model
 
     save_model(CORAL(0.9).fit(np.random.default_rng(0).normal(size=(40, 4))), folder / "m.json")
     model = json.loads((folder / "m.json").read_text())

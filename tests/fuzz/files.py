@@ -56,7 +56,7 @@ def parquet_table(rng: Any) -> bytes:
 
 def workbook(rng: Any) -> bytes:
     """A sheet as the library writes it."""
-    from skcoral.io.writing import table_writer
+    from skcoral.tables.writing import table_writer
 
     stream = io.BytesIO()
     writer = table_writer(stream, ["a", "b", "note"], path="t.xlsx")

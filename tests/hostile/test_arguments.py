@@ -9,8 +9,8 @@ import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.exceptions import CoralError, InvalidFloorError, InvalidTableError
-from skcoral.io.tables import open_table
 from skcoral.moments import Moments
+from skcoral.tables.table import open_table
 
 R = 0.5 * np.eye(3) + 0.5
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -100,7 +100,7 @@ def test_correlations_next_to_nothing(tiny):
 
 @pytest.mark.parametrize("value", ["1e400", "-1e999", "9" * 400])
 def test_cells_beyond_floating_point_are_infinite_not_a_crash(value):
-    from skcoral.io.columns import profile
+    from skcoral.tables.columns import profile
 
     table = open_table(f"a,b\n1,2\n{value},3\n2,5\n".encode(), name="t.csv")
     assert profile(table).columns[0].first_infinite == 3

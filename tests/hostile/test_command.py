@@ -19,10 +19,10 @@ from skcoral.exceptions import (
     InvalidTableError,
     TooLargeError,
 )
-from skcoral.io import open_table
-from skcoral.io.matrices import parse_matrix
-from skcoral.io.writing import table_writer
 from skcoral.limits import Limits, OutOfTime, deadline, lift_deadline, use
+from skcoral.tables import open_table
+from skcoral.tables.matrices import parse_matrix
+from skcoral.tables.writing import table_writer
 
 CORAL = [sys.executable, "-m", "skcoral"]
 
@@ -338,7 +338,7 @@ def test_half_a_letter_is_refused(ending):
 
 @pytest.mark.slow
 def test_reading_is_linear_in_columns():
-    from skcoral.io.columns import choose_columns, profile
+    from skcoral.tables.columns import choose_columns, profile
 
     def seconds(columns):
         header = ",".join(f"c{k}" for k in range(columns))

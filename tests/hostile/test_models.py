@@ -13,9 +13,9 @@ from sklearn.datasets import load_wine
 
 from skcoral import CORAL
 from skcoral.exceptions import ModelFileError
-from skcoral.io import load_model, load_moments, save_model, save_moments
-from skcoral.io.models import _checksum
 from skcoral.limits import Limits, use
+from skcoral.models import load_model, load_moments, save_model, save_moments
+from skcoral.models.files import _checksum
 from skcoral.moments import Moments
 
 
@@ -168,7 +168,7 @@ def test_arrays_that_unpack_to_gigabytes(tmp_path):
     parts["mean"] = np.zeros(300_000_000, dtype=np.int8)
     np.savez_compressed(tmp_path / "bomb.npz", **parts)
     script = (
-        "import sys; from skcoral.io import load_moments; from skcoral.limits import *\n"
+        "import sys; from skcoral.models import load_moments; from skcoral.limits import *\n"
         "choose(Limits(model_bytes=100 * MB))\n"
         "try: load_moments(sys.argv[1])\n"
         "except Exception as e: print(type(e).__name__, e)"

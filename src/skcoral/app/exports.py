@@ -16,11 +16,11 @@ from skcoral.app.problem import Problem, curve_points, floors, mask, notes
 from skcoral.app.settings import Settings
 from skcoral.app.solving import arguments, fitted, known, measured
 from skcoral.app.sources import MatrixSource, TableSource
-from skcoral.io.models import model_json
-from skcoral.io.sheets import explaining_sheets
-from skcoral.io.transforming import write_transformed
-from skcoral.io.writing import table_writer
+from skcoral.models.files import model_json
 from skcoral.results import Decorrelation
+from skcoral.tables.sheets import explaining_sheets
+from skcoral.tables.transforming import write_transformed
+from skcoral.tables.writing import table_writer
 
 FORMATS = {
     "CSV": ("csv", "text/csv"),
@@ -157,7 +157,7 @@ def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
             return ["from skcoral.datasets import load_wine"], ["table = load_wine().to_frame()"]
         how = "".join(f", {name}={value!r}" for name, value in source.dialect.items())
         opened = f"table = open_table({source.label!r}{how}).to_frame()"
-        return ["from skcoral.io.tables import open_table"], [opened]
+        return ["from skcoral.tables.table import open_table"], [opened]
     if source.key == "wdi":
         return (
             ["from skcoral.datasets import wdi_correlation"],

@@ -22,10 +22,10 @@ from skcoral.exceptions import (
     InvalidTableError,
     SingularCorrelationError,
 )
-from skcoral.io.notes import doubtful_note, reading_notes
 from skcoral.moments import Moments
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
+from skcoral.tables.notes import doubtful_note, reading_notes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from skcoral.app.settings import Settings
 from skcoral.app.sources import TableSource
 from skcoral.correlation import sample_correlation
 from skcoral.exceptions import ConfidenceWarning
-from skcoral.io.tables import column_labels
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Decorrelation
+from skcoral.tables.table import column_labels
 
 if TYPE_CHECKING:
     from skcoral.estimator import CORAL

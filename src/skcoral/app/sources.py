@@ -10,12 +10,12 @@ import numpy as np
 
 from skcoral import datasets
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.io.columns import ColumnProfile, TableProfile, profile
-from skcoral.io.matrices import parse_matrix
-from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
-from skcoral.io.tables import Batch, Table, open_table, sheet_names
 from skcoral.limits import VISITOR, use
 from skcoral.results import Array, read_only
+from skcoral.tables.columns import ColumnProfile, TableProfile, profile
+from skcoral.tables.matrices import parse_matrix
+from skcoral.tables.recognised import NamedMatrix, matrix_in, named_matrix
+from skcoral.tables.table import Batch, Table, open_table, sheet_names
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")

@@ -9,9 +9,9 @@ import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.running import UsageError
-from skcoral.io.cells import plain_cells, to_numbers
-from skcoral.io.columns import profile
-from skcoral.io.tables import open_table
+from skcoral.tables.cells import plain_cells, to_numbers
+from skcoral.tables.columns import profile
+from skcoral.tables.table import open_table
 
 
 def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:

@@ -186,7 +186,7 @@ def fit(
 
     def work() -> int:
         from skcoral.cli import fitting
-        from skcoral.io.transforming import Layout
+        from skcoral.tables.transforming import Layout
 
         options = fitting.FitOptions(
             table=table,
@@ -239,7 +239,7 @@ def transform(
 
     def work() -> int:
         from skcoral.cli import transforming
-        from skcoral.io.transforming import Layout
+        from skcoral.tables.transforming import Layout
 
         return transforming.transform(
             table,

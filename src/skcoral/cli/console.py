@@ -16,9 +16,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from skcoral import _requirements
-from skcoral.io.cells import is_number
 from skcoral.measured import shortened
 from skcoral.showing import printable
+from skcoral.tables.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0

@@ -12,9 +12,9 @@ from skcoral.cli.estimating import correlations
 from skcoral.cli.loading import dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
-from skcoral.io.staging import Outputs
-from skcoral.io.writing import output_format, table_writer
 from skcoral.results import Frontier
+from skcoral.tables.staging import Outputs
+from skcoral.tables.writing import output_format, table_writer
 from skcoral.words import CRITERIA
 
 _PICTURES = (".png", ".svg", ".pdf")

@@ -14,9 +14,9 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, naming, require_room, require_rows
 from skcoral.correlation import CorrelationEstimate, estimate, sample_correlation
 from skcoral.exceptions import SingularCorrelationWarning
-from skcoral.io.tables import labels_of
 from skcoral.moments import Moments
 from skcoral.results import Array
+from skcoral.tables.table import labels_of
 
 
 @dataclass(frozen=True)

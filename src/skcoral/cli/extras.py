@@ -22,9 +22,9 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
     from skcoral import baselines, report, words
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
-    from skcoral.io.models import save_model
-    from skcoral.io.staging import Outputs
-    from skcoral.io.writing import table_writer
+    from skcoral.models.files import save_model
+    from skcoral.tables.staging import Outputs
+    from skcoral.tables.writing import table_writer
 
     files = {
         name: folder / name
@@ -103,7 +103,7 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
 def reproduce(table: str, *, output: Path | None, force: bool, as_json: bool) -> int:
     """Recompute the tables of the paper and show both numbers side by side."""
     from skcoral import paper
-    from skcoral.io.staging import Outputs
+    from skcoral.tables.staging import Outputs
 
     if table.isdigit() and 1 <= int(table) <= len(paper.TABLES):
         table = paper.TABLES[int(table) - 1]

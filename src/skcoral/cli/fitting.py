@@ -20,10 +20,10 @@ from skcoral.cli.outputs import check_output, destination, measure, measured_res
 from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.cli.telling import Answer, as_record, tell
 from skcoral.correlation import check_shrinkage
-from skcoral.io.staging import Outputs
-from skcoral.io.transforming import Layout
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
+from skcoral.tables.staging import Outputs
+from skcoral.tables.transforming import Layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ def fit(options: FitOptions, *, as_json: bool) -> int:
                 "Try --shrinkage auto or fewer columns: the columns are nearly dependent."
             )
         if options.model is not None:
-            from skcoral.io.models import save_model
+            from skcoral.models.files import save_model
 
             save_model(estimator, outputs.staged(options.model))
         if options.certificate is not None:

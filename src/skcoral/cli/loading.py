@@ -13,14 +13,14 @@ from skcoral.cli import console
 from skcoral.cli.options import TableOptions
 from skcoral.cli.running import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.io._sources import format_of_name
-from skcoral.io.columns import TableProfile, choose_columns, profile
-from skcoral.io.matrices import parse_matrix
-from skcoral.io.notes import doubtful_note, reading_notes
-from skcoral.io.recognised import NamedMatrix, matrix_in, named_matrix
-from skcoral.io.roles import ROW_WEIGHTS
-from skcoral.io.tables import Batch, Complete, Table, complete_rows, open_table, read_text
 from skcoral.limits import current
+from skcoral.tables.columns import TableProfile, choose_columns, profile
+from skcoral.tables.matrices import parse_matrix
+from skcoral.tables.notes import doubtful_note, reading_notes
+from skcoral.tables.recognised import NamedMatrix, matrix_in, named_matrix
+from skcoral.tables.roles import ROW_WEIGHTS
+from skcoral.tables.sources import format_of_name
+from skcoral.tables.table import Batch, Complete, Table, complete_rows, open_table, read_text
 
 _PIPED = "standard input"
 

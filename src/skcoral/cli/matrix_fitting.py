@@ -12,11 +12,11 @@ from skcoral.cli.asking import floors_by_name, read_support
 from skcoral.cli.loading import Loaded, naming
 from skcoral.cli.running import UsageError
 from skcoral.correlation import CorrelationEstimate, check_shrinkage, shrunk_matrix
-from skcoral.io.recognised import NamedMatrix
-from skcoral.io.staging import Outputs
-from skcoral.io.writing import table_writer
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Array, Decorrelation, Threshold
+from skcoral.tables.recognised import NamedMatrix
+from skcoral.tables.staging import Outputs
+from skcoral.tables.writing import table_writer
 
 if TYPE_CHECKING:
     from skcoral.cli.fitting import FitOptions

@@ -15,11 +15,11 @@ import numpy as np
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.running import UsageError
-from skcoral.io.sheets import Sheet, explaining_sheets
-from skcoral.io.staging import Outputs
-from skcoral.io.transforming import Layout, write_transformed
-from skcoral.io.writing import output_format
 from skcoral.measured import Measured, Measurement
+from skcoral.tables.sheets import Sheet, explaining_sheets
+from skcoral.tables.staging import Outputs
+from skcoral.tables.transforming import Layout, write_transformed
+from skcoral.tables.writing import output_format
 
 
 def check_output(output: str | None, as_json: bool) -> None:

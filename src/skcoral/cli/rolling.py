@@ -21,12 +21,12 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination
 from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.cells import plain_cells
-from skcoral.io.staging import Outputs
-from skcoral.io.tables import Batch, complete_rows
-from skcoral.io.writing import TableWriter, table_writer
 from skcoral.panels.streaming import Pushed, Roller
 from skcoral.panels.tables import free_name
+from skcoral.tables.cells import plain_cells
+from skcoral.tables.staging import Outputs
+from skcoral.tables.table import Batch, complete_rows
+from skcoral.tables.writing import TableWriter, table_writer
 
 _BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
 _CERTIFIED = ("exact", "optimal")

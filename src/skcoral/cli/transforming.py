@@ -11,11 +11,11 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measured_result, write
 from skcoral.cli.running import OK, UsageError
 from skcoral.exceptions import InvalidTableError
-from skcoral.io.columns import choose_columns
-from skcoral.io.staging import Outputs
-from skcoral.io.tables import Table
-from skcoral.io.transforming import Layout
 from skcoral.measured import Measured, Measurement
+from skcoral.tables.columns import choose_columns
+from skcoral.tables.staging import Outputs
+from skcoral.tables.table import Table
+from skcoral.tables.transforming import Layout
 
 
 def transform(
@@ -30,7 +30,7 @@ def transform(
 ) -> int:
     """Apply a model to new rows."""
     check_output(output, as_json)
-    from skcoral.io.models import load_model
+    from skcoral.models.files import load_model
 
     if not model.is_file():
         raise UsageError(f"{model}: there is no such model file.\nMake one with: coral fit --model")

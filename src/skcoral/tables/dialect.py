@@ -1,0 +1,279 @@
+"""How a text file is written, where nobody says: encoding, separator, decimal mark, header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO
+
+from skcoral.tables.cells import grouped_number, is_missing, is_number, unflagged
+
+#: Rows that are looked at to recognise the separator and the header.
+LOOKED_AT = 60
+_SCANNED = 64 * 2**20
+_CHUNK = 2**20
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+_THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
+_POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_LIMIT_OF_CSV = threading.Lock()
+
+
+def marked_encoding(head: bytes) -> str:
+    """The encoding that the first bytes of a text promise."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8"
+
+
+def recognise_encoding(opener: Callable[[], AbstractContextManager[BinaryIO]]) -> str:
+    """The encoding of a text file: by its mark, UTF-8 where it is valid, else Windows-1252."""
+    decoder, seen = codecs.getincrementaldecoder("utf-8")(), 0
+    with opener() as stream:
+        start = stream.read(_CHUNK)
+        marked = marked_encoding(start)
+        if marked != "utf-8":
+            return marked
+        piece = start
+        while piece and seen < _SCANNED:
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                return "cp1252" if _decodes(start, "cp1252") else "latin-1"
+            seen += len(piece)
+            piece = stream.read(_CHUNK)
+    return "utf-8"
+
+
+def recognise_separator(lines: Sequence[str]) -> str:
+    """The mark that cuts most lines into the same number of cells, of which the first are names.
+
+    Examples
+    --------
+    >>> recognise_separator(["name;height, m", "Ada;1,65", "Alan;1,78"])
+    ';'
+    """
+    best, chosen = (0.0, 0), ","
+    for mark in _SEPARATORS:
+        rows = parsed(lines, mark)
+        widths = Counter(len(row) for row in rows if len(row) > 1)
+        if not widths:
+            continue
+        width = max(widths, key=lambda w: (widths[w], w))
+        header = next(row for row in rows if len(row) == width)
+        if is_number(header[0].strip()) or not any(cell.strip() for cell in header):
+            continue
+        found = (widths[width] / len(rows), width)
+        if found >= best:  # where both fit, commas are decimal marks
+            best, chosen = found, mark
+    if best[1] == 0 and len(lines) > 1:
+        blanks = [line.strip().count(" ") for line in lines if line.strip()]
+        if blanks and blanks[0] and len(set(blanks)) == 1:
+            return " "
+    return chosen
+
+
+def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
+    """The decimal mark of the cells; a comma only where nothing speaks for a point.
+
+    Numbers such as 1,234 alone could be thousands: they settle nothing.
+
+    Examples
+    --------
+    >>> recognise_decimal([["1,5", "x"], ["2,25", "y"]], ";"), recognise_decimal([["1,234"]], ";")
+    (',', '.')
+    """
+    cells = [unflagged(cell.strip()) for row in rows for cell in row]
+    if any("." in c and _COMMA_NUMBER.fullmatch(c) for c in cells):
+        return ","  # 1.234,5 leaves no doubt
+    commas = [c for c in cells if _COMMA_NUMBER.fullmatch(c)]
+    plain = sum(1 for c in commas if not _THOUSANDS.fullmatch(c))
+    points = sum(1 for c in cells if _POINT_NUMBER.fullmatch(c))
+    enough = 2 if separator == "," else 1
+    return "," if plain >= enough and not points else "."
+
+
+def recognise_thousands(rows: Sequence[Sequence[str]], decimal: str) -> str:
+    """The mark between thousands, where two groups or decimals after them leave no doubt.
+
+    Examples
+    --------
+    >>> recognise_thousands([["1.234,50"], ["1.038"]], ","), recognise_thousands([["1,234"]], ".")
+    ('.', '')
+    """
+    cells = [unflagged(cell.strip()) for row in rows for cell in row]
+    for mark in _THOUSANDS_MARKS:
+        if mark == decimal:
+            continue
+        pattern = grouped_number(decimal, mark)
+        for cell in cells:
+            found = pattern.fullmatch(cell)
+            if found and (found["decimals"] or cell.count(mark) > 1):
+                return mark
+    return ""
+
+
+def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
+    """Whether the row under the header holds words, such as units, above columns of numbers.
+
+    Examples
+    --------
+    >>> rows = [["who", "mass", "age"], ["", "kg", "years"], ["a", "61", "7"], ["b", "58", "9"]]
+    >>> has_units(rows, 0)
+    True
+    """
+    if len(rows) < place + 4 or not has_numbers(rows, place + 1):
+        return False
+    filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
+    words = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
+    widest = max(len(row) for row in rows[place + 2 :])
+    return len(words) == len(filled) and 2 * len(filled) > widest - 1 and not _has_number(filled)
+
+
+def _has_number(cells: Sequence[Any]) -> bool:
+    return any(_COMMA_NUMBER.fullmatch(c.strip()) for c in cells if isinstance(c, str))
+
+
+def header_place(rows: Sequence[Sequence[Any]]) -> int:
+    """Which row names the columns: the first that is as wide as the table under it.
+
+    Titles and notes above a table fill one or two cells; the first row is taken where nothing else
+    stands out.
+
+    Examples
+    --------
+    >>> header_place([["Table 1"], ["Source: us"], ["name", "a", "b"], ["x", 1, 2], ["y", 3, 4]])
+    2
+    """
+    rows = rows[:LOOKED_AT]
+    widths = [_last_filled(row) for row in rows]
+    wide = Counter(width for width in widths if width > 1)
+    if not wide:
+        return 0
+    typical = max(wide, key=lambda w: (wide[w], w))
+    for place, row in enumerate(rows):
+        filled = [cell for cell in row if not _is_blank(cell)]
+        if widths[place] >= 0.8 * typical and len(filled) >= max(2, 0.8 * typical):
+            names = [cell for cell in filled if isinstance(cell, str) and not is_number(cell)]
+            return place if names else 0
+        if place == 0 and widths[0] >= 0.8 * typical:
+            return 0
+    return 0
+
+
+def is_note(cells: Sequence[str]) -> bool:
+    """Whether a line is a sentence under or within a table, not a row of it.
+
+    Examples
+    --------
+    >>> is_note(["Source: World Bank"]), is_note(["12.5"]), is_note(["Oslo", "1"])
+    (True, False, False)
+    """
+    if len(cells) != 1:
+        return False
+    text = cells[0].strip()
+    return any(c.isalpha() for c in text) and (" " in text or ":" in text)
+
+
+def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
+    """Whether at least two columns under a header hold mostly numbers."""
+    body = rows[place + 1 :]
+    columns = 0
+    for j in range(max((len(row) for row in rows), default=0)):
+        cells = [row[j] for row in body if j < len(row) and not is_missing(row[j])]
+        numbers = sum(
+            1 for c in cells if (isinstance(c, int | float) and not isinstance(c, bool))
+            or (isinstance(c, str) and is_number(c))
+        )  # fmt: skip
+        columns += bool(cells) and 2 * numbers > len(cells)
+    return columns >= 2
+
+
+def said(
+    *,
+    separator: str | None,
+    decimal: str | None,
+    thousands: str,
+    encoding: str | None,
+    header: int | None,
+    units: int | None,
+) -> tuple[str, ...]:
+    """What was recognised, in sentences; None or the usual is not worth one."""
+    sentences = []
+    marks = []
+    if separator not in (None, ",", "\t"):
+        between = _SEPARATORS.get(str(separator), "blanks")
+        marks.append(f"{between} between the cells")
+    if decimal == ",":
+        marks.append("decimal commas")
+    if thousands:
+        called = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+        marks.append(f"{called.get(thousands, 'blanks')} between thousands")
+    if marks:
+        told = f"{', '.join(marks[:-1])} and {marks[-1]}" if len(marks) > 1 else marks[0]
+        sentences.append(f"Read with {told}.")
+    if encoding not in (None, "utf-8"):
+        names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+        name = names.get(str(encoding), str(encoding).upper())
+        sentences.append(f"The text is not UTF-8; read as {name}.")
+    if header is not None and header > 1:
+        sentences.append(f"The header was found in line {header}; the lines above it are left out.")
+    if units is not None:
+        sentences.append(f"Line {units} holds words under the names (units?) and is left out.")
+    return tuple(sentences)
+
+
+def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list[list[str]]:
+    """Cells of the first lines that are not blank, quoting errors aside."""
+    rows: list[list[str]] = []
+    try:
+        for row in long_records(csv.reader(list(lines), delimiter=separator)):
+            if row:
+                rows.append(row)
+            if len(rows) == limit:
+                break
+    except csv.Error:
+        pass
+    return rows
+
+
+def long_records(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Rows of a ``csv`` reader with cells of any length.
+
+    The limit of ``csv`` is one for the whole process and belongs to the program that uses this
+    library: it is lifted while a row is parsed, and put back before the row is handed on.
+    """
+    while True:
+        with _LIMIT_OF_CSV:
+            usual = csv.field_size_limit(2**31 - 1)
+            try:
+                cells = next(reader, None)
+            finally:
+                csv.field_size_limit(usual)
+        if cells is None:
+            return
+        yield cells
+
+
+def _last_filled(row: Sequence[Any]) -> int:
+    return max((j for j, cell in enumerate(row, start=1) if not _is_blank(cell)), default=0)
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,387 @@
+"""Tables out, in the format that a file's name promises, so that every cell reads back alike."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import csv
+import gzip
+import io
+import lzma
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import NoneType
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.cells import is_number, plain_cells
+from skcoral.tables.sources import format_of_name
+from skcoral.tables.table import Format
+
+#: What begins a formula; the second half are the wide letters of East Asian keyboards.
+_FORMULA_STARTS = "=+-@＝＋－＠"
+#: Characters that XML lacks or changes, and the beginning of what looks like the escape of one.
+_NOT_IN_XML = re.compile(
+    "_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
+)
+_EXCEL_ROWS = 1_048_576
+_EXCEL_TEXT = 32_767
+#: What a sheet holds besides text; anything else is written as text.
+_EXCEL_TYPES = (NoneType, bool, int, float, Decimal, date, time, timedelta)
+
+
+class TableWriter(Protocol):
+    """Writes a table batch by batch."""
+
+    def write(self, columns: Sequence[Any]) -> None:
+        """Write some rows, given as one sequence of cells per column."""
+
+    def close(self) -> None:
+        """Finish the file; without it the file is not complete."""
+
+
+def output_format(path: str | Path) -> Format:
+    """The format that a file's name asks for; an unknown ending is an error.
+
+    Examples
+    --------
+    >>> output_format("out.csv.gz"), output_format("out.xlsx")
+    ('csv', 'excel')
+    """
+    found = format_of_name(str(path))
+    if found is None or Path(path).suffix.lower() == ".zip":
+        raise InvalidArgumentError(
+            f"{path}: the ending does not say which format to write.\n"
+            "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."
+        )
+    return found
+
+
+def table_writer(
+    stream: BinaryIO,
+    names: Sequence[str],
+    *,
+    path: str | Path = "-",
+    separator: str = ",",
+    decimal: str = ".",
+    escape_formulas: bool = False,
+) -> TableWriter:
+    """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
+
+    Text files are written with the given separator and decimal mark; numbers carry all the digits
+    that are needed to read the same number back.
+
+    Parameters
+    ----------
+    stream : binary file
+        Where to write.
+    names : sequence of str
+        The columns.
+    path : path
+        Its ending tells the format.
+    separator, decimal : str
+        Of a text file.
+    escape_formulas : bool, default False
+        Put an apostrophe in front of text that a spreadsheet program would take for a formula. In
+        a workbook text is marked as text, and in Parquet there are no formulas: there nothing is
+        changed.
+    """
+    kind: Format = "csv" if str(path) == "-" else output_format(path)
+    sink = _Sink(stream)
+    if kind == "parquet":
+        return _ParquetWriter(sink, names)
+    if kind == "excel":
+        return ExcelWriter(sink, names)
+    mark = "\t" if kind == "tsv" else separator
+    if decimal == mark:
+        decimal = "."
+    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, escape_formulas)
+
+
+def is_formula(text: str, decimal: str = ".") -> bool:
+    """Whether a spreadsheet program would compute a text instead of showing it.
+
+    Examples
+    --------
+    >>> [is_formula(text) for text in ("=1+1", "@SUM(A1)", "-2.5", "-", "a=b")]
+    [True, True, False, True, False]
+    """
+    start = text.lstrip()[:1]
+    if not start or (text[0] not in "\t\r" and start not in _FORMULA_STARTS):
+        return False
+    return not is_number(text.replace(decimal, "."))
+
+
+class _Sink(io.RawIOBase):
+    """A stream that remembers its first error, and swallows what comes after it.
+
+    Packers and archives write their ends when they are closed or collected; after a full disk each
+    of these attempts would fail again, and the last ones where nobody can catch it.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._error: OSError | None = None
+        self._place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        if self._error is None:
+            try:
+                self._stream.write(data)
+            except OSError as error:
+                self._error = error
+        self._place += size
+        return size
+
+    def flush(self) -> None:
+        if self._error is None and not self.closed:
+            try:
+                self._stream.flush()
+            except OSError as error:
+                self._error = error
+
+    def check(self) -> None:
+        """Raise the error that was met."""
+        self.flush()
+        if self._error is not None:
+            raise self._error
+
+
+class _TextWriter:
+    def __init__(
+        self,
+        sink: _Sink,
+        names: Sequence[str],
+        ending: str,
+        separator: str,
+        decimal: str,
+        escape_formulas: bool,
+    ) -> None:
+        self._sink = sink
+        self._packer: Any = None
+        if ending == ".gz":
+            # No time stamp: the same table gives the same bytes.
+            self._packer = gzip.GzipFile(
+                fileobj=sink, mode="wb", filename="", mtime=0, compresslevel=6
+            )
+        elif ending == ".bz2":
+            self._packer = bz2.BZ2File(sink, "wb")
+        elif ending == ".xz":
+            target: Any = sink
+            self._packer = lzma.LZMAFile(target, "wb")  # noqa: SIM115 - closed by close()
+        elif ending == ".zst":
+            import pyarrow as pa
+
+            self._packer = pa.CompressedOutputStream(_KeptOpen(sink), "zstd")
+        self._decimal = decimal
+        self._escape = escape_formulas
+        below: Any = self._packer or sink
+        self._text = io.TextIOWrapper(below, encoding="utf-8", newline="")
+        dialect: dict[str, Any] = {"delimiter": separator, "lineterminator": "\n"}
+        self._csv = csv.writer(self._text, **dialect)
+        # A lone carriage return ends a line for every reader, but is not quoted for this line end.
+        self._quoting = csv.writer(self._text, quoting=csv.QUOTE_ALL, **dialect)
+        self._rows([self._cells(names)], careful=True)
+
+    def write(self, columns: Sequence[Any]) -> None:
+        texts = [self._cells(column) for column in columns]
+        careful = any(
+            "\r" in "".join(cells)
+            for cells, column in zip(texts, columns, strict=True)
+            if not isinstance(column, np.ndarray)
+        )
+        self._rows(zip(*texts, strict=True), careful=careful)
+        self._text.flush()
+        self._sink.check()
+
+    def _rows(self, rows: Iterable[Sequence[str]], *, careful: bool) -> None:
+        if not careful:
+            self._csv.writerows(rows)
+            return
+        for row in rows:
+            special = any("\r" in cell or cell[:1] == "\ufeff" for cell in row)
+            (self._quoting if special else self._csv).writerow(row)
+
+    def _cells(self, column: Any) -> list[str]:
+        if isinstance(column, np.ndarray):
+            # a missing number is an empty cell
+            written = ["" if value != value else repr(value) for value in column.tolist()]
+            return (
+                [c.replace(".", self._decimal) for c in written]
+                if self._decimal != "."
+                else written
+            )
+        texts = [_as_text(cell) for cell in plain_cells(column)]
+        _require_letters(texts)
+        if any("\0" in text for text in texts):
+            told = next(text for text in texts if "\0" in text)
+            raise InvalidTableError(
+                f"the text {told[:30]!r} has a zero character, which a text file cannot hold.\n"
+                "Write .parquet instead, or leave the column out."
+            )
+        if self._escape:
+            return [f"'{text}" if is_formula(text, self._decimal) else text for text in texts]
+        return texts
+
+    def close(self) -> None:
+        self._text.flush()
+        self._text.detach()
+        if self._packer is not None:
+            self._packer.close()
+        self._sink.check()
+
+
+class _KeptOpen(io.RawIOBase):
+    """A stream for packers that close what they write to: the caller owns it and goes on."""
+
+    def __init__(self, stream: _Sink) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._stream.write(data)
+
+
+class _ParquetWriter:
+    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
+        self._stream = stream
+        self._names = list(names)
+        self._writer: Any = None
+        self._schema: Any = None
+
+    def write(self, columns: Sequence[Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        arrays = [self._array(j, column) for j, column in enumerate(columns)]
+        if self._writer is None:
+            self._schema = pa.schema(
+                [(name, a.type) for name, a in zip(self._names, arrays, strict=True)]
+            )
+            self._writer = pq.ParquetWriter(self._stream, self._schema)
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        self._stream.check()
+
+    def _array(self, j: int, column: Any) -> Any:
+        import pyarrow as pa
+
+        if hasattr(column, "type"):
+            # Texts are read with their repetitions stored once, and written as plain ones.
+            kind = column.type
+            repeated = pa.types.is_dictionary(kind) and kind.index_type == pa.int32()
+            return column.dictionary_decode() if repeated else column
+        if isinstance(column, np.ndarray):
+            return pa.array(column)
+        _require_letters(cell for cell in column if isinstance(cell, str))
+        wanted = None if self._schema is None else self._schema.field(j).type
+        try:
+            return pa.array(column, type=wanted)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            # A sheet may mix numbers and words in one column; Parquet may not.
+            return pa.array([None if c is None else _as_text(c) for c in column], type=pa.string())
+
+    def close(self) -> None:
+        if self._writer is None:
+            self.write([np.empty(0)] * len(self._names))
+        self._writer.close()
+        self._stream.check()
+
+
+class ExcelWriter:
+    """A workbook: the table in its first sheet, and others that explain it."""
+
+    def __init__(self, stream: _Sink, names: Sequence[str]) -> None:
+        import openpyxl
+
+        self._stream = stream
+        self._book = openpyxl.Workbook(write_only=True)
+        self._begin("coral", names)
+
+    def _begin(self, title: str, names: Sequence[str]) -> None:
+        self._sheet = self._book.create_sheet(title)
+        self._sheet.append([self._cell(name) for name in names])
+        self._rows = 1
+
+    def add_sheet(self, title: str, names: Sequence[str], columns: Sequence[Any]) -> None:
+        """Write one more sheet; the one before it is complete then."""
+        self._begin(title, names)
+        self.write(columns)
+
+    def write(self, columns: Sequence[Any]) -> None:
+        """Write some rows of the sheet that was begun last."""
+        cells = [c.tolist() if isinstance(c, np.ndarray) else plain_cells(c) for c in columns]
+        self._rows += len(cells[0])
+        if self._rows > _EXCEL_ROWS:
+            raise InvalidTableError(
+                f"the table has more than {_EXCEL_ROWS - 1:,} rows, which is all a sheet can hold."
+                "\nWrite .csv or .parquet instead."
+            )
+        try:
+            for row in zip(*cells, strict=True):
+                self._sheet.append([self._cell(cell) for cell in row])
+        except (InvalidTableError, OSError):
+            # A sheet that is left open complains on its own when it is collected.
+            with contextlib.suppress(OSError):
+                self._sheet.close()
+            raise
+
+    def _cell(self, value: Any) -> Any:
+        if isinstance(value, float) and not np.isfinite(value):
+            return None if np.isnan(value) else ("∞" if value > 0 else "-∞")
+        zoned = getattr(value, "tzinfo", None) is not None
+        if isinstance(value, _EXCEL_TYPES) and not zoned:
+            return value
+        from openpyxl.cell import WriteOnlyCell
+
+        text = _as_text(value)
+        if len(text) > _EXCEL_TEXT:
+            raise InvalidTableError(
+                f"the text {text[:30] + '…'!r} has more than {_EXCEL_TEXT:,} characters, which is "
+                "all a cell of a sheet can hold.\nWrite .csv or .parquet instead."
+            )
+        cell = WriteOnlyCell(self._sheet, value=_NOT_IN_XML.sub(_escaped, text))
+        # Text that starts with "=" stays text: a data file must not become a formula.
+        cell.data_type = "s"
+        return cell
+
+    def close(self) -> None:
+        """Finish the workbook."""
+        self._book.save(self._stream)
+        self._stream.check()
+
+
+def _require_letters(texts: Iterable[str]) -> None:
+    """Refuse halves of letters, which no file of text can hold."""
+    try:
+        for text in texts:
+            text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidTableError(
+            f"the text {error.object[:30]!r} has half of a letter ({error.reason}), which no file "
+            "can hold.\nCorrect the text, or leave the column out."
+        ) from error
+
+
+def _as_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, str) else str(cell)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as workbooks write those that XML does not have."""
+    return f"_x{ord(match[0]):04X}_"

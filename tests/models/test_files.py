@@ -1,0 +1,368 @@
+"""Model files come back to the last bit, or not at all."""
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcoral import CORAL
+from skcoral.certificates import check
+from skcoral.exceptions import CoralError, InvalidArgumentError, ModelFileError
+from skcoral.models import load_model, load_moments, save_model, save_moments, to_onnx
+from skcoral.moments import Moments
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+@pytest.fixture
+def saved(wine, tmp_path):
+    path = tmp_path / "model.json"
+    save_model(CORAL(0.9).fit(wine), path)
+    return path
+
+
+ESTIMATORS = [
+    CORAL(),
+    CORAL(0.95),
+    CORAL({"flavanoids": 0.9, "ash": 0.1 + 0.2}, output_scale="original"),
+    CORAL(np.linspace(0.1, 0.7, 13), shrinkage="auto"),
+    CORAL((0.5,) * 13, margins="ranks"),
+    CORAL(0.9, margins="normal", output_scale="original"),
+    CORAL(0.9, criterion="worst"),
+    CORAL(0.9, pair_weights=np.ones((13, 13), dtype=np.float32)),
+    CORAL(0.6, support=np.abs(np.corrcoef(load_wine().data.T)) > 0.05, max_iter=50),
+    CORAL(0.8, anchors=pd.DataFrame(np.eye(13)[:, :2], columns=["one", "two"])),
+]
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
+def test_round_trip_to_the_last_bit(wine, tmp_path, estimator):
+    model = estimator.fit(wine)
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.transform(wine), model.transform(wine))
+    for name in ("T_", "components_", "mean_", "scale_", "correlation_", "fidelity_", "prices_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name), err_msg=name)
+    for name in ("shrinkage_", "n_iter_", "n_samples_seen_", "n_features_in_"):
+        assert getattr(again, name) == getattr(model, name), name
+    assert list(again.feature_names_in_) == list(wine.columns)
+    assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
+    assert again.result_.status == model.result_.status
+    assert dict(again.result_.details).keys() == dict(model.result_.details).keys()
+    assert (again.threshold_.lower, again.threshold_.upper) == (
+        model.threshold_.lower,
+        model.threshold_.upper,
+    )
+    for name, array in model.certificate_.arrays.items():
+        np.testing.assert_array_equal(again.certificate_.arrays[name], array)
+    assert repr(again.get_params()) == repr(model.get_params())
+
+
+def test_the_certificate_in_the_file_still_proves_the_answer(saved, wine):
+    again = load_model(saved)
+    R = np.corrcoef(wine.to_numpy().T)
+    assert check(again.result_, R).passed
+
+
+def test_a_loaded_model_goes_on_learning(wine, tmp_path):
+    save_model(CORAL().fit(wine[:100]), tmp_path / "half.json")
+    whole = load_model(tmp_path / "half.json").partial_fit(wine[100:])
+    straight = CORAL().partial_fit(wine[:100]).partial_fit(wine[100:])
+    np.testing.assert_array_equal(whole.moments_.comoment, straight.moments_.comoment)
+    np.testing.assert_array_equal(whole.T_, straight.T_)
+
+
+def test_a_pending_solution_is_computed_before_saving(wine, tmp_path):
+    save_model(CORAL().partial_fit(wine), tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").T_.shape == (13, 13)
+
+
+def test_tables_without_names(wine, tmp_path):
+    save_model(CORAL().fit(wine.to_numpy()), tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert not hasattr(again, "feature_names_in_")
+    assert again.transform(wine.to_numpy()).shape == wine.shape
+
+
+def test_the_file_is_plain_json_with_everything_named(saved, wine):
+    envelope = json.loads(saved.read_text())
+    assert envelope["format"] == "scikit-coral model"
+    content = envelope["content"]
+    assert content["versions"]["scikit-coral"]
+    assert content["estimate"]["fields"]["names"]["$tuple"] == list(wine.columns)
+    assert content["result"]["fields"]["rho_min"]["$array"] == [0.9] * 13
+    assert "pickle" not in saved.read_text()
+
+
+def test_every_truncation_is_noticed(saved, tmp_path):
+    whole = saved.read_bytes()
+    cut = tmp_path / "cut.json"
+    for length in [0, 1, 20, len(whole) // 2, len(whole) - 2]:
+        cut.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match=r"cut\.json.*truncated"):
+            load_model(cut)
+
+
+def test_any_changed_digit_is_noticed(saved):
+    text = saved.read_text()
+    positions = [i for i, c in enumerate(text) if c in "123456789" and i > text.index("content")]
+    for position in positions[:: len(positions) // 40]:
+        digit = "2" if text[position] == "1" else "1"
+        saved.write_text(text[:position] + digit + text[position + 1 :])
+        with pytest.raises(ModelFileError, match="altered"):
+            load_model(saved)
+
+
+def test_other_files_are_not_models(saved, tmp_path, wine):
+    other = tmp_path / "other.json"
+    for text in ("[]", "{}", '"text"', "nonsense", '{"format": "recipe"}', "NaN"):
+        other.write_text(text)
+        with pytest.raises(ModelFileError, match=r"other\.json"):
+            load_model(other)
+    other.write_bytes(pickle.dumps(CORAL()))
+    with pytest.raises(ModelFileError, match=r"other\.json"):
+        load_model(other)
+    save_moments(Moments.from_rows(wine), other)
+    with pytest.raises(ModelFileError, match="scikit-coral moments"):
+        load_model(other)
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize("version", [2, 0, None, "1", 1.5])
+def test_unknown_versions(saved, version):
+    envelope = json.loads(saved.read_text())
+    envelope["version"] = version
+    saved.write_text(json.dumps(envelope))
+    with pytest.raises(ModelFileError, match="version"):
+        load_model(saved)
+
+
+def reseal(path, change):
+    """Alter the content and give it the checksum that fits, as an enemy would."""
+    from skcoral.models.files import _checksum
+
+    envelope = json.loads(path.read_text())
+    change(envelope["content"])
+    envelope["checksum"] = _checksum(json.dumps(envelope))
+    path.write_text(json.dumps(envelope))
+
+
+def set_record(content):
+    content["result"]["$record"] = "os.system"
+
+
+def drop_moments(content):
+    del content["moments"]
+
+
+def unknown_setting(content):
+    content["settings"]["colour"] = "red"
+
+
+def unknown_marker(content):
+    content["settings"]["rho_min"] = {"$call": "exit"}
+
+
+def ragged(content):
+    content["estimate"]["fields"]["R"]["$array"][0] = [1.0]
+
+
+def other_size(content):
+    for name in ("mean", "scale"):
+        content["estimate"]["fields"][name]["$array"].pop()
+        content["estimate"]["fields"][name]["shape"] = [12]
+
+
+def other_names(content):
+    content["estimate"]["fields"]["names"]["$tuple"][0] = "water"
+
+
+def no_scale(content):
+    content["estimate"]["fields"]["scale"]["$array"][0] = 0.0
+
+
+def narrow(content):
+    content["result"]["fields"]["T"] = {"$array": [[1.0]], "dtype": "<f8", "shape": [1, 1]}
+
+
+def unknown_scale(content):
+    content["settings"]["output_scale"] = "huge"
+
+
+def objects(content):
+    content["estimate"]["fields"]["mean"]["dtype"] = "O"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_record,
+        drop_moments,
+        unknown_setting,
+        unknown_marker,
+        ragged,
+        other_size,
+        other_names,
+        no_scale,
+        narrow,
+        unknown_scale,
+        objects,
+    ],
+)
+def test_a_resealed_file_with_nonsense_is_refused(saved, change):
+    reseal(saved, change)
+    with pytest.raises(ModelFileError):
+        load_model(saved)
+
+
+def test_what_cannot_be_stored(wine, tmp_path):
+    model = CORAL(0.7, random_state=np.random.RandomState(0)).fit(wine)
+    with pytest.raises(ModelFileError, match="random_state holds a RandomState"):
+        save_model(model, tmp_path / "model.json")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path):
+    with pytest.raises(AttributeError, match="not fitted"):
+        save_model(CORAL(), tmp_path / "model.json")
+
+
+# --- moments ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["json", "npz"])
+def test_moments_round_trip_and_merge(wine, tmp_path, ending):
+    names = list(wine.columns)
+    for i, part in enumerate((wine[:70], wine[70:])):
+        save_moments(Moments.from_rows(part + 1e8, names=names), tmp_path / f"{i}.{ending}")
+    merged = load_moments(tmp_path / f"0.{ending}").merge(load_moments(tmp_path / f"1.{ending}"))
+    direct = Moments.from_rows(wine[:70] + 1e8, names=names).merge(
+        Moments.from_rows(wine[70:] + 1e8, names=names)
+    )
+    np.testing.assert_array_equal(merged.comoment, direct.comoment)
+    np.testing.assert_array_equal(merged.mean, direct.mean)
+    assert (merged.names, merged.n_rows) == (direct.names, 178)
+
+
+@pytest.mark.parametrize("ending", ["json", "npz"])
+def test_damaged_moments(wine, tmp_path, ending):
+    path = tmp_path / f"m.{ending}"
+    save_moments(Moments.from_rows(wine), path)
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 10):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match="truncated"):
+            load_moments(path)
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(ModelFileError, match=r"other\.npz"):
+        load_moments(tmp_path / "other.npz")
+    np.savez(tmp_path / "later.npz", format="scikit-coral moments 9", a=np.ones(3))
+    with pytest.raises(ModelFileError, match="version 1"):
+        load_moments(tmp_path / "later.npz")
+    with pytest.raises(ModelFileError, match=r"\.json or a \.npz"):
+        save_moments(Moments.from_rows(wine), tmp_path / "m.txt")
+    state = Moments.from_rows(wine).state()
+    state["weight"] = -1.0
+    np.savez(tmp_path / "wrong.npz", format="scikit-coral moments 1", **state)
+    with pytest.raises(ModelFileError, match=r"wrong\.npz.*negative"):
+        load_moments(tmp_path / "wrong.npz")
+    evil = np.array([object()], dtype=object)
+    np.savez(tmp_path / "evil.npz", format=evil)
+    with pytest.raises(CoralError, match=r"evil\.npz"):
+        load_moments(tmp_path / "evil.npz")
+
+
+def test_no_flipped_bit_of_an_archive_changes_moments(tmp_path):
+    moments = Moments.from_rows(np.random.default_rng(0).normal(size=(9, 1)), names=["a"])
+    path = tmp_path / "m.npz"
+    save_moments(moments, path)
+    whole = path.read_bytes()
+    refused = 0
+    for position in range(0, len(whole), 3):
+        spoilt = bytearray(whole)
+        spoilt[position] ^= 0x01 << position % 8
+        path.write_bytes(spoilt)
+        try:
+            again = load_moments(path)
+        except ModelFileError:
+            refused += 1
+        else:  # a date of the archive, say
+            assert repr(again.state()) == repr(moments.state())
+    assert refused > len(whole) / 6
+
+
+# --- ONNX ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "model",
+    [
+        CORAL(),
+        CORAL(0.95, output_scale="original"),
+        CORAL(0.7, anchors=np.eye(13)[:, :3]),
+        make_pipeline(StandardScaler(), CORAL(0.8)),
+    ],
+    ids=["unit", "original", "anchors", "pipeline"],
+)
+def test_onnx_gives_the_same_numbers(wine, model, dtype):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    X = wine.to_numpy(dtype)
+    graph = to_onnx(model.fit(X), dtype=dtype)
+    session = runtime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (got,) = session.run(None, {"X": X})
+    expected = model.transform(X)
+    assert got.dtype == dtype
+    assert got.shape == expected.shape
+    # relative to the size of each output: in original units they may be thousands
+    error = np.abs(got - expected).max(axis=0) / np.abs(expected).max(axis=0)
+    assert error.max() < (1e-12 if dtype == np.float64 else 1e-6)
+
+
+def test_onnx_has_two_types(wine):
+    pytest.importorskip("skl2onnx")
+    with pytest.raises(NotFittedError):
+        to_onnx(CORAL())
+    with pytest.raises(InvalidArgumentError, match="float64 or float32"):
+        to_onnx(CORAL().fit(wine), dtype=np.int32)
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("setting", ["rho_min", "support", "pair_weights", "anchors"])
+def test_settings_with_names_can_be_fitted_again(wine, tmp_path, setting):
+    """Rows in another order than the table's: only their names say what belongs to what."""
+    X = wine.iloc[:, :4]
+    R = X.corr().iloc[::-1]
+    value = {
+        "rho_min": pd.Series({"ash": 0.99, "alcohol": 0.98}),
+        "support": R.abs() > 0.1,
+        "pair_weights": R.abs(),
+        "anchors": R.iloc[:, :2],
+    }[setting]
+    floors = {} if setting == "rho_min" else {"rho_min": 0.98}
+    model = CORAL(**{setting: value}, **floors).fit(X)
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert np.array_equal(again.transform(X), model.transform(X))
+    assert np.allclose(clone(again).fit(X).T_, model.T_, rtol=0, atol=1e-12)
+
+
+def test_what_is_no_model(wine, tmp_path):
+    with pytest.raises(ModelFileError, match="save the CORAL in it"):
+        save_model(make_pipeline(StandardScaler(), CORAL()).fit(wine), tmp_path / "model.json")

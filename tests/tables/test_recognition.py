@@ -1,0 +1,279 @@
+"""What is recognised in files as people have them: dialects, headers, sheets, matrices, roles."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.tables.cells import to_numbers
+from skcoral.tables.columns import choose_columns, profile
+from skcoral.tables.recognised import matrix_in
+from skcoral.tables.table import open_table
+
+
+def sample(n=40, p=3, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, p)) @ rng.normal(size=(p, p))
+    return pd.DataFrame(values, columns=[f"größe {j}" for j in range(p)])
+
+
+@pytest.mark.parametrize("separator", [";", "|", "\t", ","])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+def test_dialects_are_recognised_and_told(separator, decimal, encoding):
+    frame = sample()
+    frame.insert(0, "Land", [f"Land {i % 7}, Nord" for i in range(len(frame))])
+    data = frame.to_csv(sep=separator, decimal=decimal, index=False).encode(encoding)
+    table = open_table(data, name="t.csv")
+    assert table.names == tuple(frame.columns)
+    pd.testing.assert_frame_equal(table.to_frame(), frame.astype({"Land": object}))
+    told = " ".join(table.assumed)
+    assert ("semicolons" in told) == (separator == ";")
+    assert ("decimal commas" in told) == (decimal == ",")
+    assert ("not UTF-8" in told) == (encoding in ("cp1252", "utf-16"))
+    usual = separator in ",\t" and decimal == "." and encoding.startswith("utf-8")
+    assert (not told) == usual
+
+
+def test_commas_that_may_be_thousands_are_not_taken_for_decimals():
+    table = open_table(b"a;b\n1,234;2\n5,678;3\n9,012;7\n", name="t.csv")
+    assert table.decimal == "."
+    with pytest.raises(InvalidTableError, match="'1,234' is not a number"):
+        choose_columns(table, profile(table))
+
+
+def test_a_title_above_the_header_is_found_and_told():
+    text = '"Data Source","World Development Indicators",\n\n"Last Updated","2025-01-01",\n\n'
+    text += "Country,x,y\nA,1.5,2\nB,2.5,1\nC,0.5,4\n\nSource: World Bank\n"
+    table = open_table(text.encode(), name="t.csv")
+    assert table.names == ("Country", "x", "y")
+    assert any("header was found in line 5" in sentence for sentence in table.assumed)
+    assert [row for batch in table.batches() for row in batch.rows] == [6, 7, 8]
+    assert table.skipped == [(10, "Source: World Bank")]
+
+
+def test_a_cut_line_is_not_a_note():
+    table = open_table(b"a,b\n1,2\n3,4\n5\n", name="t.csv")
+    with pytest.raises(InvalidTableError, match="line 4 has 1 cell"):
+        profile(table)
+
+
+def book(**sheets):
+    out = openpyxl.Workbook()
+    out.remove(out.active)
+    for name, rows in sheets.items():
+        sheet = out.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    stream = io.BytesIO()
+    out.save(stream)
+    return stream.getvalue()
+
+
+def test_the_sheet_and_the_header_of_a_workbook_are_found():
+    notes = [["by", "us"], ["today", "here"]]
+    data = [["Table 1"], [], ["Source: us"], ["who", "x", "y"], ["a", 1, 2.5], ["b", 2, 1.5]]
+    table = open_table(book(Notes=notes, Data=data, More=data), name="t.xlsx")
+    assert table.names == ("who", "x", "y")
+    assert table.assumed == (
+        "Sheet 'Data' was read; the workbook also has Notes, More.",
+        "The header was found in row 4; the rows above it are left out.",
+    )
+    assert [row for batch in table.batches() for row in batch.rows] == [5, 6]
+    assert open_table(book(Data=data), name="t.xlsx", sheet="Data").names == table.names
+    first = open_table(book(Notes=notes, Data=data, More=data), name="t.xlsx", sheet="Notes")
+    content = profile(first)
+    with pytest.raises(InvalidTableError, match=r"Choose another sheet .*: Data, More"):
+        choose_columns(first, content)
+
+
+@pytest.mark.parametrize(
+    "mark", ["..", "...", "…", "-", "--", "–", "n.a.", "NA", "N/A", ":", ": c", ":z", "#N/A", "."]
+)
+def test_marks_of_missing_values_are_recognised_and_counted(mark):
+    text = f"x;y\n1.5;2\n{mark};3\n2.5;4\n3.5;{mark}\n"
+    table = open_table(text.encode(), name="t.csv")
+    content = profile(table)
+    assert [column.kind for column in content.columns] == ["number", "number"]
+    assert [column.n_missing for column in content.columns] == [1, 1]
+    assert content.marks == {mark: 2}
+
+
+def test_more_marks_can_be_named_also_numbers():
+    values, wrong = to_numbers(["1", "-999", "-999.0", "x", "none of it"], na=["-999", "x"])
+    assert np.isnan(values[1:4]).all()
+    assert list(wrong) == [False, False, False, False, True]
+    table = open_table(b"a,b\n1,-9\n2,3\n-9,4\n", name="t.csv", na=["-9"])
+    assert profile(table).marks == {"-9": 2}
+    frame = pd.DataFrame({"a": [1.0, -9.0, 2.0]})
+    stream = io.BytesIO()
+    frame.to_parquet(stream)
+    table = open_table(stream.getvalue(), name="t.parquet", na=["-9"])
+    assert profile(table).column("a").n_missing == 1
+
+
+ROLES = {
+    "counter": (np.arange(1, 41), "counts up in steps of 1"),
+    "step": (np.arange(40)[::-1] * 2.5, "counts down in steps of 2.5"),
+    "when": (1990 + np.arange(40) % 9, "looks like years"),
+    "month": (202001 + np.arange(40) % 9, "looks like dates"),
+    "day": (20200101 + np.arange(40) % 9, "looks like dates"),
+    "shuffled": (np.random.default_rng(0).permutation(40), "all different, like ids"),
+    "customerNo": (np.random.default_rng(0).permutation(10**6)[:40], "all different, like ids"),
+    "rising": (
+        np.cumsum(np.random.default_rng(2).integers(1, 9, size=40)),
+        "rise from row to row, like ids",
+    ),
+    "matrikel": (
+        np.random.default_rng(3).permutation(900000)[:40] + 100000,
+        "all different, like ids",
+    ),
+    "pweight": (np.random.default_rng(0).gamma(2.0, size=40), "looks like row weights"),
+}
+VARIABLES = {
+    "weight": np.random.default_rng(1).normal(70, 10, size=40),
+    "population": np.random.default_rng(1).permutation(10**7)[:40],
+    "children": np.random.default_rng(1).integers(0, 5, size=40),
+    "salary": np.random.default_rng(4).permutation(70000)[:40] + 25000,
+    "grams": np.random.default_rng(1).integers(2700, 6300, size=40),
+    "price": np.random.default_rng(1).normal(size=40),
+}
+
+
+def test_ids_years_and_counters_are_doubted_and_measurements_are_not():
+    frame = pd.DataFrame({name: values for name, (values, _) in ROLES.items()} | VARIABLES)
+    table = open_table(frame.to_csv(index=False).encode(), name="t.csv")
+    content = profile(table)
+    for name, (_, reason) in ROLES.items():
+        assert content.column(name).doubt.endswith(reason), name
+    assert [content.column(name).doubt for name in VARIABLES] == [""] * len(VARIABLES)
+    assert choose_columns(table, content) == tuple(VARIABLES)
+    assert choose_columns(table, content, include=["when"]) == ("when", *VARIABLES)
+    assert choose_columns(table, content, ["when", "price"]) == ("when", "price")
+    with pytest.raises(InvalidTableError, match=r"Left out: counter counts up.*--include NAME"):
+        choose_columns(table, content, exclude=list(VARIABLES))
+
+
+def test_roles_are_the_same_in_any_batches():
+    from skcoral.tables.roles import ColumnWatch
+
+    for name, (values, reason) in ROLES.items():
+        for size in (1, 7, 40):
+            watch = ColumnWatch()
+            for start in range(0, 40, size):
+                watch.add(np.asarray(values[start : start + size], dtype=np.float64))
+            assert watch.reason(name).endswith(reason), (name, size)
+
+
+def written(frame, how, **more):
+    if how == "xlsx":
+        stream = io.BytesIO()
+        frame.to_excel(stream, **more)
+        return stream.getvalue()
+    if how == "parquet":
+        stream = io.BytesIO()
+        frame.to_parquet(stream, **more)
+        return stream.getvalue()
+    return frame.to_csv(**more).encode()
+
+
+@pytest.mark.parametrize("how", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("kind", ["corr", "cov"])
+def test_matrices_are_recognised(how, index, kind):
+    frame = sample(p=5)
+    matrix = getattr(frame, kind)()
+    table = open_table(written(matrix, how, index=index), name=f"m.{how}")
+    found = matrix_in(table, profile(table))
+    assert found is not None
+    assert found.names == tuple(frame.columns)
+    np.testing.assert_allclose(found.R, np.corrcoef(frame.T), atol=1e-12)
+    assert f"a {'correlation' if kind == 'corr' else 'covariance'} matrix of 5" in found.sentence
+    if kind == "cov":
+        np.testing.assert_allclose(found.scale, frame.std())
+
+
+def test_rounded_triangles_and_rows_in_another_order():
+    frame = sample(p=4)
+    R = frame.corr().round(2)
+    lower = R.where(np.tril(np.ones((4, 4), dtype=bool)))
+    table = open_table(written(lower, "csv"), name="m.csv")
+    np.testing.assert_array_equal(matrix_in(table, profile(table)).R, R)
+    table = open_table(written(R.iloc[::-1], "csv"), name="m.csv")
+    np.testing.assert_array_equal(matrix_in(table, profile(table)).R, R)
+
+
+def test_square_tables_of_data_are_no_matrices():
+    rng = np.random.default_rng(0)
+    for rows in (rng.normal(size=(5, 5)), np.eye(5) * 0, rng.normal(size=(5, 5)) ** 2):
+        frame = pd.DataFrame(rows, columns=list("abcde"))
+        table = open_table(frame.to_csv(index=False).encode(), name="t.csv")
+        assert matrix_in(table, profile(table)) is None
+        with pytest.raises(InvalidCorrelationError, match="not a correlation or covariance matrix"):
+            matrix_in(table, profile(table), asked=True)
+    labelled = pd.DataFrame(np.eye(3), columns=list("abc"), index=["k", "l", "m"])
+    table = open_table(labelled.to_csv().encode(), name="t.csv")
+    assert matrix_in(table, profile(table)) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "mark"),
+    [
+        (["1.038,07", "12.345", "999,5"], ",", "."),
+        (["1,038.07", "12,345", "999.5"], ".", ","),
+        (["1'038.07", "12'345", "999.5"], ".", "'"),
+        (["1\u202f038,07", "12\u202f345", "999,5"], ",", "\u202f"),
+        (["1 038,07", "12 345", "999,5"], ",", " "),
+    ],
+)
+def test_thousands_are_read_where_there_is_no_doubt(cells, decimal, mark):
+    rows = "".join(f"{cell};{i * i}\n" for i, cell in enumerate(cells))
+    table = open_table(f"x;y\n{rows}".encode(), name="t.csv")
+    assert (table.decimal, table.thousands) == (decimal, mark)
+    assert table.to_frame()["x"].tolist() == [1038.07, 12345.0, 999.5]
+    assert "between thousands" in " ".join(table.assumed)
+
+
+def test_a_row_of_units_is_left_out_and_told():
+    text = "name,mass,height\n,kg,m\np,61.5,1.7\nq,70.25,1.8\nr,58,1.6\n"
+    table = open_table(text.encode(), name="t.csv")
+    assert [column.kind for column in profile(table).columns] == ["text", "number", "number"]
+    assert table.assumed == ("Line 2 holds words under the names (units?) and is left out.",)
+    assert [row for batch in table.batches() for row in batch.rows] == [3, 4, 5]
+    rows = [line.split(",") for line in text.splitlines()]
+    rows = rows[:2] + [[name, float(a), float(b)] for name, a, b in rows[2:]]
+    table = open_table(book(Data=rows), name="t.xlsx")
+    assert table.to_frame()["mass"].tolist() == [61.5, 70.25, 58.0]
+
+
+def test_lines_that_end_with_a_separator():
+    table = open_table(b'"a","b",\n1.5,2,\n2.5,4,\n3,1,\n', name="t.csv")
+    assert table.names == ("a", "b")
+    assert table.to_frame()["b"].tolist() == [2.0, 4.0, 1.0]
+    with pytest.raises(InvalidTableError, match="line 3 has 3 cells"):
+        profile(open_table(b"a,b,\n1.5,2,\n2.5,4,9\n", name="t.csv"))
+
+
+def test_notes_under_the_table_of_a_sheet():
+    rows = [["id", "x", "y"], [7, 1.5, 2.0], [3, 2.5, 1.0], [9, 0.5, 4.0], [], ["Source: us"]]
+    table = open_table(book(Data=rows), name="t.xlsx")
+    assert [row for batch in table.batches() for row in batch.rows] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_long_cells_are_read_and_the_limit_of_csv_stays_the_callers(separator):
+    usual = csv.field_size_limit()
+    long = "x" * (usual + 1)
+    lines = [("note", "a", "b"), (long, "1", "2"), ("y", "3", "4")]
+    table = open_table("\n".join(map(separator.join, lines)).encode(), name="t.csv")
+    rows = table.batches()
+    assert list(next(rows).columns[0]) == [long, "y"]
+    assert csv.field_size_limit() == usual
+    with pytest.raises(csv.Error, match="field larger"):
+        next(csv.reader([long]))

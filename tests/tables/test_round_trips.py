@@ -1,0 +1,198 @@
+"""Whatever text a cell holds, it reads back the same from every file that was written."""
+
+import io
+import os
+import signal
+import string
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from skcoral.exceptions import InvalidTableError
+from skcoral.tables import staging
+from skcoral.tables.cells import plain_cells
+from skcoral.tables.staging import Outputs
+from skcoral.tables.table import open_table
+from skcoral.tables.writing import is_formula, table_writer
+
+#: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.
+SPECIAL = [chr(k) for k in range(1, 0xA0) if not chr(k).isalnum()]
+SPECIAL += list("\u2028\u2029\ufeff\ufffe\uffff\u00a0\u200b\u202e😀é")
+SPECIAL += ["_x000D_", "_x005F_", "_x0041_", "\r\n", '""', "&amp;", "<![CDATA[", "]]>", "'=1"]
+texts = st.lists(st.sampled_from([*SPECIAL, *string.ascii_letters]), max_size=8).map("".join)
+tables = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
+FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "csv.xz", "csv.zst", "xlsx", "parquet"]
+
+
+def written(rows, ending, **options):
+    stream = io.BytesIO()
+    writer = table_writer(stream, ["number", "one", "two"], path=f"t.{ending}", **options)
+    numbers = np.arange(len(rows)) + 0.5
+    writer.write([numbers, [row[0] for row in rows], [row[1] for row in rows]])
+    writer.close()
+    return stream.getvalue()
+
+
+def read_back(data, ending, **options):
+    table = open_table(data, name=f"t.{ending}", **options)
+    columns = [[], [], []]
+    for batch in table.batches():
+        for column, cells in zip(columns, batch.columns, strict=True):
+            column.extend("" if cell is None else cell for cell in plain_cells(cells))
+    return table.names, columns
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@settings(max_examples=60, deadline=None)
+@given(tables)
+@example([("a\rb", "c"), ("d", "e")])
+@example([("\r", "\n"), ("\x85", "\u2028"), ("\x1c", "\x0b\x0c")])
+@example([('"', '""'), (",", ";"), ("\t", " x ")])
+@example([("_x000D_", "_x005F_x000D_"), ("\x00"[:0], "\x01\x1f\x7f")])
+def test_every_text_comes_back(ending, rows):
+    names, columns = read_back(written(rows, ending), ending)
+    assert names == ("number", "one", "two")
+    assert [float(cell) for cell in columns[0]] == [k + 0.5 for k in range(len(rows))]
+    assert columns[1] == [row[0] for row in rows]
+    assert columns[2] == [row[1] for row in rows]
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, st.sampled_from(";|\t ~^"))
+def test_every_separator_keeps_the_cells(rows, separator):
+    data = written(rows, "csv", separator=separator)
+    _, columns = read_back(data, "csv", separator=separator)
+    assert columns[1:] == [[row[0] for row in rows], [row[1] for row in rows]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
+def test_a_zero_character_is_refused_by_text_files(ending):
+    with pytest.raises(InvalidTableError, match=r"zero character(.|\n)*parquet"):
+        written([("a\0b", "c")], ending)
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_a_zero_character_is_kept_by_the_others(ending):
+    assert read_back(written([("a\0b", "c")], ending), ending)[1][1] == ["a\0b"]
+
+
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1"]
+)
+def test_formulas_are_kept_as_they_came_unless_escaped(text):
+    rows = [(text, "-1.5"), ("a=b", "+2e3")]
+    assert read_back(written(rows, "csv"), "csv")[1][1] == [text, "a=b"]
+    _, (_, one, two) = read_back(written(rows, "csv", escape_formulas=True), "csv")
+    assert one == [f"'{text}", "a=b"]
+    assert two == ["-1.5", "+2e3"]
+    assert is_formula(text)
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Two files that exist and one that does not, all staged with new content."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"old {name}")
+    with Outputs(force=True) as outputs:
+        for name in ("a", "b", "c"):
+            outputs.write_text(tmp_path / name, f"new {name}")
+        yield tmp_path, outputs
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+OLD = {"a": "old a", "b": "old b"}
+NEW = {"a": "new a", "b": "new b", "c": "new c"}
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("when", [1, 2, 3])
+@pytest.mark.parametrize("links", [True, False])
+def test_files_change_together_or_not_at_all(three, monkeypatch, when, error, links):
+    folder, outputs = three
+    replace, calls = staging.Path.replace, []
+
+    def failing(self, target):
+        calls.append(target)
+        if len(calls) == when:
+            raise error("no")
+        return replace(self, target)
+
+    def no_links(*_):
+        raise OSError("no links here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(staging.Path, "replace", failing)
+        if not links:
+            patched.setattr(staging.os, "link", no_links)
+        with pytest.raises(error), outputs:
+            outputs.commit()
+    assert content(folder) == OLD
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_between_two_renames_waits(tmp_path, number):
+    """The process is told to stop while the second of three files is put in place."""
+    script = f"""
+import os, signal, sys
+from pathlib import Path
+from skcoral.tables.staging import Outputs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal({int(number)}, lambda *_: sys.exit(7))
+replace, calls = Path.replace, []
+def told(self, target):
+    calls.append(target)
+    if len(calls) == 2:
+        os.kill(os.getpid(), {int(number)})
+    return replace(self, target)
+Path.replace = told
+with Outputs(force=True) as outputs:
+    for name in "abc":
+        outputs.write_text(Path(name), "new " + name)
+    outputs.commit()
+"""
+    for name in "ab":
+        (tmp_path / name).write_text(f"old {name}")
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 7
+    assert content(tmp_path) == NEW
+
+
+class FullDisk(io.RawIOBase):
+    """Takes so many bytes and no more."""
+
+    def __init__(self, room):
+        self.room = room
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(28, os.strerror(28))
+        return len(data)
+
+
+@pytest.mark.parametrize("room", [0, 10, 1000, 5000])
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_full_disk_is_one_error(ending, room):
+    """One OSError, and nothing from collected objects (which the settings of pytest would show)."""
+    rng = np.random.default_rng(0)
+    writer = None
+
+    def write():
+        nonlocal writer
+        writer = table_writer(FullDisk(room), ["a", "b"], path=f"t.{ending}")
+        for _ in range(3):
+            writer.write([rng.normal(size=4000), [f"text {k}" for k in range(4000)]])
+        writer.close()
+
+    with pytest.raises(OSError, match="No space left"):
+        write()

@@ -1,0 +1,397 @@
+"""Tables in: every format gives the same numbers, and every bad file says what is wrong."""
+
+from __future__ import annotations
+
+import bz2
+import datetime
+import gzip
+import io
+import lzma
+import zipfile
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skcoral.exceptions import InvalidTableError
+from skcoral.tables.cells import to_numbers
+from skcoral.tables.columns import choose_columns, profile
+from skcoral.tables.table import complete_rows, open_table, sheet_names
+
+CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
+NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
+
+
+def excel(rows):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def parquet(**columns):
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def zipped(data, names=("people.csv",)):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+SAME_TABLE = {
+    "csv": CSV,
+    "crlf": CSV.replace(b"\n", b"\r\n"),
+    "bom": b"\xef\xbb\xbf" + CSV,
+    "tsv": CSV.replace(b",", b"\t"),
+    "blank lines": CSV.replace(b"\nAlan", b"\n\nAlan"),
+    "gzip": gzip.compress(CSV),
+    "bzip2": bz2.compress(CSV),
+    "xz": lzma.compress(CSV),
+    "zstandard": pa.compress(CSV, codec="zstd", asbytes=True),
+    "zip": zipped(CSV),
+    "excel": excel(
+        [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
+    ),
+    "parquet": parquet(
+        name=["Ada", "Alan", "Grace"], height=[1.65, 1.78, 1.6], weight=[61, None, 55]
+    ),
+}
+
+
+def test_notes_of_a_mac_in_a_zip_are_passed_over():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("folder/people.csv", CSV)
+        archive.writestr("__MACOSX/folder/._people.csv", b"\x00\x05")
+    assert open_table(stream.getvalue()).names == ("name", "height", "weight")
+
+
+@pytest.mark.parametrize("kind", SAME_TABLE)
+def test_same_table_in_every_format(kind):
+    table = open_table(SAME_TABLE[kind])
+    content = profile(table)
+    assert table.names == ("name", "height", "weight")
+    assert [c.kind for c in content.columns] == ["text", "number", "number"]
+    assert [c.n_missing for c in content.columns] == [0, 0, 1]
+    assert choose_columns(table, content) == ("height", "weight")
+    parts = list(complete_rows(table, ("height", "weight")))
+    assert np.array_equal(np.concatenate([part.values for part in parts]), NUMBERS)
+    dropped = [row for part in parts for row in part.dropped]
+    assert dropped == [{"parquet": 2, "blank lines": 4}.get(kind, 3)]
+
+
+def test_batches_of_any_size_are_the_same_table(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(101, 3))
+    text = "a,b,c\n" + "\n".join(",".join(map(repr, row)) for row in values.tolist())
+    path = tmp_path / "numbers.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    table = open_table(path)
+    for size in (1, 7, 101, 1000):
+        batches = list(table.batches(size))
+        assert max(len(batch.rows) for batch in batches) <= size
+        assert [row for batch in batches for row in batch.rows] == list(range(2, 103))
+        read = np.concatenate([np.array(b.columns, dtype=float).T for b in batches])
+        assert np.array_equal(read, values)
+        fractions = [batch.fraction for batch in batches]
+        assert fractions == sorted(fractions)
+        assert fractions[-1] == 1.0
+
+
+def test_a_small_file_is_parsed_once(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(CSV)
+    table = open_table(path)
+    assert profile(table).n_rows == 3
+    path.unlink()
+    (batch,) = complete_rows(table, ["height", "weight"])
+    assert np.array_equal(batch.values, NUMBERS)
+    assert list(batch.batch.columns[0]) == ["Ada", "Alan", "Grace"]
+
+
+def test_semicolons_and_decimal_commas_when_told():
+    data = b"a;b\n1,5;2\n-3,25;1,0e1\n"
+    table = open_table(data, separator=";", decimal=",")
+    values = next(complete_rows(table, table.names)).values
+    assert np.array_equal(values, [[1.5, 2.0], [-3.25, 10.0]])
+
+
+def test_latin_1_when_told():
+    table = open_table("größe,b\n1,2\n".encode("latin-1"), encoding="latin-1")
+    assert table.names == ("größe", "b")
+
+
+def test_utf_16_when_told():
+    table = open_table("größe,b\n1,2\n".encode("utf-16"), encoding="utf-16")
+    assert table.names == ("größe", "b")
+
+
+def test_cells_stay_as_they_came():
+    table = open_table(b'id,when,x,y\n007,2020-01-01,1.50,3\n" 08","a ""b"", c",2,4\n')
+    batch = next(table.batches())
+    assert batch.columns[0] == ("007", " 08")
+    assert batch.columns[1] == ("2020-01-01", 'a "b", c')
+    assert batch.columns[2] == ("1.50", "2")
+
+
+def test_to_frame_has_numbers_and_text():
+    frame = open_table(CSV).to_frame()
+    assert list(frame["name"]) == ["Ada", "Alan", "Grace"]
+    assert frame["height"].dtype == np.float64
+    assert np.isnan(frame["weight"][1])
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("1", 1.0), (" -2.5e-3 ", -2.5e-3), ("+4", 4.0), (".5", 0.5), ("1e400", np.inf)],
+)
+def test_what_is_a_number(cell, number):
+    values, wrong = to_numbers([cell, "NA"])
+    assert values[0] == number
+    assert not wrong.any()
+
+
+@pytest.mark.parametrize("cell", ["1,5", "1_000", "abc", "True", "0x10", "1 2", "12%", "-x"])
+def test_what_is_not_a_number(cell):
+    values, wrong = to_numbers(["1", cell])
+    assert list(wrong) == [False, True]
+    assert np.isnan(values[1])
+
+
+def test_a_point_beside_decimal_commas_is_not_guessed():
+    values, wrong = to_numbers(["1,5", "1.500", "1.234,5"], ",")
+    assert values[0] == 1.5
+    assert list(wrong) == [False, True, True]
+
+
+@pytest.mark.parametrize("cell", ["", " ", "NA", "n/a", "NaN", "null", "None", "#N/A", "?", None])
+def test_what_is_missing(cell):
+    values, wrong = to_numbers(["1", cell])
+    assert np.isnan(values[1])
+    assert not wrong.any()
+
+
+def test_booleans_and_dates_of_typed_files_are_not_numbers():
+    day = datetime.date(2020, 1, 1)
+    for data in (
+        parquet(flag=[True, False], day=[day, day], text=["1", "2"], n=[1, 2], x=[0.5, 0.25]),
+        excel(
+            [["flag", "day", "text", "n", "x"], [True, day, "a", 1, 0.5], [False, day, "b", 2, 1]]
+        ),
+    ):
+        table = open_table(data)
+        assert choose_columns(table, profile(table)) == ("n", "x")
+
+
+def test_nameless_first_column_is_a_row_label():
+    table = open_table(b",a,b\n0,1,2\n1,3,5\n")
+    assert choose_columns(table, profile(table)) == ("a", "b")
+
+
+def test_open_binary_file_and_path_agree(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(CSV)
+    with path.open("rb") as stream:
+        assert open_table(stream).names == open_table(path).names == open_table(str(path)).names
+
+
+BAD_FILES = {
+    "empty": (b"", ["empty"]),
+    "blank": (b"\n \n", ["blank lines"]),
+    "binary": (bytes(range(256)), ["not a text table", "CSV, TSV, Parquet or Excel"]),
+    "header only": (b"a,b\n", ["no rows"]),
+    "one column": (b"a\n1\n2\n", ["at least two", "'a'"]),
+    "no header": (b"1,2\n3,4\n", ["header", "numbers"]),
+    "duplicate names": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
+    "nameless": (b"a,,b\n1,2,3\n", ["column 2 has no name"]),
+    "decimal comma cell": (
+        b'a,b\n1,2\n2,3\n3,"4,5"\n',
+        ["line 4", "column 'b'", "'4,5'", "--decimal ','"],
+    ),
+    "too many cells": (b"a,b\n1,2\n1,2,3\n", ["line 3", "3 cells", "after column 'b'"]),
+    "too few cells": (b"a,b,c\n1,2,3\n1,2\n", ["line 3", "2 cells", "'b'"]),
+    "open quote": (b'a,b\n1,2\n1,"2\n3,4\n', ["line 3", "quot"]),
+    "grouped thousands": (
+        b'a,b,c\n1,2,"1,234"\n2,3,"12,345"\n3,5,700\n',
+        ["line 2", "column 'c'", "'1,234'", "2 such cells", "groups thousands"],
+    ),
+    "currency": (
+        'a,b,c\n1,2,€3.20\n2,3,€4\n3,5,"€ 1,000"\n'.encode(),
+        ["line 2", "column 'c'", "without currency or percent signs"],
+    ),
+    "percent": (parquet(a=[1.0, 2], b=[2.0, 1], c=["5%", "7.5 %"]), ["row 1", "'5%'", "percent"]),
+    "commas that may group thousands": (
+        b'a,b,c\n1,2,"1,500"\n2,3,"2,500"\n',
+        ["line 2", "column 'c'", "--decimal ','"],
+    ),
+    "stray word": (b"a,b\n1,2\n3,4\n5,x\n", ["line 4", "column 'b'", "'x'"]),
+    "infinite": (b"a,b\n1,2\n3,-inf\n", ["line 3", "column 'b'", "infinite"]),
+    "cut gzip": (gzip.compress(CSV * 500)[:-30], ["cut short"]),
+    "cut parquet": (parquet(a=[1.0], b=[2.0])[:-30], ["Parquet", "cut short"]),
+    "cut zip": (zipped(CSV)[:-30], ["zip", "damaged"]),
+    "two files in a zip": (zipped(CSV, ("a.csv", "b.csv")), ["2 files"]),
+    "old excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", [".xlsx"]),
+    "no zstandard": (b"\x28\xb5\x2f\xfd1234", ["decompressed", "cut short"]),
+    "cut zstandard": (
+        pa.compress(CSV * 500, codec="zstd", asbytes=True)[:-30],
+        ["decompressed", "cut short"],
+    ),
+    "empty sheet": (excel([]), ["empty"]),
+    "value outside": (excel([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
+    "duplicate in sheet": (excel([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_bad_files_say_what_is_wrong_in_two_lines(kind):
+    data, needles = BAD_FILES[kind]
+
+    def read():
+        table = open_table(data, name="some.data")
+        choose_columns(table, profile(table))
+
+    with pytest.raises(InvalidTableError) as caught:
+        read()
+    message = str(caught.value)
+    assert message.startswith("some.data: ")
+    assert len(message.splitlines()) == 2
+    for needle in needles:
+        assert needle in message
+
+
+def test_points_where_commas_were_promised():
+    table = open_table(b"a;b;c\n1,5;2;1.5\n2,5;3;2.5\n", separator=";", decimal=",")
+    with pytest.raises(InvalidTableError, match=r"column 'c': '1\.5' .*\n.*\(--decimal \.\)"):
+        choose_columns(table, profile(table))
+
+
+def test_text_that_only_resembles_numbers_passes_through():
+    cells = ["2020-01-01", "10.0.12.7", "12:30", "1-2", "A,100", "+49 30 123", "7,12,9", "$", "%"]
+    rows = "".join(f'{i * i % 7},{i * i},"{cell}"\n' for i, cell in enumerate(cells))
+    table = open_table(f"a,b,c\n{rows}".encode())
+    content = profile(table)
+    assert content.column("c").kind == "text"
+    assert choose_columns(table, content) == ("a", "b")
+
+
+def test_a_row_is_named_by_the_line_it_starts_on():
+    table = open_table(b'note,a,b\n"one\ntwo\n",1,2\n\n"x\ny",,4\nz,5,oops\nw,7,8\nv,9,9\n')
+    assert [row for batch in table.batches() for row in batch.rows] == [2, 6, 8, 9, 10]
+    with pytest.raises(InvalidTableError, match="line 8, column 'b': 'oops'"):
+        choose_columns(table, profile(table))
+
+
+def test_name_and_content_must_agree():
+    with pytest.raises(InvalidTableError, match="not a file of type Parquet"):
+        open_table(CSV, name="people.parquet")
+    with pytest.raises(InvalidTableError, match="not a file of type Excel"):
+        open_table(CSV, name="people.xlsx")
+
+
+@pytest.mark.parametrize("where", ["missing.csv", "."])
+def test_missing_file_and_folder(tmp_path, where):
+    with pytest.raises(InvalidTableError, match=r"no such file|a folder"):
+        open_table(tmp_path / where)
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+def test_damage_inside_a_workbook_is_told(part):
+    with zipfile.ZipFile(io.BytesIO(excel([["a", "b"], [1, 2]]))) as good:
+        files = {name: good.read(name) for name in good.namelist()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content[:150] if name == part else content)
+    with pytest.raises(InvalidTableError, match="the workbook cannot be read"):
+        open_table(stream.getvalue(), name="t.xlsx")
+
+
+def test_sheets_of_a_workbook():
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    book.create_sheet("data").append(["a", "b"])
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    assert sheet_names(stream.getvalue()) == ("notes", "data")
+    assert open_table(stream.getvalue(), sheet="data").names == ("a", "b")
+    with pytest.raises(InvalidTableError, match="no sheet 'picture'"):
+        open_table(stream.getvalue(), sheet="picture")
+    assert sheet_names(b"a,b\n1,2\n") == ()
+
+
+def test_a_workbook_of_charts_only():
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
+    stream = io.BytesIO()
+    book.save(stream)
+    with pytest.raises(InvalidTableError, match="nothing but charts"):
+        open_table(stream.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "reading"),
+    [
+        ("a,b\n1,2\n".encode("utf-16"), "utf-8", {"encoding": "utf-16"}),
+        ("größe,b\n1,2\n".encode("cp1252"), "utf-8", {"encoding": "cp1252"}),
+    ],
+)
+def test_a_refusal_tells_how_the_file_may_be_read(data, encoding, reading):
+    with pytest.raises(InvalidTableError) as caught:
+        profile(open_table(data, name="t.csv", encoding=encoding))
+    assert caught.value.reading == reading
+    assert len(open_table(data, name="t.csv", **caught.value.reading).names) == 2
+
+
+def test_unknown_sheet_names_the_sheets():
+    data = excel([["a", "b"], [1, 2]])
+    assert open_table(data, sheet="Sheet").names == ("a", "b")
+    with pytest.raises(InvalidTableError, match=r"no sheet 'x'.\nIt has: Sheet"):
+        open_table(data, sheet="x")
+
+
+def test_asking_for_columns():
+    table = open_table(b"a,b,word,gap,mixed\n1,2,x,,1\n3,4,y,,2\n5,6,z,,oops\n")
+    content = profile(table)
+    assert choose_columns(table, content, ["b", "a"]) == ("b", "a")
+    assert choose_columns(table, content, exclude=["mixed"]) == ("a", "b")
+    with pytest.raises(InvalidTableError, match=r"line 4, column 'mixed': 'oops'"):
+        choose_columns(table, content)
+    with pytest.raises(InvalidTableError, match=r"line 2, column 'word': 'x'"):
+        choose_columns(table, content, ["a", "word"])
+    with pytest.raises(InvalidTableError, match="'gap' has no values"):
+        choose_columns(table, content, ["a", "gap"])
+    with pytest.raises(InvalidTableError, match=r"no column 'mixd'.\nDid you mean 'mixed'"):
+        choose_columns(table, content, ["a", "mixd"])
+    with pytest.raises(InvalidTableError, match="asked for twice"):
+        choose_columns(table, content, ["a", "b", "a"])
+    with pytest.raises(InvalidTableError, match="no column 'c'"):
+        choose_columns(table, content, exclude=["c"])
+
+
+def test_weights_go_with_their_rows():
+    table = open_table(b"a,b,w\n1,2,1\n3,,5\n5,6,\n7,8,2\n")
+    (part,) = complete_rows(table, ("a", "b"), weights="w")
+    assert np.array_equal(part.values, [[1, 2], [7, 8]])
+    assert np.array_equal(part.weights, [1, 2])
+    assert part.dropped == [3, 4]
+    with pytest.raises(InvalidTableError, match="line 2, column 'w': a weight is negative"):
+        list(complete_rows(open_table(b"a,b,w\n1,2,-1\n"), ("a", "b"), weights="w"))
+
+
+def test_dates_that_python_does_not_know():
+    far = pa.array([2**61, 5], pa.timestamp("us"))
+    table = open_table(parquet(a=[1.0, 2.0], b=[2.0, 1.0], when=far))
+    content = profile(table)
+    assert choose_columns(table, content) == ("a", "b")
+    assert "out of range" in content.column("when").first_bad[1]
