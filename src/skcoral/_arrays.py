@@ -38,7 +38,7 @@ def to_host(A: Any) -> Any:
     return A.get() if xp.__name__ == "cupy" else np.asarray(A)
 
 
-def beside(a: Any, A: Any) -> Any:
+def to_device(a: Any, A: Any) -> Any:
     """The array ``a`` in the library and on the device of ``A``; one that lies there stays."""
     xp = library(A)
     if xp is np or library(a) is xp:
@@ -61,12 +61,12 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
     """A copy of some rows and columns."""
     if isinstance(A, np.ndarray):
         return A[np.ix_(rows, columns)]
-    return A[beside(rows[:, None], A), beside(columns[None, :], A)]
+    return A[to_device(rows[:, None], A), to_device(columns[None, :], A)]
 
 
 def block_triangular(A: Any, B: Any, C: Any) -> Any:
     """``[[A, B], [0, C]]``."""
-    return _blocks(A, B, beside(np.zeros((C.shape[0], A.shape[1])), A), C)
+    return _blocks(A, B, to_device(np.zeros((C.shape[0], A.shape[1])), A), C)
 
 
 def block_symmetric(A: Any, B: Any, C: Any) -> Any:
@@ -93,15 +93,15 @@ def plus_diagonal(A: Any, values: Array | float, *, first: int = 0) -> Any:
         A[first + here, here] += values
         return A
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]
-    more = beside(np.broadcast_to(values, here.shape)[None, :].copy(), A)
-    return library(A).where(beside(rows, A) == beside(columns, A), A + more, A)
+    more = to_device(np.broadcast_to(values, here.shape)[None, :].copy(), A)
+    return library(A).where(to_device(rows, A) == to_device(columns, A), A + more, A)
 
 
 def scaled(A: Any, d: Array) -> Any:
     """``D A D`` for ``D = Diag(d)``."""
     if isinstance(A, np.ndarray):
         return A * np.outer(d, d)
-    d = beside(d, A)
+    d = to_device(d, A)
     return d[:, None] * A * d[None, :]
 
 
@@ -225,7 +225,7 @@ def solve_factored(factor: Any, b: Array) -> Array:
     """Solve for a vector, in NumPy, by the lower factor of the matrix."""
     if isinstance(factor, np.ndarray):
         return np.asarray(sla.lapack.dpotrs(factor, b, lower=1)[0])
-    half = solve_lower(factor, beside(b[:, None], factor))
+    half = solve_lower(factor, to_device(b[:, None], factor))
     return np.asarray(to_host(solve_lower(factor, half, transposed=True)))[:, 0]
 
 
@@ -241,7 +241,7 @@ def inverse_factored(factor: Any) -> Any:
     if isinstance(factor, np.ndarray):
         half, _ = sla.lapack.dtrtri(factor, lower=1)
     else:
-        half = solve_lower(factor, beside(np.eye(factor.shape[0]), factor))
+        half = solve_lower(factor, to_device(np.eye(factor.shape[0]), factor))
     return half.T @ half
 
 

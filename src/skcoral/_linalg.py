@@ -11,13 +11,13 @@ import scipy.linalg as sla
 
 from skcoral._arrays import (
     Array,
-    beside,
     column_dots,
     inner,
     largest,
     norm,
     one_norm,
     plus_diagonal,
+    to_device,
 )
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -34,7 +34,7 @@ def _slices(A: Any, axis: int, bits: int, count: int = 3) -> list[Any]:
     for _ in range(count - 1):
         size = largest(rest, axis)
         _, exponent = np.frexp(size)
-        shift = beside(np.where(size > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0), A)
+        shift = to_device(np.where(size > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0), A)
         head = (rest + shift) - shift
         parts.append(head)
         rest = rest - head
@@ -85,7 +85,7 @@ def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
         defect = T.T @ (R @ T)
         defect = plus_diagonal(defect, -1.0)
     else:
-        defect = beside(np.empty((T.shape[1], T.shape[1])), T)
+        defect = to_device(np.empty((T.shape[1], T.shape[1])), T)
         for start in range(0, T.shape[1], _CHUNK):
             columns = slice(start, min(start + _CHUNK, T.shape[1]))
             high, low = _exact_product(R, T[:, columns])
@@ -240,7 +240,7 @@ def longest_definite_step(X: Array, dX: Array) -> float:
 
 def spectral_norm(A: Any, *, steps: int = 8) -> float:
     """Estimate the spectral norm of a symmetric matrix from below, by power iteration."""
-    x = beside(np.linspace(1.0, 2.0, A.shape[0])[:, None], A)
+    x = to_device(np.linspace(1.0, 2.0, A.shape[0])[:, None], A)
     size = 0.0
     for _ in range(steps):
         x = A @ x

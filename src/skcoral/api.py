@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import beside
+from skcoral._arrays import to_device
 from skcoral._frames import (
     Composites,
     judge,
@@ -111,7 +111,7 @@ def threshold(
         from skcoral.frames import singular_threshold
 
         return singular_threshold(given.deficiency, dense=given.dense, there=R, **settings)
-    return solve_threshold(beside(given.R, R), **settings)
+    return solve_threshold(to_device(given.R, R), **settings)
 
 
 def decorrelate(
@@ -250,7 +250,7 @@ def decorrelate(
             problem.deficiency, floors, dense=problem.dense, there=R, **settings
         )
     else:
-        there = problem.R if composites else beside(problem.R, R)
+        there = problem.R if composites else to_device(problem.R, R)
         answer: Decorrelation | BestExact | None = None
         if warm is not None and floors is not None:
             from skcoral.tradeoff import solve_from_neighbour
@@ -341,7 +341,7 @@ def maximize_fidelity(
 
         limit = check_budget(budget, "The largest VIF", least=1.0)
         matrix = problem.regular("A limit on the VIF")
-        result = solve_vif(matrix if composites else beside(matrix, R), limit, **settings)
+        result = solve_vif(matrix if composites else to_device(matrix, R), limit, **settings)
         return given.described(result, composites)
     amount = check_budget(budget)
     if problem.deficiency is not None:
@@ -353,7 +353,7 @@ def maximize_fidelity(
     else:
         from skcoral.tradeoff import solve_budget
 
-        there = problem.R if composites else beside(problem.R, R)
+        there = problem.R if composites else to_device(problem.R, R)
         result = solve_budget(there, amount, **settings)
     return given.described(result, composites)
 
@@ -411,5 +411,5 @@ def frontier(
     from skcoral.tradeoff import trace_frontier
 
     return trace_frontier(
-        beside(problem.R, R) if anchors is None else problem.R, floors, **settings
+        to_device(problem.R, R) if anchors is None else problem.R, floors, **settings
     )

@@ -19,8 +19,8 @@ from skcoral.exceptions import CertificateError
 from skcoral.measures import residual_by
 from skcoral.results import Certificate, Decorrelation
 from skcoral.support import certified_bound
-from skcoral.support.bounds import feasible_set, frame_certificate
-from skcoral.support.frame import FrameBound, frame_bound, frame_value
+from skcoral.support.frame_relaxation import FrameBound, frame_bound, frame_value
+from skcoral.support.lower_bounds import feasible_set, frame_certificate
 
 from .conftest import ANCHORS, MASK, R, honest
 

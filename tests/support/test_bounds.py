@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
 from skcoral.support import certified_bound, solve_support
-from skcoral.support.bounds import feasible_set, frame_certificate, least_norm_bound, lifted_bound
-from skcoral.support.frame import frame_bound, frame_value
-from skcoral.support.kkt import multipliers
+from skcoral.support.frame_relaxation import frame_bound, frame_value
+from skcoral.support.lower_bounds import (
+    feasible_set,
+    frame_certificate,
+    least_norm_bound,
+    lifted_bound,
+)
 from skcoral.support.objectives import residuals
+from skcoral.support.optimality import multipliers
 
 FLOORS = (0.0, 0.8, 0.97, "mixed")
 
@@ -105,7 +110,7 @@ def test_systems_too_large_to_factorise_have_the_same_bound(sparse_cases, monkey
     R, mask = sparse_cases[2]
     space = feasible_set(R, mask, np.linspace(0, 0.98, len(R)))
     wanted = frame_bound(space, norm=norm).value
-    monkeypatch.setattr("skcoral.support.frame.DENSE_LIMIT", 0)
+    monkeypatch.setattr("skcoral.support.frame_relaxation.DENSE_LIMIT", 0)
     iterated = frame_bound(space, norm=norm, tol=1e-7).value
     assert wanted - 1e-6 <= iterated <= wanted + 1e-8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InfeasibleError
-from skcoral.support.columns import feasible_column, nearest_column
+from skcoral.support.bounded_columns import feasible_column, nearest_column
 
 NAMES = [f"x{j}" for j in range(20)]
 

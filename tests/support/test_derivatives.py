@@ -5,11 +5,11 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.support import certified_bound, exactness
-from skcoral.support.bounds import feasible_set, frame_certificate
-from skcoral.support.frame import frame_bound
-from skcoral.support.geometry import fold
-from skcoral.support.kkt import linearise, multipliers, newton_squared, quadratic_form
+from skcoral.support.caps import fold
+from skcoral.support.frame_relaxation import frame_bound
+from skcoral.support.lower_bounds import feasible_set, frame_certificate
 from skcoral.support.objectives import absolute_loss, criterion_values, power_loss, residuals
+from skcoral.support.optimality import linearise, multipliers, newton_squared, quadratic_form
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from skcoral.support.bounds import feasible_set
-from skcoral.support.descent import descend
-from skcoral.support.geometry import fold, unfold
+from skcoral.support.caps import fold, unfold
+from skcoral.support.lower_bounds import feasible_set
 from skcoral.support.objectives import (
     absolute_loss,
     on_spheres,
@@ -13,6 +12,7 @@ from skcoral.support.objectives import (
     residuals,
     squared_loss,
 )
+from skcoral.support.quasi_newton import descend
 
 FLOORS = (0.0, 0.6, 0.95, "mixed", 1.0)
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
-    beside,
     cholesky,
     column_dots,
     diagonal,
     norm,
     submatrix,
+    to_device,
     to_host,
 )
 from skcoral._linalg import gram_defect, make_exact, precise_column_dots
@@ -223,8 +223,8 @@ def _best_beside_pinned(
     inner = best_exact(residual, floors[rest], tol=tol, max_iter=max_iter, callback=callback)
     if not inner.feasible:
         return None
-    whole_outputs = beside(np.diag(1 / size[kept]), C)
-    T, defect = make_exact(C, assemble(kept, rest, whole_outputs, beside(inner.T, C), mix))
+    whole_outputs = to_device(np.diag(1 / size[kept]), C)
+    T, defect = make_exact(C, assemble(kept, rest, whole_outputs, to_device(inner.T, C), mix))
     fidelity = column_dots(C, T)
     if norm(defect) >= 1e-6 or np.any(fidelity < floors - tol):
         return None

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
-    beside,
     cholesky,
     cholesky_or_none,
     plus_diagonal,
     solve_factored,
     submatrix,
+    to_device,
 )
 from skcoral._linalg import conjugate_gradient_matrix
 from skcoral.exact.weighted import WeightedRoot
@@ -141,7 +141,7 @@ def newton_direction(
     if normal is not None:
         normal = normal[on]
         # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.
-        K = K + beside(root.trace * normal[:, None], K) * beside(normal[None, :], K)
+        K = K + to_device(root.trace * normal[:, None], K) * to_device(normal[None, :], K)
     factor, ridge = None, 1e-14
     while factor is None:
         K = plus_diagonal(K, (bend + ridge * root.diagonal)[on])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, cholesky, column_dots, to_host
+from skcoral._arrays import Array, cholesky, column_dots, to_device, to_host
 from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import many_digits, mean_room
 from skcoral.exact.largest_mean import BestExact, best_exact, mean_excess
@@ -123,7 +123,7 @@ def _has_largest_mean(R: Any, floors: Array, best: BestExact) -> bool:
         if many_digits(best.weights, best.T):
             excess = mean_room(to_host(R), floors, best.weights, best.S, best.T)
             return excess <= _AIM * MEAN_TOL
-        excess = mean_excess(R, floors, best.weights, beside(best.S, R), beside(best.T, R))
+        excess = mean_excess(R, floors, best.weights, to_device(best.S, R), to_device(best.T, R))
     except np.linalg.LinAlgError:
         return False
     return excess <= _AIM * MEAN_TOL
@@ -139,7 +139,7 @@ def _result(
     *,
     proved: bool,
 ) -> Decorrelation:
-    there = beside(found.T, R)
+    there = to_device(found.T, R)
     # Large weights show the rounding of correlations that vanish.
     defect = to_host(gram_defect(R, there, precise=pair_weights is not None))
     size = float(np.abs(defect).max())

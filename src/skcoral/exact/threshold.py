@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, beside, column_dots, diagonal, norm, scaled, submatrix, to_host
+from skcoral._arrays import (
+    Array,
+    column_dots,
+    diagonal,
+    norm,
+    scaled,
+    submatrix,
+    to_device,
+    to_host,
+)
 from skcoral._linalg import gram_defect, gram_rounding, make_exact, precise_column_dots
 from skcoral.exact.completion import assemble, complement
 from skcoral.exact.largest_mean import BestExact, best_exact
@@ -109,7 +118,7 @@ def exact_threshold(
         binding, root, n_iter = _solve(
             relative, binding, start, eject, tol, n_iter, max_iter, callback
         )
-        T = root.transform() / beside(floors[binding][:, None], C)
+        T = root.transform() / to_device(floors[binding][:, None], C)
         rest: Index = np.setdiff1d(np.arange(p), binding)
         if not len(rest):
             break
@@ -117,7 +126,7 @@ def exact_threshold(
         residual, mix = complement(C, binding, rest)
         completion = _complete(residual, rest_floors, tol)
         if completion.feasible or n_iter >= max_iter or eject < 1e-12:
-            T = assemble(binding, rest, T, beside(completion.T, C), mix)
+            T = assemble(binding, rest, T, to_device(completion.T, C), mix)
             rest_weights[rest], rest_S = completion.weights, completion.S
             break
         # The weights that refute the completion are a descent direction: they join the binding set.

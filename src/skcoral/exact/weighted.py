@@ -13,7 +13,6 @@ import numpy as np
 
 from skcoral._arrays import (
     Array,
-    beside,
     column_sums,
     eigh,
     inner,
@@ -23,6 +22,7 @@ from skcoral._arrays import (
     row_dots,
     scaled,
     solve_positive,
+    to_device,
     to_host,
 )
 
@@ -69,7 +69,7 @@ class WeightedRoot:
         """Take the singular values of a factor where eigenvalues of D C D have too few digits."""
         if not self._accurate:
             self._accurate = self.refined = True
-            self._set(*right_singular(self._factor.T * beside(self.weights, self._factor)))
+            self._set(*right_singular(self._factor.T * to_device(self.weights, self._factor)))
 
     def _set(self, sigma: Any, V: Any) -> None:
         self.sigma, self.V = sigma, V
@@ -98,7 +98,7 @@ class WeightedRoot:
         with ``d`` constant in its null space because the trace is homogeneous.
         """
         V = self.V
-        inner = V.T @ (beside(d[:, None], V) * V)
+        inner = V.T @ (to_device(d[:, None], V) * V)
         inner *= self.spread
         return row_dots(V @ inner, V)
 
@@ -118,7 +118,7 @@ class WeightedRoot:
             logs, step = np.linspace(first, last, nodes, retstep=True)
             edges: Any = 0.0
             for t in np.exp(logs):
-                half = self.V * beside(sigma / np.hypot(sigma, t), self.V)
+                half = self.V * to_device(sigma / np.hypot(sigma, t), self.V)
                 part = half @ half.T
                 part *= part
                 part *= float(4 / np.pi * step * t)
@@ -137,7 +137,7 @@ class WeightedRoot:
 
     def transform(self) -> Any:
         """``T = D S⁻¹``."""
-        return beside(self.weights[:, None], self.V) * ((self.V / self.sigma) @ self.V.T)
+        return to_device(self.weights[:, None], self.V) * ((self.V / self.sigma) @ self.V.T)
 
 
 def trace_excess(C: Any, weights: Array, S: Any, T: Any, defect: Any) -> float:
@@ -150,5 +150,5 @@ def trace_excess(C: Any, weights: Array, S: Any, T: Any, defect: Any) -> float:
 
     which keeps its digits. ``defect`` is ``TᵀCT - I``.
     """
-    E = solve_positive(S, beside(np.diag(weights), C)).T - T
+    E = solve_positive(S, to_device(np.diag(weights), C)).T - T
     return 0.5 * inner(E, C @ (E @ S)) - 0.5 * inner(S, defect)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, column_dots, column_parts
+from skcoral._arrays import Array, column_dots, column_parts, to_device
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -29,9 +29,9 @@ def on_caps(A: Any, V: Any, floors: Array, *, room: float = 0.0) -> Any:
 def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
     target = np.where(floors < 1.0, np.minimum(floors + room, 0.5 * (1.0 + floors)), 1.0)
     along = column_dots(A, V)
-    away = V - beside(along[None, :], V) * A
+    away = V - to_device(along[None, :], V) * A
     # twice, because close to the source little is left and its rounding would grow with it
-    away = away - beside(column_dots(A, away)[None, :], V) * A
+    away = away - to_device(column_dots(A, away)[None, :], V) * A
     across = np.sqrt(column_dots(away, away))
     size = np.hypot(along, across)
     nothing = across <= 4 * _EPS * np.maximum(size, 1e-300)
@@ -40,4 +40,4 @@ def _on_caps(A: Any, V: Any, floors: Array, room: float) -> Any:
         cosine = np.where(nothing | (target >= 1.0), 1.0, np.where(inside, along / size, target))
         sine = np.sqrt(np.maximum((1.0 - cosine) * (1.0 + cosine), 0.0))
         factor = np.where(nothing | (cosine >= 1.0), 0.0, sine / np.where(nothing, 1.0, across))
-    return beside(cosine[None, :], V) * A + beside(factor[None, :], V) * away
+    return to_device(cosine[None, :], V) * A + to_device(factor[None, :], V) * away

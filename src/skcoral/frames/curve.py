@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, to_host
+from skcoral._arrays import Array, to_device, to_host
 from skcoral._singular import Deficiency
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.outcome import as_result
@@ -48,7 +48,7 @@ def singular_budget(
     NotCertifiedWarning
         Larger floors are not excluded; ``details["rho_upper"]`` says up to where.
     """
-    A = found.factor if there is None else beside(found.factor, there)
+    A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
     problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
     if budget < problem.least * (1.0 - 1e-12):
@@ -153,7 +153,7 @@ def singular_frontier(
     NotCertifiedWarning
         Some points have an open gap.
     """
-    A = found.factor if there is None else beside(found.factor, there)
+    A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
     problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=_PARTS)
     reached = frame_threshold(A, tol=tol)

@@ -14,10 +14,10 @@ import numpy as np
 
 from skcoral._arrays import (
     Array,
-    beside,
     eigh,
     inner,
     plus_diagonal,
+    to_device,
     to_host,
 )
 from skcoral.frames.point import Curvature, FramePoint, frame_point, welch
@@ -65,7 +65,7 @@ class FrameDual:
     @property
     def N(self) -> Any:
         """The matrix itself."""
-        return (self.Q * beside(self.point.n[None, :], self.Q)) @ self.Q.T
+        return (self.Q * to_device(self.point.n[None, :], self.Q)) @ self.Q.T
 
 
 def maximise_bound(
@@ -151,7 +151,7 @@ def _line_search(
     point: FramePoint, V: Any, floors: Array, tau: float, decrement: float
 ) -> tuple[FramePoint | None, Any]:
     """Step along ``V`` inside N ≻ 0 until ``q + τ log det N`` has grown enough."""
-    root = beside(1.0 / np.sqrt(point.n), V)
+    root = to_device(1.0 / np.sqrt(point.n), V)
     lowest = float(np.asarray(to_host(eigh(root[:, None] * V * root[None, :])[0]))[0])
     length = 1.0 if lowest >= -_INSIDE else -_INSIDE / lowest
     before = point.excess + point.barrier * point.logs + tau * float(np.log(point.n).sum())

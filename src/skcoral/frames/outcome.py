@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, column_dots, to_host
+from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.exceptions import NotCertifiedWarning
@@ -67,7 +67,7 @@ def solve_singular(
     NotCertifiedWarning
         The gap is open; the answer is feasible all the same.
     """
-    A = found.factor if there is None else beside(found.factor, there)
+    A = found.factor if there is None else to_device(found.factor, there)
     parts = 0 if BRIEF.get() else 2 * max_iter
     problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=parts)
     start = None
@@ -184,7 +184,7 @@ def singular_threshold(
     NotCertifiedWarning
         The two ends do not meet within ``tol``.
     """
-    A = found.factor if there is None else beside(found.factor, there)
+    A = found.factor if there is None else to_device(found.factor, there)
     reached: FrameThreshold = frame_threshold(A, tol=tol, max_iter=max_iter)
     if callback is not None:
         callback(reached.n_iter, reached.upper, reached.lower)

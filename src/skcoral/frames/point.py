@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
-    beside,
     column_dots,
     column_parts,
     column_sums,
     diagonal,
     plus_diagonal,
+    to_device,
 )
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
@@ -113,13 +113,13 @@ def frame_point(
     kappa, E, phi = _all_roots(n, B, floors, barrier, kappa)
     lam = np.where(pinned, np.inf, floors / phi)
     factor = np.where(pinned, 0.0, lam)
-    U = beside(factor[None, :], B) * (E * B)
+    U = to_device(factor[None, :], B) * (E * B)
     least = factor**2 * phi - kappa
     if pinned.any():
-        stay = beside(pinned.astype(np.float64)[None, :], B)
+        stay = to_device(pinned.astype(np.float64)[None, :], B)
         E = E * (1.0 - stay)
         U = U + stay * B
-        energy = column_dots(B, beside(n[:, None], B) * B)
+        energy = column_dots(B, to_device(n[:, None], B) * B)
         least = np.where(pinned, energy, least)
     F = U @ U.T
     spread = float(n @ n) - float(n.sum()) ** 2 / r
@@ -172,7 +172,7 @@ def _norm_roots(
     kappa = 2.0 * low if start is None else np.maximum(start, 1.0000001 * low)
     kappa = np.where(live, kappa, low)
     high = np.full_like(low, np.inf)
-    W, rows = B * B, beside(n[:, None], B)
+    W, rows = B * B, to_device(n[:, None], B)
     wanted = np.flatnonzero(live)
     for step in range(_ROOT_STEPS):
         if not len(wanted):
@@ -188,7 +188,7 @@ def _norm_roots(
         moving = ~done & live[here]
         kappa[here] = np.where(moving, new, kappa[here])
         wanted = here[moving]
-    E = 1.0 / (rows + beside(kappa[None, :], B))
+    E = 1.0 / (rows + to_device(kappa[None, :], B))
     return kappa, E, column_sums(W * E)
 
 
@@ -204,10 +204,10 @@ def _root_step(
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """One safeguarded Newton step: the next κ, the bracket, and which columns are done."""
     rest = (1.0 - rho) * (1.0 + rho)
-    E = 1.0 / (rows + beside(kappa[None, :], W))
+    E = 1.0 / (rows + to_device(kappa[None, :], W))
     WE = W * E
     m = column_sums(WE)
-    spread = E - beside(m[None, :], W)
+    spread = E - to_device(m[None, :], W)
     v = np.maximum(column_dots(W * spread, spread), (1e-14 * m) ** 2)
     # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
     E2 = WE * E
@@ -250,7 +250,7 @@ class Curvature:
         # Σ u²/e, and the mean of e with the weights u²/e
         floor = lam**2 * point.phi
         mean = column_dots(U, U) / floor
-        spread = E - beside(mean[None, :], U)
+        spread = E - to_device(mean[None, :], U)
         self._C = U * spread
         size = lam * column_dots(point.B * self._C, spread)  # Σ C²/e, where u/e = λb
         held = live & (point.kappa > 0.0)
@@ -260,7 +260,7 @@ class Curvature:
         self._inverse_norm = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
         square = U * U
         cross = E @ square.T
-        self._barrier = beside(tau / np.outer(point.n, point.n), U)
+        self._barrier = to_device(tau / np.outer(point.n, point.n), U)
         self.diagonal = 1.0 + cross + cross.T + self._barrier
 
     def apply(self, V: Any) -> Any:
@@ -271,7 +271,7 @@ class Curvature:
             X = V @ U
             s = column_dots(U, X) * self._inverse_floor[here]
             t = column_dots(C, X) * self._inverse_norm[here]
-            dU = E * X - beside(s[None, :], X) * U - beside(t[None, :], X) * C
+            dU = E * X - to_device(s[None, :], X) * U - to_device(t[None, :], X) * C
             Y = Y + dU @ U.T
         out = V + Y + Y.T
         out = plus_diagonal(out, -float(diagonal(V).sum()) / V.shape[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, column_dots, to_host
+from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral.frames.branching import BranchProof, branch
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
@@ -157,7 +157,7 @@ class FrameProblem:
                 U, objective = candidate, value
         bound = lifted_bound(proof, A, U, floors, self.criterion, self.pair_weights)
         found = replace(
-            answer, U=beside(U, self.A), objective=objective, n_iter=answer.n_iter + proof.n_iter
+            answer, U=to_device(U, self.A), objective=objective, n_iter=answer.n_iter + proof.n_iter
         )
         if bound <= answer.lower_bound:
             return found
@@ -181,7 +181,10 @@ class FrameProblem:
         )
         U = on_caps(A, found.U, floors, room=_ROOM)
         new = replace(
-            answer, U=beside(U, self.A), objective=squares(U), n_iter=answer.n_iter + found.n_parts
+            answer,
+            U=to_device(U, self.A),
+            objective=squares(U),
+            n_iter=answer.n_iter + found.n_parts,
         )
         if found.lower_bound <= answer.lower_bound:
             return new
@@ -208,7 +211,7 @@ class FrameProblem:
         return (
             answer
             if value >= answer.objective
-            else replace(answer, U=beside(U, self.A), objective=value)
+            else replace(answer, U=to_device(U, self.A), objective=value)
         )
 
     def fidelity(self, U: Any) -> Array:

@@ -21,12 +21,12 @@ import numpy as np
 
 from skcoral._arrays import (
     Array,
-    beside,
     column_dots,
     column_sums,
     eigh,
     inner,
     plus_diagonal,
+    to_device,
     to_host,
 )
 from skcoral.frames.dual import FrameDual
@@ -59,7 +59,7 @@ def proof_of(dual: FrameDual) -> FrameProof:
     lam = np.where(pinned, 0.0, point.lam)
     if pinned.any():
         lam[pinned], kappa[pinned] = at_source(np.diag(n), np.asarray(to_host(point.B))[:, pinned])
-    N = (dual.Q * beside(n[None, :], dual.Q)) @ dual.Q.T
+    N = (dual.Q * to_device(n[None, :], dual.Q)) @ dual.Q.T
     return FrameProof(N=0.5 * (N + N.T), lam=lam, kappa=kappa)
 
 
@@ -80,8 +80,8 @@ def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
     B, V = Q.T @ A, Q.T @ U
     nu = (p - float(n.sum())) / r
     F = plus_diagonal(V @ V.T, -(n + nu))
-    D = beside(n[:, None], B) + beside(proof.kappa[None, :], B)
-    z = D * V - beside(proof.lam[None, :], B) * B
+    D = to_device(n[:, None], B) + to_device(proof.kappa[None, :], B)
+    z = D * V - to_device(proof.lam[None, :], B) * B
     rest = column_sums(z * z / D)
     # a floor of one holds its column at the source, whatever the rounding of the two lengths
     pinned = floors >= 1.0
@@ -100,6 +100,6 @@ def bound_of(proof: FrameProof, A: Any, floors: Array) -> float:
     n = np.maximum(np.asarray(to_host(values)), 0.0)
     B = Q.T @ A
     nu = (p - float(n.sum())) / r
-    phi = column_sums(B * B / (beside(n[:, None], B) + beside(proof.kappa[None, :], B)))
+    phi = column_sums(B * B / (to_device(n[:, None], B) + to_device(proof.kappa[None, :], B)))
     each = 2.0 * floors * proof.lam - proof.kappa - proof.lam**2 * phi
     return float(nu * p - 0.5 * p - 0.5 * ((n + nu) ** 2).sum() + each.sum())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside
+from skcoral._arrays import Array, to_device
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend, squares
 from skcoral.frames.dual import FrameDual, maximise_bound
@@ -175,7 +175,7 @@ def _other_starts(
     count = 0
     most = 1 if BRIEF.get() else 12
     for k in range(int(np.clip(_EFFORT / (r * r * p), 0, most))):
-        noise = beside(rng.normal(size=(r, p)) / np.sqrt(r), A)
+        noise = to_device(rng.normal(size=(r, p)) / np.sqrt(r), A)
         start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
         candidate, reached, steps = descend(
             A, start, floors, bound=bound, goal=goal, max_iter=min(150, later)

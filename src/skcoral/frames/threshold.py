@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, column_dots, diagonal, eigh, to_host
+from skcoral._arrays import Array, column_dots, diagonal, eigh, to_device, to_host
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
 from skcoral.frames.dual import FrameDual, maximise_bound
@@ -69,7 +69,7 @@ def frame_threshold(A: Any, *, tol: float = 1e-9, max_iter: int = 100) -> FrameT
     size = np.sqrt(np.maximum(np.asarray(to_host(values)), 0.0))
     trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
     even = np.divide(np.sqrt(p / r), size, out=np.zeros_like(size), where=size > 0)
-    zca = (Q * beside(even[None, :], Q)) @ (Q.T @ A)
+    zca = (Q * to_device(even[None, :], Q)) @ (Q.T @ A)
     upper, proof, dual, steps = _from_above(A, trace, Q, size, max_iter)
     candidates = [zca] if dual is None else [zca, dual.U]
     lower, U, more = _from_below(A, candidates, upper, tol)
@@ -89,7 +89,7 @@ def _from_above(
     """
     r, p = A.shape
     n = np.maximum(size, 1e-12 * float(size.max()))
-    proof = FrameProof((Q * beside(n[None, :], Q)) @ Q.T, np.full(p, 1.0 / p), np.zeros(p))
+    proof = FrameProof((Q * to_device(n[None, :], Q)) @ Q.T, np.full(p, 1.0 / p), np.zeros(p))
     scale = np.sqrt(r / p) / p  # the best multiple of the root for equal weights
     proof = FrameProof(scale * proof.N, proof.lam, proof.kappa)
     upper = min(trace, 1.0)
@@ -127,7 +127,7 @@ def _root(dual: FrameDual, floor: float) -> tuple[float, FrameProof]:
         bound = 0.5 * (total + float((point.kappa + point.lam**2 * point.phi).sum())) / weight
         if bound < best:
             best = bound
-            N = (dual.Q * beside(n[None, :] / weight, dual.Q)) @ dual.Q.T
+            N = (dual.Q * to_device(n[None, :] / weight, dual.Q)) @ dual.Q.T
             proof = FrameProof(0.5 * (N + N.T), point.lam / weight, point.kappa / weight)
         excess = float(n @ diagonal(point.F)) - total
         move = excess / (2.0 * weight)
@@ -202,5 +202,5 @@ def _tightened(A: Any, U: Any) -> tuple[Any, float, int]:
         if excess <= _TIGHT:
             break
         # the sum of squares has no local minima without floors, only saddles: step off
-        U = on_caps(A, U + beside(1e-3 * rng.normal(size=(r, p)), A), free)
+        U = on_caps(A, U + to_device(1e-3 * rng.normal(size=(r, p)), A), free)
     return U, excess, count

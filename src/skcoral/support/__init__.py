@@ -1,7 +1,7 @@
 """Support restrictions: transformations with exact zeros, and bounds that judge them."""
 
-from skcoral.support.bounds import certified_bound
 from skcoral.support.exactness import Exactness, exactness
+from skcoral.support.lower_bounds import certified_bound
 from skcoral.support.pattern import (
     DegreesOfFreedom,
     degrees_of_freedom,

@@ -12,16 +12,16 @@ from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import settle
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
-from skcoral.support.bounds import (
+from skcoral.support.caps import Caps
+from skcoral.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
+from skcoral.support.lower_bounds import (
     LowerBound,
     feasible_set,
     frame_certificate,
     least_norm_bound,
     lifted_bound,
 )
-from skcoral.support.frame import DENSE_LIMIT, Norm, frame_bound
-from skcoral.support.geometry import Caps
-from skcoral.support.kkt import multipliers
+from skcoral.support.optimality import multipliers
 from skcoral.support.pattern import Mask, degrees_of_freedom
 from skcoral.support.search import Found, explore, search_from, sharpen
 from skcoral.support.starts import structured_starts

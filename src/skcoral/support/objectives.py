@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skcoral.results import Array, Criterion
-from skcoral.support.descent import Function, Rows
-from skcoral.support.geometry import Caps, fold, fold_gradient
+from skcoral.support.caps import Caps, fold, fold_gradient
+from skcoral.support.quasi_newton import Function, Rows
 
 # A loss maps residuals (S, p, p), zero on the diagonal, to values (S,) and half-gradients C with
 # dvalue = Σ_ij C_ij dG_ij.

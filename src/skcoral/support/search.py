@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.results import Array, Criterion
-from skcoral.support.descent import descend
-from skcoral.support.geometry import Caps, fold, unfold
-from skcoral.support.kkt import multipliers, newton_squared
+from skcoral.support.caps import Caps, fold, unfold
+from skcoral.support.interior_point import Polished, refine
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
@@ -22,7 +21,8 @@ from skcoral.support.objectives import (
     residuals,
     squared_loss,
 )
-from skcoral.support.sharp import Polished, refine
+from skcoral.support.optimality import multipliers, newton_squared
+from skcoral.support.quasi_newton import descend
 from skcoral.support.starts import hops, random_starts
 
 # Quasi-Newton steps on D2 at most, then for each further loss: how many points go on per start, how

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skcoral.results import Array, Criterion, Decorrelation
-from skcoral.support.intervals import solve_within
+from skcoral.support.bounded import solve_within
 from skcoral.support.multistart import Callback, solve_unbounded
 from skcoral.support.pattern import Mask
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Array
+from skcoral.support.caps import Caps
 from skcoral.support.exactness import cholesky_within
-from skcoral.support.geometry import Caps
 
 
 def structured_starts(space: Caps, warm: Array) -> Array:

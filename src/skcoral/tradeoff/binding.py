@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
-    beside,
     block_symmetric,
     block_triangular,
     column_dots,
@@ -23,6 +22,7 @@ from skcoral._arrays import (
     eigh,
     library,
     submatrix,
+    to_device,
     to_host,
 )
 from skcoral.exact import best_exact
@@ -100,13 +100,13 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     if not len(rest):
         return submatrix(H, np.argsort(members), np.argsort(members))
     if not len(members):
-        return beside(1e-16 * np.eye(len(rest)), R)
+        return to_device(1e-16 * np.eye(len(rest)), R)
     largest = float(np.max(diagonal(H), initial=0.0))
     negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
     order = np.argsort(np.concatenate([members, rest]))
-    across = beside(np.zeros((len(members), len(rest))), H)
+    across = to_device(np.zeros((len(members), len(rest))), H)
     return submatrix(
-        block_triangular(H, across, beside(negligible * np.eye(len(rest)), H)), order, order
+        block_triangular(H, across, to_device(negligible * np.eye(len(rest)), H)), order, order
     )
 
 
@@ -142,9 +142,9 @@ def _complete_exactly(
     if len(members):
         residual, mix = complement(R, members, rest)
     else:
-        residual, mix = R, beside(np.zeros((0, len(rest))), R)
+        residual, mix = R, to_device(np.zeros((0, len(rest))), R)
     best = best_exact(residual, floors[rest])
-    T_rest = beside(best.T, R)
+    T_rest = to_device(best.T, R)
     T = assemble(members, rest, T_members, T_rest, mix) if len(members) else T_rest
     if best.feasible:
         return T, rest[:0]

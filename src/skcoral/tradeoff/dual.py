@@ -14,7 +14,6 @@ import numpy as np
 
 from skcoral._arrays import (
     Array,
-    beside,
     cholesky_or_none,
     column_dots,
     inner,
@@ -22,6 +21,7 @@ from skcoral._arrays import (
     norm,
     plus_diagonal,
     solve_lower,
+    to_device,
 )
 from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
@@ -91,7 +91,7 @@ def dual_bound(
     if not np.isfinite(penalty):
         return -np.inf
     if near is None:
-        near = (inverse_factored(factor) * beside(multipliers[None, :], H)).T
+        near = (inverse_factored(factor) * to_device(multipliers[None, :], H)).T
     defect = gram_defect(R, near) if near_correlation is None else near_correlation
     if near_correlation is not None:
         defect = plus_diagonal(1.0 * defect, -1.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import beside, inner, library, row_products
+from skcoral._arrays import inner, library, row_products, to_device
 from skcoral.exact import BestExact, ExactThreshold
 from skcoral.tradeoff.feasible import make_feasible
 from skcoral.tradeoff.newton import Stationary, evaluate
@@ -31,7 +31,9 @@ def _turned(
     problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold
 ) -> Stationary | None:
     R, live = problem.R, problem.pairs
-    T = make_feasible(R, beside(exact.T, R), problem.floor_values, np.zeros(problem.p, dtype=bool))
+    T = make_feasible(
+        R, to_device(exact.T, R), problem.floor_values, np.zeros(problem.p, dtype=bool)
+    )
     C = R @ T
     G = T.T @ C
     K = live / (model.stiffness + (1.0 - live)) * G
@@ -49,7 +51,7 @@ def _refuted(
 ) -> Stationary | None:
     if len(exact.S) < problem.p:  # a threshold that some variables do not bind
         return None
-    S = beside(exact.S, problem.R) * problem.live
+    S = to_device(exact.S, problem.R) * problem.live
     gain = float(exact.weights @ problem.floor_values) - inner(S, problem.identity)
     loss = 0.5 * inner(model.stiffness * S, S)
     return evaluate(problem, gain / loss * S, model) if min(gain, loss) > 0 else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, beside, column_dots, diagonal, plus_diagonal
+from skcoral._arrays import Array, column_dots, diagonal, plus_diagonal, to_device
 from skcoral._linalg import gram_defect
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -25,7 +25,7 @@ def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> A
     a ``pinned`` one from inside (its floor binds, and the rim is where the optimum is). The other
     columns keep their direction.
     """
-    T = T / beside(np.sqrt(1.0 + diagonal(gram_defect(R, T)))[None, :], R)
+    T = T / to_device(np.sqrt(1.0 + diagonal(gram_defect(R, T)))[None, :], R)
     f = column_dots(R, T)
     # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
     room = 4 * _EPS * column_dots(abs(R), abs(T))
@@ -55,7 +55,7 @@ def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> A
 def _turned(T: Any, away: Any, factor: Array, along: Array, turn: NDArray[np.bool_]) -> Any:
     """Replace the columns ``turn`` by ``factor`` times ``away`` plus ``along`` the source."""
     keep = np.where(turn, 0.0, 1.0)
-    mixed = T * beside(keep[None, :], T) + away * beside((factor * turn)[None, :], T)
+    mixed = T * to_device(keep[None, :], T) + away * to_device((factor * turn)[None, :], T)
     return plus_diagonal(mixed, along * turn)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, beside, plus_diagonal, to_host
+from skcoral._arrays import Array, plus_diagonal, to_device, to_host
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import DualPoint
@@ -25,7 +25,7 @@ def with_fixed(members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]) -> 
     host = np.asarray(to_host(H))
     own = np.where(fixed, np.abs(criteria.off(host)).sum(axis=1) + 1e-15, 0.0)
     replaced = np.where(fixed, host.diagonal(), 0.0)
-    return DualPoint(members, lam + own, H + beside(np.diag(own - replaced), H))
+    return DualPoint(members, lam + own, H + to_device(np.diag(own - replaced), H))
 
 
 def near_sources(

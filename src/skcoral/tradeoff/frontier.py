@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, beside, cholesky_or_none, to_host
+from skcoral._arrays import Array, cholesky_or_none, to_device, to_host
 from skcoral.exact import best_exact, exact_threshold
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
@@ -95,7 +95,7 @@ class Path:
             if not best.feasible:
                 return None
             T = best.T
-        G = np.asarray(to_host(correlation_of(self._there, beside(T, self._there))))
+        G = np.asarray(to_host(correlation_of(self._there, to_device(T, self._there))))
         return Solved(
             T=T,
             G=G,

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
-    beside,
     block_triangular,
     diagonal,
     inner,
     row_products,
     scaled,
     submatrix,
+    to_device,
 )
 from skcoral.tradeoff.binding import binding_floors
 from skcoral.tradeoff.interior import follow_until
@@ -67,10 +67,10 @@ def break_ties(
         return None
     every = np.concatenate([members, others])
     held, p = len(members), len(every)
-    U = beside(np.eye(p), R)
+    U = to_device(np.eye(p), R)
     if held:
-        across = beside(np.zeros((held, p - held)), R)
-        U = block_triangular(T, across, beside(np.eye(p - held), R))
+        across = to_device(np.zeros((held, p - held)), R)
+        U = block_triangular(T, across, to_device(np.eye(p - held), R))
     sources = U.T @ submatrix(R, every, every) @ U
     sources = scaled(sources, diagonal(sources) ** -0.5)
     bounds = np.concatenate([np.ones(held), floors[others]])
@@ -82,11 +82,11 @@ def break_ties(
     model: PairModel
     room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
     if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
-        counted = beside(counts.astype(np.float64), R)
+        counted = to_device(counts.astype(np.float64), R)
         S = sources * problem.pairs
-        model = Bounded.squares(beside(room, R), problem.pairs, counted, S, _START)
+        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
     else:
-        model = Quadratic(beside(np.where(live & ~counts, 1.0, 0.0), R))
+        model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
     max_iter = min(max_iter, _MAX_ITER)
     progress = follow_until(
         problem,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, beside, cholesky_or_none, inner, library, submatrix, to_host
+from skcoral._arrays import Array, cholesky_or_none, inner, library, submatrix, to_device, to_host
 from skcoral._linalg import spectral_norm
 from skcoral.results import Criterion
 from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
@@ -45,19 +45,19 @@ class Problem:
         self.fixed = floors >= 1.0
         free = ~self.fixed
         self.n_free = int(free.sum())
-        self.floors = beside(floors, R)
-        self.free = beside(free.astype(np.float64), R)
+        self.floors = to_device(floors, R)
+        self.free = to_device(free.astype(np.float64), R)
         own = np.eye(self.p, dtype=bool)
         self.every = bool(np.all(live | own))
         self.pairs: Any
         if within is None:
-            self.identity = beside(own.astype(np.float64), R)
+            self.identity = to_device(own.astype(np.float64), R)
         else:
             self.identity = within.identity[: self.p, : self.p]
         if within is not None and within.every:
             self.pairs = within.pairs[: self.p, : self.p]
         else:
-            self.pairs = beside((live & ~own).astype(np.float64), R)
+            self.pairs = to_device((live & ~own).astype(np.float64), R)
         if self.fixed.any():
             self.live = self.pairs + self.identity * self.free
             self.block = self.free[:, None] * self.free[None, :]
@@ -79,7 +79,7 @@ class Problem:
 
 def _constant(value: float, R: Any) -> Any:
     """A matrix like ``R`` of one value, which takes no memory."""
-    return library(R).broadcast_to(beside(np.array(value), R), R.shape)
+    return library(R).broadcast_to(to_device(np.array(value), R), R.shape)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class State:
         def block(A: Any) -> Any:
             return submatrix(A, members, members)
 
-        at = beside(members, self.lam)
+        at = to_device(members, self.lam)
         T = block(self.T)
         return State(
             block(self.H),
@@ -121,7 +121,7 @@ def start(problem: Problem, criterion: Criterion, omega: Array) -> State:
     """
     t = 0.5 * (1.0 + problem.floors)
     S = (t[:, None] * t[None, :]) * problem.R * problem.pairs  # symmetric to the last bit
-    weights = beside(omega, problem.R) * problem.pairs
+    weights = to_device(omega, problem.R) * problem.pairs
     model: PairModel
     if criterion == "worst":
         worst = Bounded.worst(weights, problem.pairs, S)

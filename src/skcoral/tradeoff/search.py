@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, beside, cholesky_or_none, column_dots, submatrix, to_host
+from skcoral._arrays import Array, cholesky_or_none, column_dots, submatrix, to_device, to_host
 from skcoral.exact import BestExact, ExactThreshold, best_exact
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
@@ -154,7 +154,7 @@ class Search:
     def _size(self, state: State) -> float:
         """About the objective at a state, or where that is smaller, what counts as zero."""
         assert self.problem is not None
-        omega = self.problem.pairs if self.even else beside(self.inner_omega, self.R)
+        omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
         value = criteria.value_there(self.criterion, state.W.T @ state.W, omega)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
@@ -210,7 +210,7 @@ class Search:
             return Quadratic(problem.pairs)
         weights = self.inner_omega[np.ix_(keep, keep)]
         stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
-        return Quadratic(beside(stiffness, self.R))
+        return Quadratic(to_device(stiffness, self.R))
 
     def _solve_binding(self, problem: Problem, at: State | Any, keep: Index) -> Binding | None:
         """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
@@ -222,7 +222,7 @@ class Search:
         if problem.fixed[keep].all():
             every = np.ones(len(keep), dtype=bool)
             dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
-            return dual, beside(np.eye(len(keep)), self.R), keep
+            return dual, to_device(np.eye(len(keep)), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
         goal = _ROUGH if problem.p > FORMED else ACCURATE
         if not isinstance(at, State):
@@ -307,7 +307,7 @@ class Search:
         """
         every = np.ones(len(self.active), dtype=bool)
         dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
-        T = beside(np.eye(len(every)), self.R)
+        T = to_device(np.eye(len(every)), self.R)
         candidate = complete(self.R, self.floors, T, dual)
         return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
@@ -315,7 +315,9 @@ class Search:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
         if self.problem is None or self.problem.fixed.any():
             return None
-        H = beside(np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top, self.R)
+        H = to_device(
+            np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top, self.R
+        )
         return self._from(self.problem, H, warm.binding[self.active])
 
     def _enter(self, problem: Problem) -> Solved | None:
@@ -334,25 +336,25 @@ class Search:
 
     def finish(self, candidate: Candidate) -> Solved:
         """Make the candidate feasible to the last digit, and evaluate both bounds."""
-        T, H = beside(candidate.T, self.R), beside(candidate.H, self.R)
+        T, H = to_device(candidate.T, self.R), to_device(candidate.H, self.R)
         lam = np.maximum(candidate.lam, 0.0)
         if self.criterion != "squared" or not self.even:
-            H = beside(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
+            H = to_device(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
         if np.any((self.floors > CLOSE) & (self.floors < 1.0)):
             near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
             T, lam, H = near
-            T, H = beside(T, self.R), beside(H, self.R)
+            T, H = to_device(T, self.R), to_device(H, self.R)
         T = make_feasible(self.R, T, self.floors, candidate.binding)
         G = correlation_of(self.R, T, precise=not self.even)
         lam, H = lifted(lam, H, self.floors)
         omega = None if self.even else self.omega
         if cholesky_or_none(H) is None:
             # Rounding has spoiled the dual point; no criterion is negative.
-            lam, H = 0.0 * lam, beside(1e-16 * np.eye(len(lam)), self.R)
+            lam, H = 0.0 * lam, to_device(1e-16 * np.eye(len(lam)), self.R)
         bound = dual_bound(
             self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
         )
-        value = criteria.value_there(self.criterion, G, beside(self.omega, self.R))
+        value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
         return Solved(
             T=np.asarray(to_host(T)),
             G=np.asarray(to_host(G)),

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skcoral.results import Array, Criterion
-from skcoral.support.geometry import Caps
-from skcoral.support.kkt import newton_on_face, symmetric
+from skcoral.support.caps import Caps
 from skcoral.support.objectives import criterion_values, residuals
+from skcoral.support.optimality import newton_on_face, symmetric
 
 _SHRINK = 0.2
 _CENTERED = 0.1

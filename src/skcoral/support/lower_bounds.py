@@ -2,8 +2,9 @@
 
 Three dual points prove a bound, each from a few arrays and without the solver that found them:
 
-* ``"frame"`` and ``"least-norm"``: a symmetric P and η ≥ 0, see :mod:`skcoral.support.frame`
-  (``P = L M Lᵀ`` with ``R = L Lᵀ``; the least-norm point has P zero on every Ω_k × Ω_k);
+* ``"frame"`` and ``"least-norm"``: a symmetric P and η ≥ 0, see
+  :mod:`skcoral.support.frame_relaxation` (``P = L M Lᵀ`` with ``R = L Lᵀ``; the
+  least-norm point has P zero on every Ω_k × Ω_k);
 * ``"lifted"``: multipliers λ ≥ 0 of the floors and a symmetric H whose quadratic form
   ``Q = (H ⊗ R)`` restricted to the support is positive definite. For a convex loss φ of the
   residual with conjugate φ*,
@@ -24,9 +25,9 @@ from numpy.typing import NDArray
 
 from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
-from skcoral.support.frame import FrameBound, Norm
-from skcoral.support.geometry import Caps, caps
-from skcoral.support.kkt import quadratic_form
+from skcoral.support.caps import Caps, caps
+from skcoral.support.frame_relaxation import FrameBound, Norm
+from skcoral.support.optimality import quadratic_form
 from skcoral.support.pattern import Mask
 
 _EPS = float(np.finfo(np.float64).eps)

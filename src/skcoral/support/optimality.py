@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.results import Array, Criterion
-from skcoral.support.geometry import Caps
+from skcoral.support.caps import Caps
 from skcoral.support.objectives import criterion_values, residuals
 
 _ON_RIM = 1e-9

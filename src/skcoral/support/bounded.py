@@ -19,10 +19,9 @@ from skcoral.certificates.settling import settle
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.measures import fidelity
 from skcoral.results import Array, Criterion, Decorrelation, Status
-from skcoral.support.bounds import feasible_set
-from skcoral.support.columns import feasible_column, nearest_column
-from skcoral.support.descent import Rows, descend
-from skcoral.support.geometry import Caps, fold, unfold
+from skcoral.support.bounded_columns import feasible_column, nearest_column
+from skcoral.support.caps import Caps, fold, unfold
+from skcoral.support.lower_bounds import feasible_set
 from skcoral.support.multistart import as_stack, solve_unbounded
 from skcoral.support.objectives import (
     Loss,
@@ -34,6 +33,7 @@ from skcoral.support.objectives import (
     squared_loss,
 )
 from skcoral.support.pattern import Mask
+from skcoral.support.quasi_newton import Rows, descend
 from skcoral.support.starts import random_starts
 
 # One loss per round of the augmented Lagrangian.

@@ -31,7 +31,7 @@ import scipy.linalg as sla
 
 from skcoral._linalg import conjugate_gradient
 from skcoral.results import Array
-from skcoral.support.geometry import Caps
+from skcoral.support.caps import Caps
 
 Norm = Literal["frobenius", "nuclear"]
 # Blocks that couple φ and μ to M, and the same with φ and μ eliminated.
