@@ -24,7 +24,7 @@ from typing import Any
 _LIBRARIES = (
     "openpyxl", "pandas", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet", "pydantic",
     "rich.console", "scipy.linalg", "scipy.optimize", "scipy.special", "skcoral.certificates",
-    "skcoral.cli.commands", "skcoral.cli.running", "skcoral.estimator", "skcoral.models",
+    "skcoral.cli.commands", "skcoral.cli.run", "skcoral.estimator", "skcoral.models",
     "skcoral.support", "skcoral.tables", "typer",
 )  # fmt: skip
 

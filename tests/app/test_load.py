@@ -79,7 +79,7 @@ def test_a_move_takes_little_server_time(server, query, limit):
 
 REMEMBERING = """
 import streamlit as st
-from skcoral.app.memory import remember
+from skcoral.app.cache import remember
 for public in (True, False):
     st.text(remember("one key", lambda: st.query_params["who"], public=public))
 """

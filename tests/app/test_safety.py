@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from skcoral.app import SERVER_OPTIONS
-from skcoral.app.text import clipped, plain
+from skcoral.app.markdown import clipped, plain
 from skcoral.plotting import interactive
 
 

@@ -309,7 +309,7 @@ def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):
 
 def test_a_fault_of_our_own_is_two_lines_as_well(tmp_path):
     script = (
-        "import sys, skcoral.cli.inspecting as i\n"
+        "import sys, skcoral.cli.inspect as i\n"
         "def fail(*a, **k): raise TypeError('some\\nfault')\n"
         "i.inspect = fail\n"
         "from skcoral.cli import main; sys.exit(main(['inspect', 'x.csv']))"

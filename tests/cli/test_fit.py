@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skcoral.cli import fitting
+from skcoral.cli import fit
 
 
 def read(path, separator=","):
@@ -228,7 +228,7 @@ def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_
 
 def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
     _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(fitting, "IN_MEMORY", 0)
+    monkeypatch.setattr(fit, "IN_MEMORY", 0)
     monkeypatch.setattr("skcoral.tables.table.Table.batches", lambda self, size=7: self.read(7))
     _, parts = answer(
         "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, rankdata
 
-from skcoral.cli import fitting
+from skcoral.cli import fit
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -132,7 +132,7 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal, mar
 
 def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monkeypatch):
     status, whole = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
-    monkeypatch.setattr(fitting, "IN_MEMORY", 0)
+    monkeypatch.setattr(fit, "IN_MEMORY", 0)
     for k, extra in enumerate(([], ["-o", tmp_path / "b.csv"], ["--weights", "w"])):
         status, told = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
         assert status == 0

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from skcoral.app import server
-from skcoral.cli import extras
+from skcoral.cli import web_app
 
 COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
 
@@ -162,7 +162,7 @@ def test_app_is_bound_to_this_machine_and_tells_nobody(monkeypatch):
     def no_socket(*_args, **_options):
         raise AssertionError("the server asks outside for an address")
 
-    command = extras.app_command(host="127.0.0.1", port=8501, browser=False)
+    command = web_app.app_command(host="127.0.0.1", port=8501, browser=False)
     assert command[:4] == [sys.executable, "-m", "skcoral.app.server", "run"]
     assert Path(command[4]).is_file()
     assert [part for part in command if "address" in part] == ["--server.address=127.0.0.1"]
@@ -187,15 +187,15 @@ def test_app_takes_the_place_of_the_command(answer, monkeypatch):
         assert "--server.port=8600" in command
         raise SystemExit(0)
 
-    monkeypatch.setattr(extras.os, "execv", replace)
+    monkeypatch.setattr(web_app.os, "execv", replace)
     with pytest.raises(SystemExit):
         answer("app", "--port", "8600", "--no-browser")
 
 
 def test_app_says_what_to_install(main, monkeypatch):
-    real = extras.importlib.util.find_spec
+    real = web_app.importlib.util.find_spec
     monkeypatch.setattr(
-        extras.importlib.util, "find_spec", lambda n: None if n == "streamlit" else real(n)
+        web_app.importlib.util, "find_spec", lambda n: None if n == "streamlit" else real(n)
     )
     status, _, err = main("app")
     assert status == 2

@@ -10,11 +10,11 @@ import streamlit as st
 
 from skcoral import measures, words
 from skcoral.app import state
-from skcoral.app.memory import about
+from skcoral.app.cache import about
+from skcoral.app.markdown import plain
 from skcoral.app.problem import Problem, mask
 from skcoral.app.settings import CRITERIA, mask_to_text
 from skcoral.app.solving import group_columns
-from skcoral.app.text import plain
 from skcoral.choosing import FloorComparison, has_little
 from skcoral.measured import rounded_down, vif_text
 from skcoral.support import support_from_threshold

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from skcoral.app.text import clipped, plain
+from skcoral.app.markdown import clipped, plain
 from skcoral.exceptions import CoralError
 
 

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
 from skcoral.app.errors import in_words
+from skcoral.app.markdown import clipped, plain
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import MatrixSource, TableSource
-from skcoral.app.text import clipped, plain
 from skcoral.exceptions import (
     InvalidTableError,
     NotCertifiedWarning,

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from skcoral.app import state
-from skcoral.app.memory import remember, remember_table
+from skcoral.app.cache import remember, remember_table
+from skcoral.app.markdown import clipped, plain
 from skcoral.app.problem import MOST_VARIABLES, most_variables, variables
 from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
@@ -22,7 +23,6 @@ from skcoral.app.sources import (
     read_matrix,
     sheets,
 )
-from skcoral.app.text import clipped, plain
 from skcoral.exceptions import InvalidTableError
 
 _SHRINKAGE = {

@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from skcoral import api, measures, words
-from skcoral.app import controls, details, state
+from skcoral.app import controls, state, tabs
+from skcoral.app.cache import about
 from skcoral.app.errors import in_words
-from skcoral.app.memory import about
+from skcoral.app.markdown import clipped, plain
 from skcoral.app.pictures import picture
 from skcoral.app.problem import MOST_VARIABLES, Problem, curve_points, notes, refuse_many
 from skcoral.app.settings import EXPLAINED, MODES, Settings
 from skcoral.app.solving import arguments, measured, raised, solve
-from skcoral.app.text import clipped, plain
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import interactive
@@ -96,7 +96,7 @@ def _explore(problem: Problem) -> None:
         else:
             with st.container(height=500 if many else "content", border=False):
                 picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
-    details.show(details.Answer(problem, settings, chosen, asked, result, found, sure))
+    tabs.show(tabs.Answer(problem, settings, chosen, asked, result, found, sure))
 
 
 def _frontier(

@@ -20,6 +20,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             'Install it with: pip install "scikit-coral[cli]"\n'
         )
         return 2
-    from skcoral.cli.running import run
+    from skcoral.cli.run import run
 
     return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -94,9 +94,9 @@ def inspect(*, table: TableOptions, json: Json = False) -> Work:
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
     def work() -> int:
-        from skcoral.cli import inspecting
+        from skcoral.cli import inspect
 
-        return inspecting.inspect(table, as_json=json)
+        return inspect.inspect(table, as_json=json)
 
     return work
 
@@ -110,9 +110,9 @@ def threshold(*, table: TableOptions, json: Json = False) -> Work:
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
 
     def work() -> int:
-        from skcoral.cli import inspecting
+        from skcoral.cli import inspect
 
-        return inspecting.threshold(table, as_json=json)
+        return inspect.threshold(table, as_json=json)
 
     return work
 
@@ -185,10 +185,10 @@ def fit(
     """
 
     def work() -> int:
-        from skcoral.cli import fitting
+        from skcoral.cli import fit
         from skcoral.tables.transforming import Layout
 
-        options = fitting.FitOptions(
+        options = fit.FitOptions(
             table=table,
             rho_min=rho_min or (),
             budget=budget,
@@ -212,7 +212,7 @@ def fit(
             force=force,
             command=shlex.join(["coral", *sys.argv[1:]]),
         )
-        return fitting.fit(options, as_json=json)
+        return fit.fit(options, as_json=json)
 
     return work
 
@@ -238,10 +238,10 @@ def transform(
     """Apply a model to new rows."""
 
     def work() -> int:
-        from skcoral.cli import transforming
+        from skcoral.cli import transform
         from skcoral.tables.transforming import Layout
 
-        return transforming.transform(
+        return transform.transform(
             table,
             model,
             output,
@@ -278,9 +278,9 @@ def frontier(
     """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
 
     def work() -> int:
-        from skcoral.cli import curves
+        from skcoral.cli import frontier
 
-        return curves.frontier(
+        return frontier.frontier(
             table,
             criterion=criterion,
             floors=rho_min,
@@ -325,9 +325,9 @@ def verify(
     """
 
     def work() -> int:
-        from skcoral.cli import verifying
+        from skcoral.cli import verify
 
-        return verifying.verify(
+        return verify.verify(
             table,
             certificate,
             margins=margins,
@@ -355,9 +355,9 @@ def reproduce(
     """Recompute the tables of the paper and compare, cell by cell."""
 
     def work() -> int:
-        from skcoral.cli import extras
+        from skcoral.cli import reproduce
 
-        return extras.reproduce(table, output=output, force=force, as_json=json)
+        return reproduce.reproduce(table, output=output, force=force, as_json=json)
 
     return work
 
@@ -375,9 +375,9 @@ def demo(
     """Decorrelate the Wine data and leave table, model and report in a folder."""
 
     def work() -> int:
-        from skcoral.cli import extras
+        from skcoral.cli import demo
 
-        return extras.demo(into, force=force, as_json=json)
+        return demo.demo(into, force=force, as_json=json)
 
     return work
 
@@ -396,9 +396,9 @@ def web_app(
     """Start the web app on this machine."""
 
     def work() -> int:
-        from skcoral.cli import extras
+        from skcoral.cli import web_app
 
-        return extras.app(host=host, port=port, browser=browser, as_json=json)
+        return web_app.app(host=host, port=port, browser=browser, as_json=json)
 
     return work
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from skcoral.cli import console
 from skcoral.cli.options import TableOptions
-from skcoral.cli.running import UsageError
+from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.columns import TableProfile, choose_columns, profile

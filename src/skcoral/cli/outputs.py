@@ -14,7 +14,7 @@ import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
-from skcoral.cli.running import UsageError
+from skcoral.cli.run import UsageError
 from skcoral.measured import Measured, Measurement
 from skcoral.tables.sheets import Sheet, explaining_sheets
 from skcoral.tables.staging import Outputs

@@ -1,4 +1,4 @@
-"""The options of ``coral roll``; the work is in :mod:`skcoral.cli.rolling`."""
+"""The options of ``coral roll``; the work is in :mod:`skcoral.cli.roll`."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def roll(
     """
 
     def work() -> int:
-        from skcoral.cli import rolling
+        from skcoral.cli import roll
 
-        options = rolling.RollOptions(
+        options = roll.RollOptions(
             table=table,
             window=window,
             date=date,
@@ -100,6 +100,6 @@ def roll(
             escape_formulas=escape_formulas,
             force=force,
         )
-        return rolling.roll(options, as_json=json)
+        return roll.roll(options, as_json=json)
 
     return work

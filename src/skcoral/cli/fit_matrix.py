@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from skcoral import api
 from skcoral.choosing import solve_for
 from skcoral.cli import console
-from skcoral.cli.asking import floors_by_name, read_support
 from skcoral.cli.loading import Loaded, naming
-from skcoral.cli.running import UsageError
+from skcoral.cli.option_values import floors_by_name, read_support
+from skcoral.cli.run import UsageError
 from skcoral.correlation import CorrelationEstimate, check_shrinkage, shrunk_matrix
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Array, Decorrelation, Threshold
@@ -19,7 +19,7 @@ from skcoral.tables.staging import Outputs
 from skcoral.tables.writing import table_writer
 
 if TYPE_CHECKING:
-    from skcoral.cli.fitting import FitOptions
+    from skcoral.cli.fit import FitOptions
 
 
 @dataclass(frozen=True)

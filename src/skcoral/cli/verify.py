@@ -11,10 +11,10 @@ import numpy as np
 from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
-from skcoral.cli.fitting import FitOptions, fitted
+from skcoral.cli.fit import FitOptions, fitted
 from skcoral.cli.loading import load
 from skcoral.cli.options import TableOptions
-from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 

@@ -15,11 +15,11 @@ import numpy as np
 from skcoral import words
 from skcoral._requirements import listing
 from skcoral.cli import console
-from skcoral.cli.asking import floors_by_name
 from skcoral.cli.loading import Loaded, load, naming
+from skcoral.cli.option_values import floors_by_name
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination
-from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.streaming import Pushed, Roller
 from skcoral.panels.tables import free_name

@@ -9,7 +9,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence, look_at, open_file
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measured_result, write
-from skcoral.cli.running import OK, UsageError
+from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
 from skcoral.tables.columns import choose_columns

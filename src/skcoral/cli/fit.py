@@ -11,14 +11,14 @@ import numpy as np
 
 from skcoral import certificates, words
 from skcoral.cli import console
-from skcoral.cli.asking import floors_by_name, read_support
-from skcoral.cli.estimating import hold
+from skcoral.cli.correlations import hold
+from skcoral.cli.fit_matrix import fit_matrix, write_transformation
+from skcoral.cli.fit_result import Answer, as_record, tell
 from skcoral.cli.loading import Loaded, dropped_sentence, load, naming, require_room, require_rows
-from skcoral.cli.matrix_fitting import fit_matrix, write_transformation
+from skcoral.cli.option_values import floors_by_name, read_support
 from skcoral.cli.options import TableOptions
 from skcoral.cli.outputs import check_output, destination, measure, measured_result, write
-from skcoral.cli.running import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
-from skcoral.cli.telling import Answer, as_record, tell
+from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.correlation import check_shrinkage
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.cli import console
-from skcoral.cli.running import UsageError
+from skcoral.cli.run import UsageError
 from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import profile
 from skcoral.tables.table import open_table

@@ -13,10 +13,10 @@ from skcoral._lowrank import FactoredCorrelation, strongest_pairs
 from skcoral._validation import check_correlation
 from skcoral.choosing import compare_floors
 from skcoral.cli import console
-from skcoral.cli.estimating import Correlations, correlations
+from skcoral.cli.correlations import Correlations, correlations
 from skcoral.cli.loading import Loaded, dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
-from skcoral.cli.running import NOT_CERTIFIED, OK, without
+from skcoral.cli.run import NOT_CERTIFIED, OK, without
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.frames.point import welch
 from skcoral.measured import rounded_down, shortened, vif_text

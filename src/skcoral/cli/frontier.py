@@ -8,10 +8,10 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.estimating import correlations
+from skcoral.cli.correlations import correlations
 from skcoral.cli.loading import dropped_sentence, load, naming
 from skcoral.cli.options import TableOptions
-from skcoral.cli.running import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.results import Frontier
 from skcoral.tables.staging import Outputs
 from skcoral.tables.writing import output_format, table_writer

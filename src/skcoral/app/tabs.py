@@ -10,12 +10,12 @@ import numpy as np
 import streamlit as st
 
 from skcoral.app import exports
-from skcoral.app.memory import about
+from skcoral.app.cache import about
+from skcoral.app.markdown import plain
 from skcoral.app.pictures import picture
 from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, MOST_VARIABLES, Problem
 from skcoral.app.settings import Settings
 from skcoral.app.solving import at_floors, known, unfitted
-from skcoral.app.text import plain
 from skcoral.measured import Measured
 from skcoral.plotting import interactive
 from skcoral.report.facts import top_sources

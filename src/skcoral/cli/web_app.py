@@ -1,0 +1,63 @@
+"""``coral app``: serve the web app on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import sys
+from pathlib import Path
+
+from skcoral.cli import console
+from skcoral.cli.run import UsageError
+from skcoral.limits import lift_deadline
+
+
+def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
+    """Start the web app in this process's place, on this machine only unless told otherwise."""
+    if importlib.util.find_spec("streamlit") is None:
+        raise UsageError(
+            "the web app needs the package 'streamlit', which is not installed.\n"
+            'Install it with: pip install "scikit-coral[app]"'
+        )
+    _refuse_taken(host, port)
+    command = app_command(host=host, port=port, browser=browser)
+    address = f"http://{host}:{port}"
+    if as_json:
+        console.machine({"address": address, "process": os.getpid()})
+    else:
+        console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
+    sys.stdout.flush()
+    lift_deadline()
+    os.execv(command[0], command)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on, before the server says so in its own way."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError as error:
+        raise UsageError(
+            f"the app cannot listen on {host}, port {port} ({error.strerror or error}).\n"
+            "Name another one: --port takes a number, --host an address of this machine."
+        ) from error
+
+
+def app_command(*, host: str, port: int, browser: bool) -> list[str]:
+    """The command that serves the app: bound to ``host``, usage statistics off."""
+    from skcoral import app
+
+    return [
+        sys.executable,
+        "-m",
+        "skcoral.app.server",
+        "run",
+        str(Path(app.__path__[0]) / "main.py"),
+        f"--server.address={host}",
+        f"--server.port={port}",
+        f"--server.headless={'false' if browser else 'true'}",
+        *app.SERVER_OPTIONS,
+    ]
