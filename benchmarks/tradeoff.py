@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from skcoral import decorrelate, frontier
 from skcoral.datasets import make_system
-from skcoral.paper import protocol_primal
+from skcoral.paper import run_protocol
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- tradeoff: begin -->", "<!-- tradeoff: end -->"
@@ -65,9 +65,7 @@ def measure(quick: bool) -> list[str]:
         ours = best_time(lambda rho=rho: decorrelate(R, rho), 15)
         singles.append(ours)
         starts = 1 if quick else 5
-        theirs, found = once(
-            lambda rho=rho, starts=starts: protocol_primal(R, rho, n_starts=starts)
-        )
+        theirs, found = once(lambda rho=rho, starts=starts: run_protocol(R, rho, n_starts=starts))
         theirs *= 5 / starts
         answer = decorrelate(R, rho)
         note = f"paper's algorithm, floors missed by {found.violations.max():.0e}"

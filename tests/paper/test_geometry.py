@@ -5,7 +5,7 @@ import pytest
 
 from skcoral import api
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
-from skcoral.paper import draw_interactive, draw_static, wine_geometry
+from skcoral.paper import draw_interactive, wine_geometry
 from skcoral.plotting import GeometryDisplay
 
 
@@ -98,8 +98,7 @@ def test_three_variables_only_and_read_only(geometry):
 
 
 def test_static_figure_has_four_panels_with_their_numbers(geometry, tmp_path):
-    pytest.importorskip("matplotlib")
-    figure = draw_static(geometry)
+    figure = geometry.plot().figure_
     assert [axes.get_title() for axes in figure.axes] == [panel.title for panel in geometry.panels]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(geometry.names)
     figure.savefig(tmp_path / "figure.png", dpi=40)
@@ -107,7 +106,6 @@ def test_static_figure_has_four_panels_with_their_numbers(geometry, tmp_path):
 
 
 def test_interactive_figure_shows_the_same_numbers(geometry):
-    pytest.importorskip("plotly")
     figure = draw_interactive(geometry)
     assert len({trace.scene for trace in figure.data}) == 4
     frame = [trace for trace in figure.data if trace.scene == "scene3" and len(trace.x) == 2]

@@ -5,19 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from skcoral import decorrelate
+from skcoral import decorrelate, threshold
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import CoralError
 from skcoral.measures import fidelity
 from skcoral.paper import protocol, reproduce
-from skcoral.paper.protocol import (
-    VIOLATION,
-    ProtocolRun,
-    protocol_from,
-    protocol_primal,
-    protocol_threshold,
-)
-from skcoral.paper.protocol_support import protocol_support
+from skcoral.paper.protocol import VIOLATION, ProtocolRun, protocol_from, run_protocol
 
 
 @pytest.mark.parametrize("rho_min", [0.9, None])
@@ -46,13 +39,13 @@ def test_two_variables_have_a_closed_form():
     r = 0.6
     R = np.array([[1.0, r], [r, 1.0]])
     star = (np.sqrt(1 + r) + np.sqrt(1 - r)) / 2
-    run = protocol_threshold(R, n_starts=8)
+    run = run_protocol(R, n_starts=8)
     assert run.best == pytest.approx(star, abs=1e-6)
     assert run.best <= star + 1e-12
     # Two caps of angular radius acos ρ leave the sources' own angle acos r by 2 acos ρ at most.
     rho = 0.97
     residual = np.cos(np.arccos(r) + 2 * np.arccos(rho))
-    run = protocol_primal(R, rho, n_starts=3)
+    run = run_protocol(R, rho, n_starts=3)
     relaxed = np.cos(np.arccos(r) + 2 * np.arccos(rho - VIOLATION))
     assert relaxed**2 <= run.best <= residual**2 + 1e-9
 
@@ -75,7 +68,7 @@ def test_only_the_penalty_used_gives_the_printed_violations(monkeypatch):
 
 
 def test_floors_are_met_within_the_papers_tolerance():
-    run = protocol_primal(make_system(6), 0.99, n_starts=4)
+    run = run_protocol(make_system(6), 0.99, n_starts=4)
     assert run.feasible.all()
     assert run.violations.max() < VIOLATION
     assert (run.violations > 0).any()
@@ -83,9 +76,9 @@ def test_floors_are_met_within_the_papers_tolerance():
 
 def test_wine_starts_end_in_worse_optima():
     R = load_wine().correlation
-    run = protocol_primal(R, 0.85, n_starts=10)
+    run = run_protocol(R, 0.85, n_starts=10)
     assert run.feasible.all()
-    certified = 0.02208413
+    certified = decorrelate(R, 0.85).objective
     assert run.best == pytest.approx(certified, rel=0.01)
     worse = run.values > 1.01 * run.best
     assert 0.2 <= worse.mean() <= 0.6
@@ -96,16 +89,17 @@ def test_wine_starts_end_in_worse_optima():
 
 
 def test_wine_threshold_starts_stay_in_their_component():
-    run = protocol_threshold(load_wine().correlation, n_starts=8)
-    assert f"{run.best:.6f}" == "0.826231"
-    assert run.best <= 0.8262309 + 1e-7
+    R = load_wine().correlation
+    run = run_protocol(R, n_starts=8)
+    assert f"{run.best:.6f}" == "0.826231"  # the paper's text
+    assert run.best <= threshold(R).upper
     other = run.determinants < 0
     assert 1 <= other.sum() <= 7
     assert run.values[other].max() < 0.80
 
 
 def test_same_seed_same_bits():
-    first, second = (protocol_threshold(make_system(4), n_starts=3, random_state=7) for _ in "ab")
+    first, second = (run_protocol(make_system(4), n_starts=3, random_state=7) for _ in "ab")
     assert np.array_equal(first.values, second.values)
 
 
@@ -118,14 +112,14 @@ def test_run_without_a_feasible_end():
 def test_support_protocol_without_restriction_meets_the_certified_optimum():
     R = make_system(6)
     certified = decorrelate(R, 0.99)
-    run = protocol_support(R, np.ones((6, 6), dtype=bool), 0.99, n_starts=3)
+    run = run_protocol(R, 0.99, support=np.ones((6, 6), dtype=bool), n_starts=3)
     assert run.best == pytest.approx(certified.objective, abs=1e-5)
     assert run.best >= certified.lower_bound - 1e-5
 
 
 def test_support_protocol_keeps_the_support():
     R = make_system(6)
-    run = protocol_support(R, np.eye(6, dtype=bool), 0.5, n_starts=2)
+    run = run_protocol(R, 0.5, support=np.eye(6, dtype=bool), n_starts=2)
     untouched = np.sum(np.triu(R, 1) ** 2)
     assert run.values == pytest.approx([untouched] * 2, rel=1e-12)
     assert run.violations.max() < 1e-12
@@ -137,11 +131,11 @@ R2 = np.array([[1.0, 0.6], [0.6, 1.0]])
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: protocol_primal(R2, 1.5), "between 0 and 1; got 1.5"),
-        (lambda: protocol_primal(R2, [0.5, 0.5]), "rho_min must be one number"),
-        (lambda: protocol_primal(R2, 0.5, n_starts=0), "n_starts must be a whole number"),
-        (lambda: protocol_threshold(R2, random_state=-1), "random_state must be a whole number"),
-        (lambda: protocol_support(R2, np.eye(3, dtype=bool), 0.5), "support"),
+        (lambda: run_protocol(R2, 1.5), "between 0 and 1; got 1.5"),
+        (lambda: run_protocol(R2, [0.5, 0.5]), "rho_min must be one number"),
+        (lambda: run_protocol(R2, 0.5, n_starts=0), "n_starts must be a whole number"),
+        (lambda: run_protocol(R2, random_state=-1), "random_state must be a whole number"),
+        (lambda: run_protocol(R2, 0.5, support=np.eye(3, dtype=bool)), "support"),
         (lambda: protocol_from(R2, 0.5, np.eye(3)), r"T must be of shape \(2, 2\)"),
         (lambda: protocol_from(R2, 0.5, "a"), "T must"),
         (lambda: reproduce("timings", n_starts="a"), "n_starts"),

@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.paper import TABLES, VERDICTS, paper_numbers, reproduce, reproduction
-from skcoral.paper.__main__ import main
+from skcoral.paper import (
+    TABLES,
+    VERDICTS,
+    compare_with_protocol,
+    paper_numbers,
+    reproduce,
+    reproduction,
+)
 from skcoral.paper.quantities import MEASURES, QUANTITIES, Finding
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import EQUAL, IMPROVED, INCONSISTENT, TOLERANCE, UNEXPLAINED, judge
@@ -130,7 +136,7 @@ def test_a_drift_of_our_value_is_noticed(study, direction):
     for cell in paper_numbers():
         if cell.value is None or cell.table not in DENSE:
             continue
-        finding = QUANTITIES[cell.quantity](study, cell.args)
+        finding = QUANTITIES[cell.quantity](study, **cell.args)
         verdict = judge(study, cell, finding)[0]
         if verdict in (EQUAL, TOLERANCE):
             moved = replace(finding, ours=finding.ours + direction * 10 * cell.unit)
@@ -146,7 +152,7 @@ def test_below_its_least_fidelity_zca_is_the_best_exact_decorrelator(study):
             values, vectors = np.linalg.eigh(study.matrix(cell.args["system"]))
             least = np.diag((vectors * np.sqrt(values)) @ vectors.T).min()
             if cell.args["rho_min"] <= least:
-                ours = QUANTITIES["min_fidelity"](study, cell.args).ours
+                ours = QUANTITIES["min_fidelity"](study, **cell.args).ours
                 assert ours == pytest.approx(least, abs=1e-12)
                 improved += 1
     assert improved == 15
@@ -241,32 +247,11 @@ def test_html_keeps_short_cells_whole_and_breaks_long_ones(result):
     assert f'<td class="long">{long}</td>' in page
 
 
-def test_command_writes_both_documents(tmp_path, capsys):
-    folder = tmp_path / "new" / "folder"
-    assert main(["-o", str(folder), "--table", "rho-star", "--figure"]) == 0
-    assert "30 cells" in capsys.readouterr().out
-    names = {"reproduction.md", "reproduction.html", "figure1.png", "figure1.html"}
-    assert {file.name for file in folder.iterdir()} == names
-    assert "0.9718" in (folder / "reproduction.md").read_text("utf-8")
-
-
-def test_command_says_what_is_wrong(tmp_path, capsys):
-    (tmp_path / "file").write_text("", "utf-8")
-    assert main(["-o", str(tmp_path / "file"), "--table", "timings"]) == 1
-    assert "file" in capsys.readouterr().err
-
-
-def test_protocol_mode_counts_the_starts_that_end_worse(monkeypatch):
-    from skcoral.paper import baseline
-
-    problems = (
-        ("wine", "primal", 0.85),
-        ("wine", "threshold", 0.0),
-        ("p18", "support", 0.99),
-    )
-    monkeypatch.setattr(baseline, "PROBLEMS", problems)
-    found = reproduce("timings", protocol=True, n_starts=6)
-    primal, threshold, support = found.protocol
+def test_protocol_mode_counts_the_starts_that_end_worse():
+    study = Study(n_starts=6)
+    problems = [("wine", 0.85, False), ("wine", None, False), ("p18", 0.99, True)]
+    compared = compare_with_protocol(study, problems=problems)
+    primal, threshold, support = compared
     assert support.best == pytest.approx(support.ours, rel=1e-6)
     assert support.gap < 1e-6
     assert primal.best == pytest.approx(primal.ours, rel=0.01)
@@ -277,8 +262,18 @@ def test_protocol_mode_counts_the_starts_that_end_worse(monkeypatch):
     assert 0.1 < threshold.share_mirrored < 0.9
     assert threshold.share_worse >= threshold.share_mirrored
     assert primal.share_worse == primal.share_mirrored
+    found = replace(reproduce("timings"), protocol=compared)
     assert "mirrored" in found.to_markdown()
     assert found.to_html().count("<tr>") == (1 + 1) + (1 + 2) + (1 + 3)
+
+
+def test_protocol_of_a_reproduction_has_its_starts(monkeypatch):
+    asked = []
+    monkeypatch.setattr(reproduction, "compare_with_protocol", asked.append)
+    reproduce("timings")
+    assert asked == []
+    reproduce("timings", protocol=True, n_starts=7, random_state=3)
+    assert (asked[0].n_starts, asked[0].random_state) == (7, 3)
 
 
 def test_verdicts_are_the_documented_ones():

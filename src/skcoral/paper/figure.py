@@ -1,4 +1,4 @@
-"""The paper's Figure 1 drawn for real data: static with matplotlib, interactive with plotly."""
+"""The paper's Figure 1 for three variables of the Wine data, and its interactive drawing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skcoral._arrays import Array
 from skcoral.api import decorrelate
 from skcoral.datasets import load_wine
 from skcoral.plotting.geometry import COLOURS, GeometryDisplay
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import plotly.graph_objects
 
 _SURFACE = "#9db7d5"
@@ -34,30 +34,8 @@ def wine_geometry(rho_min: float = 0.9) -> GeometryDisplay:
     return GeometryDisplay(R, decorrelate(R, rho_min).T, rho_min, names=WINE_TRIPLE)
 
 
-def draw_static(geometry: GeometryDisplay) -> matplotlib.figure.Figure:
-    """Draw the four panels with matplotlib.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Not attached to pyplot; save it with ``savefig``.
-
-    Examples
-    --------
-    >>> from skcoral.paper import draw_static, wine_geometry
-    >>> figure = draw_static(wine_geometry(0.9))
-    >>> figure.axes[2].get_title()
-    '(c) one output in each cap, cosines 0.246, 0.129, 0.186'
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 10.5), layout="constrained")
-    geometry.plot(figure.subplots(2, 2, subplot_kw={"projection": "3d"}))
-    return figure
-
-
 def draw_interactive(geometry: GeometryDisplay) -> plotly.graph_objects.Figure:
-    """Draw the four panels with plotly, each to be turned with the mouse.
+    """Draw the four panels with Plotly; each can be rotated.
 
     Returns
     -------
@@ -86,7 +64,7 @@ def draw_interactive(geometry: GeometryDisplay) -> plotly.graph_objects.Figure:
             traces.append(_line(panel.caps[j][-1], colour, name))
             if panel.arrows is not None:
                 arrow = np.stack([np.zeros(3), panel.arrows[j]])
-                traces.append(_line(arrow, colour, name, legend=k == 2))
+                traces.append(_line(arrow, colour, name) | {"showlegend": k == 2})
             if k == 3:
                 traces.append(_line(geometry.drops[j], colour, name, dash="dash"))
         where = {"row": k // 2 + 1, "col": k % 2 + 1}
@@ -103,21 +81,16 @@ def draw_interactive(geometry: GeometryDisplay) -> plotly.graph_objects.Figure:
     )
 
 
-def _surface(mesh: Any, colour: str, *, opacity: float) -> Any:
-    import plotly.graph_objects as go
-
-    x, y, z = np.moveaxis(mesh, -1, 0)
-    return go.Surface(
-        x=x, y=y, z=z, opacity=opacity, colorscale=[[0, colour], [1, colour]],
-        showscale=False, hoverinfo="skip",
-    )  # fmt: skip
+def _surface(mesh: Array, colour: str, *, opacity: float) -> dict[str, Any]:
+    shown = {"colorscale": [[0, colour], [1, colour]], "showscale": False, "opacity": opacity}
+    return _points("surface", mesh) | shown | {"hoverinfo": "skip"}
 
 
-def _line(points: Any, colour: str, name: str, *, legend: bool = False, dash: str = "solid") -> Any:
-    import plotly.graph_objects as go
+def _line(points: Array, colour: str, name: str, *, dash: str = "solid") -> dict[str, Any]:
+    style = {"color": colour, "width": 6, "dash": dash}
+    drawn = {"mode": "lines", "line": style, "name": name, "showlegend": False}
+    return _points("scatter3d", points) | drawn
 
-    x, y, z = points.T
-    return go.Scatter3d(
-        x=x, y=y, z=z, mode="lines", name=name, showlegend=legend,
-        line={"color": colour, "width": 6, "dash": dash},
-    )  # fmt: skip
+
+def _points(kind: str, points: Array) -> dict[str, Any]:
+    return {"type": kind, **dict(zip("xyz", np.moveaxis(points, -1, 0), strict=True))}

@@ -2,11 +2,11 @@
 
 An augmented Lagrangian over a manifold, its inner problems solved by pymanopt's Riemannian trust
 regions (extra ``paper``), from independent random starts; the best feasible end is kept. The paper
-does not print its settings, but its results betray them. A penalty that starts at 10 and is doubled
-until floors hold to 1e-4 ends at the five violations that its appendix prints, to every digit; of
-42 pairs of start and growth tried, no other does. Its thresholds have six right digits, for which
-floors must hold to 1e-7. How it draws its starts stays open: here, uniform on the spheres and over
-the orthogonal group.
+does not print its settings, but its results determine them. A penalty that starts at 10 and is
+doubled until floors hold to 1e-4 ends at the five violations that its appendix prints, to every
+digit; of 42 pairs of start and growth tried, no other does. Its thresholds have six right digits,
+for which floors must hold to 1e-7. How it draws its starts is not known: here, uniformly on the
+spheres and over the orthogonal group.
 
 This is for comparison only. :func:`skcoral.threshold` and :func:`skcoral.decorrelate` solve the
 same problems without starts and prove it.
@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from skcoral._arrays import Array
 from skcoral._requirements import real_number, square_matrix
-from skcoral._validation import check_correlation, check_count, check_floors
+from skcoral._validation import check_correlation, check_count, check_floors, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
+from skcoral.paper.protocol_support import supported_end
 from skcoral.results import read_only
 
 VIOLATION = 1e-4
@@ -35,6 +36,9 @@ _GROWTH = 2.0
 _ROUNDS = 30
 _GRADIENT = 1e-6
 _STEPS = 500
+
+#: Where a start ends: value, violation and determinant.
+End = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class ProtocolRun:
 
     Examples
     --------
-    >>> run = protocol_threshold([[1.0, 0.8], [0.8, 1.0]], n_starts=2)
+    >>> run = run_protocol([[1.0, 0.8], [0.8, 1.0]], n_starts=2)
     >>> run.problem, len(run.values)
     ('threshold', 2)
     """
@@ -86,26 +90,36 @@ class ProtocolRun:
             return float("nan")
         return float(ends.min() if self.problem == "primal" else ends.max())
 
-    def share_worse(self, certified: float, *, rel: float = 0.01) -> float:
-        """Return the share of starts that end worse than ``certified`` by more than ``rel``."""
+    def worse(self, certified: float, *, rel: float = 0.01) -> NDArray[np.bool_]:
+        """Return which starts end with a worse value than ``certified`` by more than ``rel``."""
         if self.problem == "primal":
-            worse = self.values > certified * (1 + rel)
-        else:
-            worse = self.values < certified * (1 - rel)
-        return float(np.mean(worse | ~self.feasible))
+            return self.values > certified * (1 + rel)
+        return self.values < certified * (1 - rel)
+
+    def share_worse(self, certified: float, *, rel: float = 0.01) -> float:
+        """Return the share of starts that end worse by more than ``rel``, or infeasible."""
+        return float(np.mean(self.worse(certified, rel=rel) | ~self.feasible))
 
 
-def protocol_primal(
-    R: ArrayLike, rho_min: float, *, n_starts: int = 100, random_state: int = 0
+def run_protocol(
+    R: ArrayLike,
+    rho_min: float | None = None,
+    *,
+    support: NDArray[np.bool_] | None = None,
+    n_starts: int = 100,
+    random_state: int = 0,
 ) -> ProtocolRun:
-    """Minimise D2 subject to common floors as the paper does, on the oblique manifold.
+    """Solve one of the paper's problems as the paper does, from random starts.
 
     Parameters
     ----------
     R : array-like of shape (p, p)
         Correlation matrix.
-    rho_min : float
-        Common floor.
+    rho_min : float, optional
+        Common floor under which D2 is minimised, on the oblique manifold. Without it the common
+        fidelity is maximised over the orthogonal group.
+    support : ndarray of bool of shape (p, p), optional
+        Allowed coefficients; sequential quadratic programming is used with them.
     n_starts : int, default=100
         Random starts.
     random_state : int, default=0
@@ -117,23 +131,35 @@ def protocol_primal(
 
     Examples
     --------
-    >>> from skcoral.paper import protocol_primal
-    >>> run = protocol_primal([[1.0, 0.6], [0.6, 1.0]], 0.97, n_starts=3)
+    >>> import numpy as np
+    >>> from skcoral.paper import run_protocol
+    >>> R = np.array([[1.0, 0.6], [0.6, 1.0]])
+    >>> run = run_protocol(R, 0.97, n_starts=3)
     >>> abs(run.best - 0.02304) < 1e-4  # cos²(arccos 0.6 + 2 arccos 0.97)
     True
+    >>> round(run_protocol(R, n_starts=4).best, 3)  # the threshold
+    0.949
+    >>> run = run_protocol(R, 0.5, support=np.eye(2, dtype=bool), n_starts=2)
+    >>> round(run.best, 6)  # nothing may be mixed, so the correlation stays
+    0.36
     """
     R, root = _matrix_and_root(R)
-    p = len(R)
-    rho_min = check_common_floor(rho_min)
+    floor = None if rho_min is None else _check_common_floor(rho_min)
+    mask = None
+    if support is not None:
+        mask = check_support(support, len(R), [f"x{j}" for j in range(len(R))])
 
-    def one(rng: np.random.Generator) -> tuple[float, float, float]:
-        W = rng.normal(size=(p, p))
-        W = _descend(root, rho_min, W / np.linalg.norm(W, axis=0))
-        fidelity = np.einsum("ij,ij->j", root, W)
-        value = _squared_residual(W)[0]
-        return value, float(max(0.0, rho_min - fidelity.min())), float(np.sign(np.linalg.det(W)))
+    def end(rng: np.random.Generator) -> End:
+        if mask is not None:
+            return supported_end(R, mask, floor or 0.0, rng)
+        return _threshold_end(root, rng) if floor is None else _primal_end(root, floor, rng)
 
-    return run_starts("primal", one, n_starts, random_state)
+    start = perf_counter()
+    sequence = np.random.SeedSequence(check_count("random_state", random_state, minimum=0))
+    seeds = sequence.spawn(check_count("n_starts", n_starts))
+    ends = np.array([end(np.random.default_rng(seed)) for seed in seeds])
+    problem = "threshold" if floor is None and support is None else "primal"
+    return ProtocolRun(problem, ends[:, 0], ends[:, 1], ends[:, 2], perf_counter() - start)
 
 
 def protocol_from(R: ArrayLike, rho_min: float, T: ArrayLike) -> Array:
@@ -168,15 +194,23 @@ def protocol_from(R: ArrayLike, rho_min: float, T: ArrayLike) -> Array:
     start, _ = square_matrix(T, "T", InvalidArgumentError)
     if start.shape != R.shape:
         raise InvalidArgumentError(f"T must be of shape {R.shape}, as R is; got {start.shape}.")
-    W = _descend(root, check_common_floor(rho_min), root @ start)
+    W = _minimise(root, root @ start, _check_common_floor(rho_min))
     return np.asarray(np.linalg.solve(root, W), dtype=np.float64)
 
 
-def _descend(root: Array, rho_min: float, W: Array) -> Array:
-    from pymanopt.manifolds import Oblique
+def _primal_end(root: Array, rho_min: float, rng: np.random.Generator) -> End:
+    W = rng.normal(size=root.shape)
+    W = _minimise(root, W / np.linalg.norm(W, axis=0), rho_min)
+    missed = rho_min - np.einsum("ij,ij->j", root, W).min()
+    return _squared_residual(W)[0], float(max(0.0, missed)), float(np.sign(np.linalg.det(W)))
 
-    end: Array = _augmented(Oblique(*W.shape), root, W, rho_min)
-    return end
+
+def _threshold_end(root: Array, rng: np.random.Generator) -> End:
+    Q, triangle = np.linalg.qr(rng.normal(size=root.shape))
+    Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    lowest = np.einsum("ij,ij->j", root, Q).min(keepdims=True)
+    Q, _ = _minimise(root, [Q, lowest])
+    return float(np.einsum("ij,ij->j", root, Q).min()), 0.0, float(np.sign(np.linalg.det(Q)))
 
 
 def _squared_residual(W: Array) -> tuple[float, Array]:
@@ -184,46 +218,6 @@ def _squared_residual(W: Array) -> tuple[float, Array]:
     E = W.T @ W
     np.fill_diagonal(E, 0.0)
     return float(np.sum(E * E)) / 2, E
-
-
-def protocol_threshold(R: ArrayLike, *, n_starts: int = 100, random_state: int = 0) -> ProtocolRun:
-    """Maximise the common fidelity over the orthogonal group as the paper does.
-
-    Parameters
-    ----------
-    R : array-like of shape (p, p)
-        Correlation matrix.
-    n_starts : int, default=100
-        Random starts, uniform over the orthogonal group.
-    random_state : int, default=0
-        Seed of the starts.
-
-    Returns
-    -------
-    ProtocolRun
-
-    Examples
-    --------
-    >>> from skcoral.paper import protocol_threshold
-    >>> run = protocol_threshold([[1.0, 0.6], [0.6, 1.0]], n_starts=4)
-    >>> round(run.best, 3)
-    0.949
-    """
-    from pymanopt.manifolds import Euclidean, Product, Stiefel
-
-    R, root = _matrix_and_root(R)
-    p = len(R)
-    manifold = Product([Stiefel(p, p, retraction="polar"), Euclidean(1)])
-
-    def one(rng: np.random.Generator) -> tuple[float, float, float]:
-        Q, triangle = np.linalg.qr(rng.normal(size=(p, p)))
-        Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-        lowest = np.einsum("ij,ij->j", root, Q).min(keepdims=True)
-        Q, _ = _augmented(manifold, root, [Q, lowest], None)
-        value = float(np.einsum("ij,ij->j", root, Q).min())
-        return value, 0.0, float(np.sign(np.linalg.det(Q)))
-
-    return run_starts("threshold", one, n_starts, random_state)
 
 
 class _Lagrangian:
@@ -268,52 +262,42 @@ class _Lagrangian:
         return 2 * (V @ _squared_residual(W)[1] + W @ cross) - self.root * change
 
 
-def _augmented(manifold: Any, root: Array, point: Any, rho_min: float | None) -> Any:
+def _minimise(root: Array, point: Any, rho_min: float | None = None) -> Any:
     """Minimise under ``floor - fidelity ≤ 0``; without ``rho_min`` the floor is free."""
+    import pymanopt
+    from pymanopt.manifolds import Euclidean, Oblique, Product, Stiefel
     from pymanopt.optimizers import TrustRegions
 
-    allowed = _THRESHOLD_VIOLATION if rho_min is None else VIOLATION
+    if rho_min is None:
+        allowed = _THRESHOLD_VIOLATION
+        manifold = Product([Stiefel(*root.shape, retraction="polar"), Euclidean(1)])
+    else:
+        allowed, manifold = VIOLATION, Oblique(*root.shape)
+
+    def smooth(method: Callable[..., Any]) -> Any:
+        # pymanopt counts the ``self`` of a bound method as one of its arguments.
+        return pymanopt.function.numpy(manifold)(lambda *arguments: method(*arguments))
+
     solver = TrustRegions(max_iterations=_STEPS, min_gradient_norm=_GRADIENT, verbosity=0)
     penalty, multipliers = _PENALTY, np.zeros(len(root))
     for _ in range(_ROUNDS):
-        lagrangian = _Lagrangian(root, rho_min, multipliers, penalty)
-        point = solver.run(_problem(manifold, lagrangian), initial_point=point).point
+        of = _Lagrangian(root, rho_min, multipliers, penalty)
+        problem = pymanopt.Problem(
+            manifold,
+            smooth(of.cost),
+            euclidean_gradient=smooth(of.gradient),
+            euclidean_hessian=smooth(of.hessian),
+        )
+        point = solver.run(problem, initial_point=point).point
         parts = (point,) if rho_min is not None else tuple(point)
-        if lagrangian.shortfall(*parts).max() < allowed:
+        if of.shortfall(*parts).max() < allowed:
             break
-        multipliers = lagrangian.updated(*parts)
+        multipliers = of.updated(*parts)
         penalty *= _GROWTH
     return point
 
 
-def _problem(manifold: Any, of: _Lagrangian) -> Any:
-    import pymanopt
-
-    smooth = pymanopt.function.numpy(manifold)
-    return pymanopt.Problem(
-        manifold,
-        smooth(lambda *point: of.cost(*point)),
-        euclidean_gradient=smooth(lambda *point: of.gradient(*point)),
-        euclidean_hessian=smooth(lambda *point_and_direction: of.hessian(*point_and_direction)),
-    )
-
-
-def run_starts(
-    problem: str,
-    one: Callable[[np.random.Generator], tuple[float, float, float]],
-    n_starts: int,
-    random_state: int,
-) -> ProtocolRun:
-    """Run ``one`` from independent random streams: value, violation, determinant of each end."""
-    start = perf_counter()
-    sequence = np.random.SeedSequence(check_count("random_state", random_state, minimum=0))
-    seeds = sequence.spawn(check_count("n_starts", n_starts))
-    ends = np.array([one(np.random.default_rng(seed)) for seed in seeds])
-    return ProtocolRun(problem, ends[:, 0], ends[:, 1], ends[:, 2], perf_counter() - start)
-
-
-def check_common_floor(rho_min: float) -> float:
-    """Return a floor that all variables share."""
+def _check_common_floor(rho_min: float) -> float:
     return float(check_floors(real_number(rho_min, "rho_min", InvalidFloorError), 1, ("x0",))[0])
 
 

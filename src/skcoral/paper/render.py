@@ -6,35 +6,34 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skcoral._version import __version__
+from skcoral.paper.numbers import TITLES
 from skcoral.report.templating import fill
 
 if TYPE_CHECKING:
     from skcoral.paper.reproduction import Reproduction, Row
 
 _TITLE = "The paper, reproduced"
-_TITLES = {
-    "rho-star": "Fidelity benchmarks and bounds under exact decorrelation",
-    "dense-frontiers": "Frontiers of the three dense simulated systems",
-    "real-primal": "Frontiers of the two empirical datasets",
-    "dual-real": "Common fidelity under squared-correlation budgets",
-    "support-frontier": "Frontier under the support restriction, p = 18",
-    "support-floors": "Supported residuals without a fidelity requirement",
-    "sparse-pca-ablation": "Sparse PCA at varying sparsity",
-    "final-diagnostics": "Diagnostics at ρ_min = 0.99",
-    "sparse-pca-app": "Sparse PCA matched to the support's density",
-    "text": "Figures in the text",
-    "timings": "Timings",
-}
 #: Longer cells are broken into lines; shorter ones stay whole.
 _SHORT = 28
 _HEADER = ("row", "column", "paper", "ours", "difference", "gap", "verdict", "why")
-_PROTOCOL_HEADER = (
-    "system", "problem", "starts", "their best", "ours", "our gap", "ends worse",
-    "mirrored", "typical ratio", "floor missed by", "their seconds", "our seconds",
-)  # fmt: skip
+#: Column of the protocol's table → attribute of a comparison and its format.
+_PROTOCOL = {
+    "system": ("system", ""),
+    "problem": ("problem", ""),
+    "starts": ("n_starts", "d"),
+    "their best": ("best", ".6f"),
+    "ours": ("ours", ".6f"),
+    "our gap": ("gap", ".1e"),
+    "ends worse": ("share_worse", ".0%"),
+    "mirrored": ("share_mirrored", ".0%"),
+    "typical ratio": ("typical_ratio", ".3g"),
+    "floor missed by": ("worst_violation", ".1e"),
+    "their seconds": ("seconds", ".2f"),
+    "our seconds": ("our_seconds", ".3f"),
+}
 _INTRO = (
     "Every cell of every table of the paper “CORAL: Constrained Oblique Rotation with Anchored "
     "Loadings for Fidelity-Constrained Decorrelation”, and the figures that only its text has, "
@@ -82,30 +81,25 @@ def to_markdown(result: Reproduction) -> str:
 
 def _escaped(cell: str) -> str:
     """A cell of Markdown, which a bar inside it (as in |offdiag|) would end."""
-    return f"`{cell}`" if cell in _TITLES else cell.replace("|", "\\|")
+    return f"`{cell}`" if cell in TITLES else cell.replace("|", "\\|")
 
 
 def to_html(result: Reproduction) -> str:
     """Write the comparison as HTML that needs no other file; needs the ``report`` extra."""
-    tables = _tables(result)
     return fill(
         "reproduction.html",
         title=_TITLE,
         kind="scikit-coral",
         wide=True,
         said=[_INTRO, _summary(result)],
-        tables=tables,
-        labels=_TITLES,
+        tables=_tables(result),
+        labels=TITLES,
         kind_of=_kind,
     )
 
 
 def _summary(result: Reproduction) -> str:
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts.items())
-    return (
-        f"{len(result.rows)} cells: {verdicts}. Computed by scikit-coral {__version__} in "
-        f"{result.seconds:.1f} s."
-    )
+    return f"{result.verdicts}. Computed by scikit-coral {__version__} in {result.seconds:.1f} s."
 
 
 def _tables(result: Reproduction) -> list[Table]:
@@ -118,26 +112,21 @@ def _tables(result: Reproduction) -> list[Table]:
         for label in labels
     ]
     tables = [Table("overview", "What comes out", ("table", "cells", *result.counts), counts)]
-    tables += [Table(label, _TITLES[label], _HEADER, cells[label]) for label in labels]
+    tables += [Table(label, TITLES[label], _HEADER, cells[label]) for label in labels]
     if result.protocol:
-        rows = _protocol_cells(result)
-        tables.append(
-            Table("protocol", "The paper's protocol beside ours", _PROTOCOL_HEADER, rows, _NOTE)
-        )
+        rows = [
+            [_shown(getattr(run, name), form) for name, form in _PROTOCOL.values()]
+            for run in result.protocol
+        ]
+        title = "The paper's protocol beside ours"
+        tables.append(Table("protocol", title, tuple(_PROTOCOL), rows, _NOTE))
     return tables
 
 
 def _cells(row: Row) -> list[str]:
-    return [
-        row.row,
-        row.column,
-        row.paper,
-        _ours(row),
-        "–" if row.difference is None else f"{row.difference:+.1e}" if row.difference else "0",
-        "–" if row.gap is None else f"{row.gap:.1e}",
-        row.verdict,
-        row.why,
-    ]
+    difference = "0" if row.difference == 0 else _shown(row.difference, "+.1e")
+    numbers = [row.paper, _ours(row), difference, _shown(row.gap, ".1e")]
+    return [row.row, row.column, *numbers, row.verdict, row.why]
 
 
 def _ours(row: Row) -> str:
@@ -151,28 +140,9 @@ def _ours(row: Row) -> str:
     return f"{row.ours:.{2 - round(math.log10(row.unit))}f}"
 
 
-def _protocol_cells(result: Reproduction) -> list[list[str]]:
-    return [
-        [
-            run.system,
-            run.problem,
-            str(run.n_starts),
-            f"{run.best:.6f}",
-            f"{run.ours:.6f}",
-            f"{run.gap:.1e}",
-            f"{run.share_worse:.0%}",
-            _or_dash(run.share_mirrored, ".0%"),
-            _or_dash(run.typical_ratio, ".3g"),
-            f"{run.worst_violation:.1e}",
-            f"{run.seconds:.2f}",
-            f"{run.our_seconds:.3f}",
-        ]
-        for run in result.protocol
-    ]
-
-
-def _or_dash(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else format(value, form)
+def _shown(value: Any, form: str) -> str:
+    """A value in a format; a dash where there is none."""
+    return "–" if value is None or value != value else format(value, form)
 
 
 def _kind(cell: str) -> str:

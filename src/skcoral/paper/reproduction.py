@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.paper.baseline import ProtocolComparison, compare_with_protocol
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
+from skcoral.paper.protocol_comparison import ProtocolComparison, compare_with_protocol
 from skcoral.paper.quantities import QUANTITIES
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
@@ -90,14 +90,17 @@ class Reproduction:
         found = Counter(row.verdict for row in self.rows)
         return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
+    @property
+    def verdicts(self) -> str:
+        """The counts in words."""
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        return f"{len(self.rows)} cells: {counts}"
+
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell as a pandas table."""
         import pandas as pd
 
-        fields = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
-        return pd.DataFrame(
-            [[getattr(row, name) for name in fields] for row in self.rows], columns=list(fields)
-        )
+        return pd.DataFrame(map(asdict, self.rows)).drop(columns="unit")
 
     def to_markdown(self) -> str:
         """Return the comparison as a Markdown document."""
@@ -112,16 +115,11 @@ class Reproduction:
         return to_html(self)
 
     def __repr__(self) -> str:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
-        return f"Reproduction({len(self.rows)} cells: {verdicts}; {self.seconds:.1f} s)"
+        return f"Reproduction({self.verdicts}; {self.seconds:.1f} s)"
 
 
 def reproduce(
-    table: str = "all",
-    *,
-    protocol: bool = False,
-    n_starts: int = 100,
-    random_state: int = 0,
+    table: str = "all", *, protocol: bool = False, n_starts: int = 100, random_state: int = 0
 ) -> Reproduction:
     """Recompute the paper's numbers and put them side by side.
 
@@ -157,27 +155,15 @@ def reproduce(
     start = perf_counter()
     study = Study(n_starts=n_starts, random_state=random_state)
     rows = tuple(_row(study, cell) for cell in paper_numbers() if table in ("all", cell.table))
-    compared = (
-        compare_with_protocol(study, n_starts=n_starts, random_state=random_state)
-        if protocol
-        else ()
-    )
+    compared = compare_with_protocol(study) if protocol else ()
     return Reproduction(rows, compared, perf_counter() - start)
 
 
 def _row(study: Study, cell: Cell) -> Row:
-    finding = QUANTITIES[cell.quantity](study, cell.args)
+    finding = QUANTITIES[cell.quantity](study, **cell.args)
     verdict, why = judge(study, cell, finding)
-    numeric = cell.value is not None and not isinstance(finding.ours, str)
-    return Row(
-        table=cell.table,
-        row=cell.row,
-        column=cell.column,
-        paper=cell.printed,
-        ours=finding.ours,
-        difference=float(finding.ours) - float(cell.printed) if numeric else None,
-        verdict=verdict,
-        gap=finding.gap,
-        why=why,
-        unit=cell.unit if numeric else float("nan"),
-    )
+    difference, unit = None, float("nan")
+    if cell.value is not None and not isinstance(finding.ours, str):
+        difference, unit = finding.ours - cell.value, cell.unit
+    place = (cell.table, cell.row, cell.column, cell.printed)
+    return Row(*place, finding.ours, difference, verdict, finding.gap, why, unit)

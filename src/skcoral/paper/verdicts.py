@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from skcoral.exact.bounds import trace_bound
-from skcoral.measures import mean_residual, worst_residual
+from skcoral.api import decorrelate, threshold
+from skcoral.exact.bounds import subset_bound, trace_bound
 from skcoral.paper.numbers import Cell, paper_numbers
 from skcoral.paper.quantities import MEASURES, Finding
 from skcoral.paper.study import Study
@@ -30,10 +30,9 @@ def judge(study: Study, cell: Cell, finding: Finding) -> Verdict:
         return EQUAL, finding.note
     if cell.value is None or isinstance(finding.ours, str):
         return UNEXPLAINED, f"the paper prints {cell.printed!r}"
-    reason = _REASONS.get(cell.quantity)
-    if reason is None:
+    if cell.quantity not in _REASONS:
         return UNEXPLAINED, "the digits differ and no reason is known"
-    return reason(study, cell, cell.value, finding.ours)
+    return _REASONS[cell.quantity](study, cell, cell.value, finding.ours)
 
 
 def _theirs(study: Study, cell: Cell, quantity: str = "") -> float:
@@ -41,27 +40,6 @@ def _theirs(study: Study, cell: Cell, quantity: str = "") -> float:
     system, rho_min = cell.args["system"], float(cell.args["rho_min"])
     end = study.protocol_end(system, rho_min)
     return MEASURES[quantity or cell.quantity](study.matrix(system), end, rho_min)
-
-
-def _residual(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
-    """Ask whether the residual is what the paper's method leaves when it stops short of a floor."""
-    theirs = _theirs(study, cell)
-    if not cell.has_digits_of(theirs):
-        return UNEXPLAINED, f"the paper's method, run here, does not give it either: {theirs:.6f}"
-    system, rho_min = cell.args["system"], float(cell.args["rho_min"])
-    missed = _theirs(study, cell, "violation")
-    higher = study.solution(system, rho_min + missed).T
-    if not theirs <= ours <= MEASURES[cell.quantity](study.matrix(system), higher, rho_min):
-        return UNEXPLAINED, f"a floor {missed:.2g} lower or higher would explain it, this one not"
-    why = (
-        f"our floors hold exactly; the paper's method, run here, stops {missed:.2g} short of them, "
-        f"at {theirs:.6f}"
-    )
-    upper = study.threshold(system).upper
-    open_in_paper = _printed("trace_bound", system=system)
-    if open_in_paper is not None and upper < rho_min <= open_in_paper:
-        why += f"; the paper leaves open whether 0 is possible: it is not, ρ★ ≤ {upper:.6f}"
-    return TOLERANCE, why
 
 
 def _printed(quantity: str, **args: object) -> float | None:
@@ -72,21 +50,36 @@ def _printed(quantity: str, **args: object) -> float | None:
     return None
 
 
+def _residual(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
+    """Ask whether the residual is what the paper's method leaves when it stops short of a floor."""
+    theirs = _theirs(study, cell)
+    if not cell.has_digits_of(theirs):
+        return UNEXPLAINED, f"the paper's method, run here, does not give it either: {theirs:.6f}"
+    system, rho_min = cell.args["system"], float(cell.args["rho_min"])
+    missed = _theirs(study, cell, "violation")
+    higher = study.solved(decorrelate, system, rho_min + missed).T
+    if not theirs <= ours <= MEASURES[cell.quantity](study.matrix(system), higher, rho_min):
+        return UNEXPLAINED, f"a floor {missed:.2g} lower or higher would explain it, this one not"
+    why = (
+        f"our floors hold exactly; the paper's method, run here, stops {missed:.2g} short of them, "
+        f"at {theirs:.6f}"
+    )
+    upper = study.solved(threshold, system).upper
+    open_in_paper = _printed("trace_bound", system=system)
+    if open_in_paper is not None and upper < rho_min <= open_in_paper:
+        why += f"; the paper leaves open whether 0 is possible: it is not, ρ★ ≤ {upper:.6f}"
+    return TOLERANCE, why
+
+
 def _min_fidelity(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     floor = float(cell.args["rho_min"])
-    found = study.solution(cell.args["system"], floor)
-    if found.status == "exact" and ours > paper:
-        return (
-            IMPROVED,
-            "the exact decorrelator of largest mean fidelity, not just any, is returned",
-        )
+    if study.solved(decorrelate, cell.args["system"], floor).status == "exact" and ours > paper:
+        why = "the exact decorrelator of largest mean fidelity, not just any, is returned"
+        return IMPROVED, why
     theirs = _theirs(study, cell)
     if cell.has_digits_of(theirs) and abs(ours - floor) <= _ROUNDING:
-        return (
-            TOLERANCE,
-            f"our floor of {floor:g} holds exactly; the paper's method, run here, stops at "
-            f"{theirs:.6f}",
-        )
+        why = f"our floor of {floor:g} holds exactly; the paper's method, run here, stops at"
+        return TOLERANCE, f"{why} {theirs:.6f}"
     return UNEXPLAINED, "neither above the paper's nor explained by its tolerance"
 
 
@@ -100,9 +93,11 @@ def _violation(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
 def _threshold_upper(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     system = cell.args["system"]
     # The paper tries all subsets where there are few, and takes the full set elsewhere.
-    by_subsets = _printed("subset_bound", system=system) is not None
-    bound = study.subset(system).value if by_subsets else trace_bound(study.matrix(system))
-    if cell.has_digits_of(bound) and study.threshold(system).lower <= ours < paper:
+    if _printed("subset_bound", system=system) is not None:
+        bound = study.solved(subset_bound, system).value
+    else:
+        bound = trace_bound(study.matrix(system))
+    if cell.has_digits_of(bound) and study.solved(threshold, system).lower <= ours < paper:
         return IMPROVED, f"the certified ρ★ replaces an interval up to the analytic {bound:.6f}"
     return UNEXPLAINED, f"not our upper bound, nor the analytic one, {bound:.6f}"
 
@@ -128,11 +123,9 @@ def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict
         return UNEXPLAINED, "not the optimum without fidelity either"
     R = study.matrix(system)
     less = [
-        value < (_printed(quantity, system=system, rho_min=rho_min) or 0.0)
-        for quantity, value in (
-            ("support_max_residual", worst_residual(R, found.T)),
-            ("support_mean_residual", mean_residual(R, found.T)),
-        )
+        MEASURES[quantity](R, found.T, rho_min)
+        < (_printed(f"support_{quantity}", system=system, rho_min=rho_min) or 0.0)
+        for quantity in ("max_residual", "mean_residual")
     ]
     if all(less) and found.min_fidelity >= rho_min - _ROUNDING:
         return IMPROVED, (
@@ -145,7 +138,7 @@ def _support_row(study: Study, cell: Cell, paper: float, ours: float) -> Verdict
 def _floor(study: Study, cell: Cell, paper: float, ours: float) -> Verdict:
     """The criterion itself is printed for the optimum without fidelity, so it can be compared."""
     system, criterion = cell.args["system"], cell.args["criterion"]
-    found = study.supported(system, None, criterion)
+    found = study.supported(system, criterion=criterion)
     target = _printed("floor_objective", system=system, criterion=criterion)
     if target is not None and found.objective < target - cell.unit / 2:
         return IMPROVED, (
