@@ -24,6 +24,7 @@ from skcoral.tradeoff.search import Warm
 from skcoral.tradeoff.solver import solve_floors
 
 Callback = Callable[[int, float, float], object]
+_NEIGHBOURS = 6  # points that the dual of another one is interpolated from
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Node:
     rho: float
     solved: Solved
     slope: float
+
+    @property
+    def angle(self) -> float:
+        """``arccos ρ``."""
+        return float(np.arccos(self.rho))
 
     @cached_property
     def bound_by(self) -> bytes:
@@ -51,6 +57,7 @@ class Path:
         pair_weights: Array | None,
         tol: float,
         max_iter: int,
+        rough: bool = False,
     ) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
@@ -58,6 +65,7 @@ class Path:
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
+        self.rough = rough
         self.threshold = exact_threshold(R)
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
@@ -80,6 +88,7 @@ class Path:
                 tol=self.tol,
                 max_iter=self.max_iter,
                 warm=self._neighbour(rho) if self._warm and rho < 1 else None,
+                rough=self.rough,
                 refused=self.threshold,
             )
         node = Node(rho, solved, float(np.sum(prices_of(solved, floors))))
@@ -109,43 +118,41 @@ class Path:
         )
 
     def _neighbour(self, rho: float) -> Warm | None:
-        """Interpolate the dual of the nearest points, the binding set from the closest."""
-        known = [n for n in self.nodes if self.edge < n.rho < 1.0]
+        """Interpolate the dual of the nearest points; None where none of them is any good."""
+        theta = float(np.arccos(rho))
+        known = sorted(
+            (n for n in self.nodes if self.edge < n.rho < 1.0), key=lambda n: abs(n.angle - theta)
+        )
         if not known:
             return None
-        theta = float(np.arccos(rho))
-        known.sort(key=lambda n: abs(np.arccos(n.rho) - theta))
-        closest = known[0]
-        same = [n for n in known if n.bound_by == closest.bound_by]
-        for count in (4, 2, 1):
-            if len(same) < count:
-                continue
-            H, lam = self._interpolate(same[:count], theta)
-            positive = lam[closest.solved.binding]
-            if positive.min(initial=1.0) > 0 and _definite(H):
-                return Warm(np.maximum(lam, 0.0), H, closest.solved.binding)
+        sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
+        if len({n.bound_by for n in sides}) > 1:  # floors that begin to bind in between
+            groups = [sides, known[:1]]
+        else:
+            same = [n for n in known if n.bound_by == known[0].bound_by]
+            groups = [same[:_NEIGHBOURS], same[:2], same[:1]]
+        for nodes in groups:
+            H = self._interpolate(nodes, theta)
+            if cholesky_or_none(H) is not None:
+                return Warm(H, np.any([n.solved.binding for n in nodes], axis=0))
         return None
 
-    def _interpolate(self, nodes: Sequence[Node], theta: float) -> tuple[Array, Array]:
-        start = float(np.arccos(self.edge))
-        p = len(self.R)
-        terms = []
-        for node in nodes:
-            angle = float(np.arccos(node.rho))
-            terms.append((angle, np.sin(angle) * node.solved.H, np.sin(angle) * node.solved.lam))
+    def _interpolate(self, nodes: Sequence[Node], theta: float) -> Array:
+        terms = [(node.angle, np.sin(node.angle) * node.solved.H) for node in nodes]
+        binding = nodes[0].solved.binding
         # The dual of the squares vanishes at the threshold, and its limit at one is known.
-        terms.append((start, np.zeros((p, p)), np.zeros(p)))
-        if nodes[0].solved.binding.all():
-            terms.append((0.0, np.diag(self._limit), self._limit))
-        H, lam = np.zeros((p, p)), np.zeros(p)
-        for k, (a, h, v) in enumerate(terms):
-            weight = 1.0
-            for m, (b, _, _) in enumerate(terms):
-                if m != k:
-                    weight *= (theta - b) / (a - b)
-            H += weight * h
-            lam += weight * v
-        return H / np.sin(theta), lam / np.sin(theta)
+        inside = max(node.angle for node in nodes) > theta and len(nodes) > 1
+        if not inside or np.array_equal(binding, self.threshold.weights > 0):
+            terms.append((float(np.arccos(self.edge)), np.zeros_like(self.R)))
+        if binding.all():
+            terms.append((0.0, np.diag(self._limit)))
+        angles = np.array([angle for angle, _ in terms])
+        apart = angles[:, None] - angles + np.eye(len(angles))
+        factors = np.where(np.eye(len(angles)) > 0, 1.0, (theta - angles) / apart)
+        H = np.zeros_like(self.R)
+        for weight, (_, dual) in zip(factors.prod(axis=1), terms, strict=True):
+            H += weight * dual
+        return H / np.sin(theta)
 
 
 def trace_frontier(
@@ -195,7 +202,9 @@ def trace_frontier(
     >>> round(float(curve.objective[0]), 12), round(float(curve.objective[-1]), 12)
     (0.0, 0.64)
     """
-    path = Path(R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter)
+    path = Path(
+        R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter, rough=True
+    )
     count = 0
 
     def visit(rho: float) -> Node:
@@ -259,7 +268,3 @@ def _limit_at_one(R: Array, omega: Array) -> Array:
     K = omega * criteria.off(R)
     tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
     return np.asarray(np.sqrt(np.maximum(tangent, 0.0)))
-
-
-def _definite(H: Array) -> bool:
-    return cholesky_or_none(H) is not None

@@ -19,6 +19,7 @@ from skcoral.tradeoff.binding import (
     DualPoint,
     binding_floors,
     complete,
+    extended,
     with_joined,
 )
 from skcoral.tradeoff.dual import dual_bound
@@ -42,15 +43,15 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 _EARLY = (1e-3, 1e-5, 1e-8)
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
+_CERTIFIABLE = (2e-5, 1e-7)  # residuals at which the gap, about their square, is evaluated
 _ROUGH = 1e-6  # residual at which the other outputs are completed for the first time
 _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
 
 
 @dataclass(frozen=True)
 class Warm:
-    """Where a neighbouring problem ended: multipliers and H of all variables, and what bound."""
+    """Where a neighbouring problem ended: H of all variables, and which floors bound."""
 
-    lam: Array
     H: Any
     binding: NDArray[np.bool_]
 
@@ -311,14 +312,30 @@ class Search:
         candidate = complete(self.R, self.floors, T, dual)
         return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
-    def from_neighbour(self, warm: Warm) -> Solved | None:
-        """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
-        if self.problem is None or self.problem.fixed.any():
+    def from_neighbour(self, warm: Warm, *, rough: bool = False) -> Solved | None:
+        """Newton's method from the dual point of a neighbouring problem; None if it is too far.
+
+        A ``rough`` one ends as soon as the gap is within the tolerance.
+        """
+        problem = self.problem
+        if problem is None or problem.fixed.any():
             return None
-        H = to_device(
-            np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top, self.R
-        )
-        return self._from(self.problem, H, warm.binding[self.active])
+        H = np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top
+        H = to_device(H, self.R)
+        guess = warm.binding[self.active]
+        for goal in _CERTIFIABLE if rough else ():
+            keep = np.flatnonzero(guess)
+            found = self._newton(problem, submatrix(H, keep, keep), keep, goal)
+            if found is None:
+                return None
+            candidate = self._completed(found, final=False)
+            if candidate.complete:
+                solved = self.finish(candidate)
+                if solved.gap <= self.tol * max(1.0, solved.objective):
+                    return solved
+            guess = np.isin(np.arange(problem.p), found[2])
+            H = extended(found[0].H, found[2], np.flatnonzero(~guess), problem.R)
+        return self._from(problem, H, guess)
 
     def _enter(self, problem: Problem) -> Solved | None:
         """Newton's method as if all floors were binding; None if it does not arrive."""

@@ -121,7 +121,7 @@ def solve_from_neighbour(
     if criterion != "squared" or neighbour.certificate.kind != "tradeoff":
         return None
     lam = arrays["multipliers"]
-    warm = Warm(lam, arrays["H"], lam > 0)
+    warm = Warm(arrays["H"], lam > 0)
     search = Search.of(R, floors, criterion, pair_weights, tol, max_iter, callback)
     solved = None if search is None else search.from_neighbour(warm)
     if solved is None or not solved.lower_bound > 0.0:
@@ -146,6 +146,7 @@ def solve_floors(
     max_iter: int,
     callback: Callback | None = None,
     warm: Warm | None = None,
+    rough: bool = False,
     refused: Exact | None = None,
 ) -> Solved:
     """Solve without judging: the numbers of :func:`solve_tradeoff` before status and warning."""
@@ -155,7 +156,7 @@ def solve_floors(
     search.exact = refused
     near = None
     if warm is not None and criterion == "squared":
-        near = search.from_neighbour(warm)
+        near = search.from_neighbour(warm, rough=rough)
     return search.run() if near is None else near
 
 
