@@ -152,7 +152,7 @@ class Path:
         H = np.zeros_like(self.R)
         for weight, (_, dual) in zip(factors.prod(axis=1), terms, strict=True):
             H += weight * dual
-        return H / np.sin(theta)
+        return np.asarray(H / np.sin(theta))
 
 
 def trace_frontier(
