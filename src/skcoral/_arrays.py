@@ -49,6 +49,20 @@ def to_device(a: Any, A: Any) -> Any:
     return xp.asarray(a, device=A.device)
 
 
+def zeros(shape: tuple[int, int], A: Any) -> Any:
+    """A matrix of zeros in the library and on the device of ``A``."""
+    xp = library(A)
+    if xp.__name__ == "cupy":
+        with A.device:
+            return xp.zeros(shape)
+    return xp.zeros(shape) if xp is np else xp.zeros(shape, dtype=xp.float64, device=A.device)
+
+
+def identity(n: int, A: Any) -> Any:
+    """The identity in the library and on the device of ``A``."""
+    return plus_diagonal(zeros((n, n), A), 1.0)
+
+
 def column_parts(A: Any, width: int = 2048) -> list[slice]:
     """Slices of columns that fit in a processor's cache; elsewhere than in NumPy, all at once."""
     p = A.shape[1]
@@ -66,7 +80,7 @@ def submatrix(A: Any, rows: Index, columns: Index) -> Any:
 
 def block_triangular(A: Any, B: Any, C: Any) -> Any:
     """``[[A, B], [0, C]]``."""
-    return _blocks(A, B, to_device(np.zeros((C.shape[0], A.shape[1])), A), C)
+    return _blocks(A, B, zeros((C.shape[0], A.shape[1]), A), C)
 
 
 def block_symmetric(A: Any, B: Any, C: Any) -> Any:
@@ -241,7 +255,7 @@ def inverse_factored(factor: Any) -> Any:
     if isinstance(factor, np.ndarray):
         half, _ = sla.lapack.dtrtri(factor, lower=1)
     else:
-        half = solve_lower(factor, to_device(np.eye(factor.shape[0]), factor))
+        half = solve_lower(factor, identity(factor.shape[0], factor))
     return half.T @ half
 
 

@@ -18,6 +18,7 @@ from skcoral._arrays import (
     one_norm,
     plus_diagonal,
     to_device,
+    zeros,
 )
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -85,7 +86,7 @@ def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
         defect = T.T @ (R @ T)
         defect = plus_diagonal(defect, -1.0)
     else:
-        defect = to_device(np.empty((T.shape[1], T.shape[1])), T)
+        defect = zeros((T.shape[1], T.shape[1]), T)
         for start in range(0, T.shape[1], _CHUNK):
             columns = slice(start, min(start + _CHUNK, T.shape[1]))
             high, low = _exact_product(R, T[:, columns])

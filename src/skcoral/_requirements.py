@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from skcoral._arrays import Array, to_host
+from skcoral._arrays import (
+    Array,
+    cholesky_or_none,
+    diagonal,
+    inverse_factored,
+    largest,
+    library,
+    one_norm,
+    plus_diagonal,
+    to_host,
+)
 from skcoral._singular import (
     Deficiency,
     dropped_share,
@@ -186,6 +196,28 @@ def require_unit_diagonal(matrix: Array, names: Sequence[str], tolerance: float)
         f"The diagonal of a correlation matrix is 1, but that of `{names[j]}` is "
         f"{diagonal[j]:.9g}: {reason}; drop it."
     )
+
+
+def regular_on_device(R: Any, rounding: float, tolerance: float) -> Array | None:
+    """Return ``R`` in NumPy if the device that holds it finds a regular correlation matrix there.
+
+    None where NumPy holds it, or where a check fails: those of the processor tell which.
+    """
+    xp = library(R)
+    if xp is np or R.ndim != 2 or len(set(R.shape)) > 1 or R.shape[0] < 2 or R.dtype != xp.float64:
+        return None
+    off = float(np.max(np.abs(diagonal(R) - 1.0)))
+    out = plus_diagonal(0.5 * (R + R.T), 1.0 - diagonal(R))
+    size = float(np.max(largest(out, 0)))  # NaN if any entry is, and then all comparisons fail
+    uneven = float(np.max(largest(R - R.T, 0)))
+    if not (off <= rounding and size <= 1.0 + rounding and uneven <= rounding * size):
+        return None
+    factor = cholesky_or_none(out)
+    if factor is None:
+        return None
+    condition = one_norm(out) * one_norm(inverse_factored(factor))
+    limit = max(_SUSPICIOUS_RCOND, 100 * tolerance, 100 * R.shape[0] * np.finfo(np.float64).eps)
+    return np.asarray(to_host(out)) if condition * limit < 1.0 else None
 
 
 def deficiency_of(

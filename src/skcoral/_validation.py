@@ -21,6 +21,7 @@ from skcoral._requirements import (
     listing,
     real_number,
     refuse_singular,
+    regular_on_device,
     repeated,
     require_finite,
     require_symmetric,
@@ -126,6 +127,10 @@ def judge_correlation(
     ``rank_tol`` is the eigenvalue, relative to the largest, up to which a direction does not count
     (1e-12, or the rounding of a narrower input type, by default).
     """
+    if names is None and rank_tol is None:
+        regular = regular_on_device(R, SYMMETRY_TOL, SINGULAR_TOL)
+        if regular is not None:
+            return regular, None
     matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     p = matrix.shape[0]
     if p < min_variables:

@@ -371,4 +371,4 @@ def _symmetric(name: str, a: Any) -> Any:
         or len(set(a.shape)) > 1
     ):
         return a
-    return a if np.array_equal(a, a.T, equal_nan=True) else 0.5 * a + 0.5 * a.T
+    return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T

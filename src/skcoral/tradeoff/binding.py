@@ -20,10 +20,12 @@ from skcoral._arrays import (
     column_dots,
     diagonal,
     eigh,
+    identity,
     library,
     submatrix,
     to_device,
     to_host,
+    zeros,
 )
 from skcoral.exact import best_exact
 from skcoral.exact.completion import assemble, complement
@@ -100,14 +102,12 @@ def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
     if not len(rest):
         return submatrix(H, np.argsort(members), np.argsort(members))
     if not len(members):
-        return to_device(1e-16 * np.eye(len(rest)), R)
+        return 1e-16 * identity(len(rest), R)
     largest = float(np.max(diagonal(H), initial=0.0))
     negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
     order = np.argsort(np.concatenate([members, rest]))
-    across = to_device(np.zeros((len(members), len(rest))), H)
-    return submatrix(
-        block_triangular(H, across, to_device(negligible * np.eye(len(rest)), H)), order, order
-    )
+    across = zeros((len(members), len(rest)), H)
+    return submatrix(block_triangular(H, across, negligible * identity(len(rest), H)), order, order)
 
 
 def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float) -> Any:
@@ -142,7 +142,7 @@ def _complete_exactly(
     if len(members):
         residual, mix = complement(R, members, rest)
     else:
-        residual, mix = R, to_device(np.zeros((0, len(rest))), R)
+        residual, mix = R, zeros((0, len(rest)), R)
     best = best_exact(residual, floors[rest])
     T_rest = to_device(best.T, R)
     T = assemble(members, rest, T_members, T_rest, mix) if len(members) else T_rest

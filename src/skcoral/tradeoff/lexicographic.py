@@ -19,11 +19,13 @@ from skcoral._arrays import (
     Array,
     block_triangular,
     diagonal,
+    identity,
     inner,
     row_products,
     scaled,
     submatrix,
     to_device,
+    zeros,
 )
 from skcoral.tradeoff.binding import binding_floors
 from skcoral.tradeoff.interior import follow_until
@@ -67,10 +69,10 @@ def break_ties(
         return None
     every = np.concatenate([members, others])
     held, p = len(members), len(every)
-    U = to_device(np.eye(p), R)
+    U = identity(p, R)
     if held:
-        across = to_device(np.zeros((held, p - held)), R)
-        U = block_triangular(T, across, to_device(np.eye(p - held), R))
+        across = zeros((held, p - held), R)
+        U = block_triangular(T, across, identity(p - held, R))
     sources = U.T @ submatrix(R, every, every) @ U
     sources = scaled(sources, diagonal(sources) ** -0.5)
     bounds = np.concatenate([np.ones(held), floors[others]])

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, cholesky_or_none, column_dots, submatrix, to_device, to_host
+from skcoral._arrays import (
+    Array,
+    cholesky_or_none,
+    column_dots,
+    identity,
+    submatrix,
+    to_device,
+    to_host,
+)
 from skcoral.exact import BestExact, ExactThreshold, best_exact
 from skcoral.results import Criterion
 from skcoral.tradeoff import criteria
@@ -223,7 +231,7 @@ class Search:
         if problem.fixed[keep].all():
             every = np.ones(len(keep), dtype=bool)
             dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
-            return dual, to_device(np.eye(len(keep)), self.R), keep
+            return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
         goal = _ROUGH if problem.p > FORMED else ACCURATE
         if not isinstance(at, State):
@@ -308,9 +316,9 @@ class Search:
         """
         every = np.ones(len(self.active), dtype=bool)
         dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
-        T = to_device(np.eye(len(every)), self.R)
+        T = identity(len(every), self.R)
         candidate = complete(self.R, self.floors, T, dual)
-        return candidate if candidate.complete else self._undecided(dual, T, 0.0)
+        return candidate if candidate.settled else self._undecided(dual, T, 0.0)
 
     def from_neighbour(self, warm: Warm, *, rough: bool = False) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far.
@@ -367,7 +375,7 @@ class Search:
         omega = None if self.even else self.omega
         if cholesky_or_none(H) is None:
             # Rounding has spoiled the dual point; no criterion is negative.
-            lam, H = 0.0 * lam, to_device(1e-16 * np.eye(len(lam)), self.R)
+            lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
         bound = dual_bound(
             self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
         )
