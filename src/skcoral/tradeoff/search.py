@@ -318,7 +318,7 @@ class Search:
         dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
         T = identity(len(every), self.R)
         candidate = complete(self.R, self.floors, T, dual)
-        return candidate if candidate.settled else self._undecided(dual, T, 0.0)
+        return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
     def from_neighbour(self, warm: Warm, *, rough: bool = False) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far.
