@@ -173,7 +173,7 @@ def picture(path: Path, tables: int = 60) -> None:
     """Weakest fidelities of many tables: on the rows fitted and in the population."""
     import matplotlib.pyplot as plt
 
-    from skcoral.plotting._ink import BLUE, GREY, INK, ORANGE
+    from skcoral.plotting._style import BLUE, GREY, INK, ORANGE
 
     floor, (mixing, covariance, _) = 0.9, population(8)
     seen: list[list[float]] = [[], [], [], []]

@@ -1,4 +1,4 @@
-"""How much of its source each output keeps."""
+"""How much of its source each output keeps: on the rows fitted, on others, in the population."""
 
 from __future__ import annotations
 
@@ -8,14 +8,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import baselines as _baselines
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.results import Decorrelation, Threshold, read_only
+from skcoral.stability import ConfidentFloors, Holdout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FidelityDisplay:
+class _OutputsDisplay(_style.Display):
+    """One row per output, the first on top, with its fidelities on a common axis."""
+
+    names: tuple[str, ...]
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.4 + 0.2 * max(len(self.names), 5)
+
+    def _label(self, ax: Axes) -> None:
+        p = len(self.names)
+        ax.set_yticks(range(p), _style.labels(self.names), fontsize=_style.label_size(p))
+        ax.set_ylim(p - 0.4, -0.6)
+        ax.set_xlabel("fidelity: correlation of each output with its own source")
+        _style.legend_above(ax, 4)
+        _style.hide_spines(ax)
+
+
+class FidelityDisplay(_OutputsDisplay):
     """Fidelity of each output against its floor, beside what the classical methods give.
 
     Parameters
@@ -28,11 +46,6 @@ class FidelityDisplay:
         The floors.
     baselines : mapping of str to array-like, optional
         Fidelities of other methods for the same variables.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        After :meth:`plot`.
 
     Examples
     --------
@@ -65,7 +78,7 @@ class FidelityDisplay:
 
         ``R`` is taken from the result where that has one.
         """
-        _ink.expect(result, Decorrelation, Threshold)
+        _style.expect(result, Decorrelation, Threshold)
         if R is None and getattr(result, "rank", None) is None:
             R = getattr(result, "R", None)
         others = {}
@@ -77,36 +90,84 @@ class FidelityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, baselines: bool = True) -> FidelityDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
-        # the classical methods need all directions
+        # The classical methods need a matrix of full rank.
         R = estimator.correlation_ if estimator.result_.rank is None else None
         return cls.from_result(estimator.result_, R, baselines=baselines)
 
-    def plot(self, ax: Axes | None = None) -> FidelityDisplay:
-        """Draw one line per variable, first variable on top."""
-        p = len(self.names)
-        ax = _ink.axes_or_new(ax, (6.4, 1.4 + 0.2 * max(p, 5)))
-        y = np.arange(p)
-        size = float(np.clip(900 / max(p, 1), 14, 46))
+    def _draw(self, ax: Axes) -> None:
+        y = np.arange(len(self.names))
+        size = float(np.clip(900 / max(len(y), 1), 14, 46))
         lowest = min([self.fidelity.min(), *(f.min() for f in self.baselines.values())])
-        ax.hlines(y, min(lowest, 0.0), 1.0, color=_ink.LIGHT, linewidth=0.7, zorder=1)
-        styles = [("D", _ink.ORANGE), ("s", _ink.GREY), ("^", _ink.GREEN), ("v", _ink.PURPLE)]
-        for (name, f), (marker, colour) in zip(self.baselines.items(), styles, strict=False):
+        ax.hlines(y, min(lowest, 0.0), 1.0, color=_style.LIGHT, linewidth=0.7, zorder=1)
+        colours = (_style.ORANGE, _style.GREY, _style.GREEN, _style.PURPLE)
+        for (name, f), marker, colour in zip(self.baselines.items(), "Ds^v", colours, strict=False):
             ax.scatter(
                 f, y, s=0.7 * size, marker=marker, facecolors="white", edgecolors=colour,
                 linewidths=1.1, label=name, zorder=2,
             )  # fmt: skip
         if self.rho_min is not None:
-            ax.vlines(
-                self.rho_min, y - 0.42, y + 0.42, color=_ink.INK, linewidth=1.4, label="floor",
-                zorder=3,
-            )  # fmt: skip
-        ax.scatter(self.fidelity, y, s=size, color=_ink.BLUE, label="CORAL", zorder=4)
+            ends = y - 0.42, y + 0.42
+            ax.vlines(self.rho_min, *ends, color=_style.INK, linewidth=1.4, label="floor", zorder=3)
+        ax.scatter(self.fidelity, y, s=size, color=_style.BLUE, label="CORAL", zorder=4)
         ax.set_xlim(min(lowest - 0.02, 0.5 if lowest > 0.52 else 0.0), 1.01)
-        ax.set_xlabel("fidelity: correlation of each output with its own source")
-        _ink.name_rows(ax, self.names)
-        _ink.finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        self._label(ax)
+
+
+class HoldoutDisplay(_OutputsDisplay):
+    """Fidelity on the rows fitted, on rows left out, and in the worst part left out.
+
+    Of confident floors: on the rows fitted, its bound for the population, and the floor asked for.
+
+    Parameters
+    ----------
+    fitted, new, worst : array-like of shape (k,)
+        Fidelity of each output: means over the parts, and the least on new rows.
+    names : sequence of str
+        The outputs.
+    labels : sequence of str
+        What the three are called.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> from skcoral.plotting import HoldoutDisplay
+    >>> from skcoral.stability import holdout
+    >>> display = HoldoutDisplay.from_result(holdout(CORAL(0.8), load_wine().data))
+    >>> bool((display.worst <= display.new).all())
+    True
+    """
+
+    def __init__(
+        self,
+        fitted: Any,
+        new: Any,
+        worst: Any,
+        *,
+        names: Sequence[str],
+        labels: Sequence[str] = ("rows fitted", "left out", "left out, worst part"),
+    ) -> None:
+        self.fitted, self.new, self.worst = map(read_only, (fitted, new, worst))
+        self.names, self.labels = tuple(names), tuple(labels)
+
+    @classmethod
+    def from_result(cls, result: Holdout | ConfidentFloors) -> HoldoutDisplay:
+        """Gather the numbers from ``holdout`` or ``confident_floors`` of skcoral.stability."""
+        _style.expect(result, Holdout, ConfidentFloors)
+        if isinstance(result, ConfidentFloors):
+            labels = ("rows fitted", "population, at least", "floor asked for")
+            found = (result.fidelity, result.lower, result.rho_min)
+            return cls(*found, names=result.names, labels=labels)
+        fitted, new = result.fidelity_fitted, result.fidelity_new
+        return cls(fitted.mean(axis=0), new.mean(axis=0), new.min(axis=0), names=result.names)
+
+    def _draw(self, ax: Axes) -> None:
+        y = np.arange(len(self.names))
+        ax.hlines(y, self.worst, self.fitted, color=_style.LIGHT, linewidth=1.2, zorder=1)
+        ax.scatter(self.worst, y, s=26, marker="|", color=_style.GREY, label=self.labels[2])
+        ax.scatter(self.new, y, s=26, marker="D", color=_style.ORANGE, label=self.labels[1])
+        ax.scatter(self.fitted, y, s=34, color=_style.BLUE, label=self.labels[0])
+        self._label(ax)
 
 
 def baseline_fidelities(R: Any) -> dict[str, Any]:

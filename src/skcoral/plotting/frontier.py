@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api, measures
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.results import Array, Decorrelation, Frontier, read_only
 from skcoral.words import CRITERIA
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FrontierDisplay:
+class FrontierDisplay(_style.Display):
     """The least residual correlation for every floor, with the landmarks on it.
 
     Parameters
@@ -75,11 +75,7 @@ class FrontierDisplay:
         ``chosen`` marks a solution by its weakest fidelity and its residual; with one common floor
         it lies on the curve, with floors of their own, above it.
         """
-        _ink.expect(frontier, Frontier)
-        mark = price = None
-        if chosen is not None:
-            mark = (chosen.min_fidelity, chosen.objective)
-            price = float(chosen.prices.sum())
+        _style.expect(frontier, Frontier)
         return cls(
             frontier.rho_min,
             frontier.objective,
@@ -87,8 +83,8 @@ class FrontierDisplay:
             threshold=frontier.threshold,
             criterion=frontier.criterion,
             points={} if R is None else landmark_points(R, frontier.criterion),
-            chosen=mark,
-            chosen_price=price,
+            chosen=None if chosen is None else (chosen.min_fidelity, chosen.objective),
+            chosen_price=None if chosen is None else float(chosen.prices.sum()),
         )
 
     @classmethod
@@ -103,41 +99,36 @@ class FrontierDisplay:
             anchors=result.anchors,
             n_points=n_points,
         )
-        # the classical methods know of no composites, so there is nothing to compare with
+        # The classical methods do not know composites.
         return cls.from_result(curve, R if result.anchors is None else None, chosen=result)
 
-    def plot(self, ax: Axes | None = None) -> FrontierDisplay:
-        """Draw the solved points, ρ★, the classical methods and the chosen solution."""
-        ax = _ink.axes_or_new(ax, (6.4, 4.2))
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 4.2
+
+    def _draw(self, ax: Axes) -> None:
         order = np.argsort(self.rho_min)
         rho, objective = self.rho_min[order], self.objective[order]
         start = min(self.threshold, rho[0], *(x for x, _ in self.points.values()), 1.0)
         start = max(0.0, start - 0.04)
+        top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
         xs, ys = curve_line(rho, objective, self.threshold, start)
-        ax.plot(xs, ys, color=_ink.BLUE, linewidth=1.5, zorder=3)
+        ax.plot(xs, ys, color=_style.BLUE, linewidth=1.5, zorder=3)
         # The line between the points is drawn, not solved for: the points say where it was.
         ax.plot(
-            rho, objective, linestyle="", marker="o", markersize=4.5, color=_ink.BLUE,
+            rho, objective, linestyle="", marker="o", markersize=4.5, color=_style.BLUE,
             label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
         )  # fmt: skip
-        ax.axvline(self.threshold, color=_ink.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
-        ax.text(
-            self.threshold - 0.008,
-            1.02 * top,
-            f"ρ★ = {self.threshold:.4f}",
-            fontsize=9,
-            ha="right",
-            va="bottom",
-            color=_ink.INK,
-        )
+        ax.axvline(self.threshold, color=_style.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        text: Any = {"fontsize": 9, "color": _style.INK, "ha": "right"}
+        above = (self.threshold - 0.008, 1.02 * top)
+        ax.text(*above, f"ρ★ = {self.threshold:.4f}", va="bottom", **text)
         styles = {
-            "ZCA-cor": ("D", _ink.ORANGE),
-            "PCA": ("s", _ink.GREY),
-            "untransformed": ("^", _ink.GREEN),
+            "ZCA-cor": ("D", _style.ORANGE),
+            "PCA": ("s", _style.GREY),
+            "untransformed": ("^", _style.GREEN),
         }
         for name, (x, y) in self.points.items():
-            marker, colour = styles.get(name, ("o", _ink.PURPLE))
+            marker, colour = styles.get(name, ("o", _style.PURPLE))
             ax.scatter(
                 [x], [y], s=46, marker=marker, facecolors="white", edgecolors=colour,
                 linewidths=1.5, label=name, zorder=4, clip_on=False,
@@ -145,43 +136,26 @@ class FrontierDisplay:
         if self.chosen is not None:
             x, y = self.chosen
             ax.scatter(
-                [x], [y], s=60, color=_ink.BLUE, edgecolors="white", label="chosen", zorder=5
+                [x], [y], s=60, color=_style.BLUE, edgecolors="white", label="chosen", zorder=5
             )
-            self._label(ax, x, y, self.chosen_price, top)
+            told = f"floor {x:.3f}, residual {y:.4g}"
+            price = self.chosen_price
+            if price is not None:
+                told += f"\nprice {price:.3g} per unit of floor"
+                if 0 < price < np.inf:
+                    reach = np.array([-1, 1]) * min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
+                    tangent = (x + reach, y + price * reach)
+                    ax.plot(*tangent, color=_style.YELLOW, linewidth=1.5, zorder=3.5)
+            box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+            ax.annotate(
+                told, (x, y), textcoords="offset points", xytext=(-12, 10), bbox=box, **text
+            )
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")
         ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
         ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
-        _ink.finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @staticmethod
-    def _label(ax: Axes, x: float, y: float, price: float | None, top: float) -> None:
-        """The numbers of the chosen solution, and the tangent there if its price is known."""
-        told = f"floor {x:.3f}, residual {y:.4g}"
-        if price is not None:
-            told += f"\nprice {price:.3g} per unit of floor"
-            if 0 < price < np.inf:
-                reach = min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
-                ax.plot(
-                    [x - reach, x + reach],
-                    [y - price * reach, y + price * reach],
-                    color=_ink.YELLOW,
-                    linewidth=1.5,
-                    zorder=3.5,
-                )
-        ax.annotate(
-            told,
-            (x, y),
-            textcoords="offset points",
-            xytext=(-12, 10),
-            ha="right",
-            fontsize=9,
-            color=_ink.INK,
-            bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-        )
+        _style.hide_spines(ax)
 
 
 def curve_line(

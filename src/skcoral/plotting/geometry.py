@@ -10,11 +10,11 @@ import numpy as np
 from skcoral import api
 from skcoral._validation import check_floors
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.plotting.matrices import source_names
 from skcoral.results import Array, Decorrelation, read_only
 
-COLOURS = (_ink.BLUE, _ink.ORANGE, _ink.GREEN)
+COLOURS = (_style.BLUE, _style.ORANGE, _style.GREEN)
 
 
 class Panel(NamedTuple):
@@ -109,7 +109,7 @@ class GeometryDisplay:
         With more than three variables, ``variables`` names three (by default the three that are
         correlated most), and their own three-variable problem is solved with their floors.
         """
-        _ink.expect(result, Decorrelation)
+        _style.expect(result, Decorrelation)
         if result.anchors is not None:
             raise InvalidArgumentError(
                 "the geometry is that of outputs anchored to variables; these are anchored to "
@@ -182,11 +182,13 @@ class GeometryDisplay:
 
     def plot(self, ax: Any = None) -> GeometryDisplay:
         """Draw the four panels; ``ax`` is None or four three-dimensional axes."""
-        axes = self._axes(ax)
+        axes = _style.split_axes(ax, 4, (9.0, 8.0), rows=2, projection="3d")
+        if not all(hasattr(panel, "plot_wireframe") for panel in axes):
+            raise ValueError("the geometry needs axes made with projection='3d'.")
         for k, (panel, ax3d) in enumerate(zip(self.panels, axes, strict=True)):
             ax3d.plot_wireframe(
                 *np.moveaxis(panel.surface, -1, 0),
-                color=_ink.LIGHT, linewidth=0.4, rstride=3, cstride=3,
+                color=_style.LIGHT, linewidth=0.4, rstride=3, cstride=3,
             )  # fmt: skip
             for j, colour in enumerate(COLOURS):
                 ax3d.plot_surface(
@@ -195,13 +197,15 @@ class GeometryDisplay:
                 )  # fmt: skip
                 ax3d.plot(*panel.caps[j][-1].T, color=colour, linewidth=1.6)
                 if panel.arrows is not None:
-                    _arrow(ax3d, panel.arrows[j], colour, dashed=k == 1)
+                    end, dash = panel.arrows[j], "--" if k == 1 else "-"
+                    ax3d.plot(*_from_origin(end), color=colour, linewidth=1.8, linestyle=dash)
+                    ax3d.scatter(*end[:, None], color=colour, s=22, depthshade=False)
                 if k == 3:
                     ax3d.plot(*self.drops[j].T, color=colour, linewidth=0.9, linestyle=":")
             _frame(ax3d, panel.surface, panel.symbol)
             ax3d.set_title(panel.title, fontsize=9)
         handles = [
-            axes[0].plot([], [], color=colour, linewidth=2, label=_ink.label(name))[0]
+            axes[0].plot([], [], color=colour, linewidth=2, label=_style.label(name))[0]
             for name, colour in zip(self.names, COLOURS, strict=True)
         ]
         axes[0].figure.legend(
@@ -210,27 +214,15 @@ class GeometryDisplay:
         self.axes_, self.figure_ = tuple(axes), axes[0].figure
         return self
 
-    def _axes(self, ax: Any) -> list[Any]:
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure(figsize=(9.0, 8.0), layout="constrained")
-            return [figure.add_subplot(2, 2, k + 1, projection="3d") for k in range(4)]
-        panels = _ink.split_axes(ax, 4, (12.0, 3.4), projection="3d")
-        if not all(hasattr(panel, "plot_wireframe") for panel in panels):
-            raise ValueError("the geometry needs axes made with projection='3d'.")
-        return panels
-
 
 def _sphere(n: int = 37) -> Array:
     turn, tilt = np.meshgrid(np.linspace(0, 2 * np.pi, n), np.linspace(0, np.pi, n))
     return np.stack([np.cos(turn) * np.sin(tilt), np.sin(turn) * np.sin(tilt), np.cos(tilt)], -1)
 
 
-def _arrow(panel: Any, end: Array, colour: str, *, dashed: bool = False) -> None:
-    style = "--" if dashed else "-"
-    panel.plot(*zip(np.zeros(3), end, strict=True), color=colour, linewidth=1.8, linestyle=style)
-    panel.scatter(*end[:, None], color=colour, s=22, depthshade=False)
+def _from_origin(end: Array) -> Array:
+    """A segment, one row per coordinate."""
+    return np.stack([np.zeros(3), end], axis=1)
 
 
 def _frame(panel: Any, surface: Array, symbol: str) -> None:
@@ -240,8 +232,8 @@ def _frame(panel: Any, surface: Array, symbol: str) -> None:
     panel.set_box_aspect((1, 1, 1), zoom=1.3)  # without axes their margin is empty
     panel.set_axis_off()
     for j, end in enumerate(1.15 * reach * np.eye(3)):
-        panel.plot(*zip(np.zeros(3), end, strict=True), color=_ink.GREY, linewidth=0.8)
-        panel.text(*(1.06 * end), f"${symbol}_{j + 1}$", fontsize=9, color=_ink.GREY)
+        panel.plot(*_from_origin(end), color=_style.GREY, linewidth=0.8)
+        panel.text(*(1.06 * end), f"${symbol}_{j + 1}$", fontsize=9, color=_style.GREY)
     panel.view_init(elev=22, azim=35)
 
 

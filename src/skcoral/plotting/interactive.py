@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.plotting.frontier import curve_line
 from skcoral.results import Array, Decorrelation
 from skcoral.showing import printable
@@ -41,7 +41,7 @@ _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"
 
 def label(name: str, limit: int = 18) -> str:
     """A name as Plotly shows it literally: its labels understand some HTML."""
-    return escape(_ink.shortened(printable(name), limit), quote=False) or "·"
+    return escape(_style.shortened(printable(name), limit), quote=False) or "·"
 
 
 def frontier(
@@ -62,63 +62,32 @@ def frontier(
     others = [x for name, (x, _) in points.items() if whole or name == "ZCA-cor"]
     low = max(0.0, min([threshold, result.min_fidelity, *others]) - 0.05)
     if curve is not None:
-        xs, ys = curve_line(curve.rho_min, curve.objective, threshold, low)
-        data.append(
-            {
-                "type": "scatter",
-                "x": xs,
-                "y": ys,
-                "mode": "lines",
-                "line": {"color": BLUE, "width": 3},
-                "name": "least possible",
-                "hovertemplate": "floor %{x:.4f}<br>residual %{y:.4g}<extra></extra>",
-            }
-        )
+        line = curve_line(curve.rho_min, curve.objective, threshold, low)
+        trace = _trace("scatter", "least possible", *line, "floor %{x:.4f}<br>residual %{y:.4g}")
+        data.append(trace | {"mode": "lines", "line": {"color": BLUE, "width": 3}})
     for name, (x, y) in points.items():
         if x >= low:
-            hover = f"{name}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}<extra></extra>"
-            data.append(
-                _marks([x], [y], name, f"{_SHAPES.get(name, 'circle')}-open", ORANGE, 11, hover)
-            )
-    hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}<extra></extra>"
-    point = _marks([result.min_fidelity], [result.objective], now, "circle", BLUE, 16, hover)
-    point["marker"]["line"] = {"color": INK, "width": 2}
-    data.append(point)
-    layout = _layout(430, legend=True)
-    layout["xaxis"] = {
-        "title": {"text": "floor: fidelity that every output keeps"},
-        "range": [low, 1.005],
-        "automargin": True,
-    }
-    layout["yaxis"] = {
-        "title": {"text": CRITERIA[result.criterion]},
-        "rangemode": "tozero",
-        "automargin": True,
-    }
-    layout["shapes"] = [
-        {
-            "type": "line",
-            "x0": threshold,
-            "x1": threshold,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": INK, "width": 1, "dash": "dash"},
-        }
-    ]
-    layout["annotations"] = [
-        {
-            "x": threshold,
-            "y": 1.0,
-            "yref": "paper",
-            "text": f"ρ★ = {threshold:.4f}",
-            "showarrow": False,
-            "xanchor": "right",
-            "yanchor": "top",
-            "xshift": -4,
-        }
-    ]
-    return {"data": data, "layout": layout}
+            hover = f"{name}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}"
+            shape = f"{_SHAPES.get(name, 'circle')}-open"
+            data.append(_marks([x], [y], name, shape, ORANGE, 11, hover, edge=2))
+    hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}"
+    here = [result.min_fidelity], [result.objective]
+    data.append(_marks(*here, now, "circle", BLUE, 16, hover, edge=2, edge_colour=INK))
+    residual = _axis(CRITERIA[result.criterion], rangemode="tozero")
+    floor = _axis("floor: fidelity that every output keeps", range=[low, 1.005])
+    height = {"y0": 0, "y1": 1, "yref": "paper"}
+    dashed = {"color": INK, "width": 1, "dash": "dash"}
+    note = {"text": f"ρ★ = {threshold:.4f}", "showarrow": False, "xshift": -4}
+    return _figure(
+        data,
+        430,
+        floor,
+        residual,
+        shapes=[{"type": "line", "x0": threshold, "x1": threshold, **height, "line": dashed}],
+        annotations=[
+            {"x": threshold, "y": 1.0, "yref": "paper", "xanchor": "right", "yanchor": "top"} | note
+        ],
+    )
 
 
 def fidelity(
@@ -129,61 +98,33 @@ def fidelity(
     The bars are the fidelities ``measured`` on rows, or those of the result without them.
     """
     places = np.arange(len(result.names))
-    data: list[Figure] = [
-        {
-            "type": "bar",
-            "x": result.fidelity if measured is None else measured,
-            "y": places,
-            "orientation": "h",
-            "marker": {"color": BLUE},
-            "name": "CORAL",
-            "hovertemplate": "%{customdata}<br>CORAL %{x:.4f}<extra></extra>",
-        }
-    ]
+    kept = result.fidelity if measured is None else measured
+    bars = _trace("bar", "CORAL", kept, places, "%{customdata}<br>CORAL %{x:.4f}")
+    data = [bars | {"orientation": "h", "marker": {"color": BLUE}}]
     for name, values in others.items():
-        hover = f"%{{customdata}}<br>{name} %{{x:.4f}}<extra></extra>"
-        colour = ORANGE if name == "ZCA-cor" else PALE
-        data.append(_marks(values, places, name, _SHAPES.get(name, "circle"), colour, 7, hover))
-        data[-1]["marker"]["line"] = {"color": INK, "width": 1}
+        hover = f"%{{customdata}}<br>{name} %{{x:.4f}}"
+        colour, shape = (ORANGE if name == "ZCA-cor" else PALE), _SHAPES.get(name, "circle")
+        data.append(_marks(values, places, name, shape, colour, 7, hover, edge=1, edge_colour=INK))
     for trace in data:
         trace["customdata"] = [label(name, 80) for name in result.names]
-    floor = _marks(
-        result.rho_min, places, "floor", "line-ns", INK, 12, "floor %{x:.4f}<extra></extra>"
+    edge: Any = {"edge": 2, "edge_colour": INK}
+    data.append(
+        _marks(result.rho_min, places, "floor", "line-ns", INK, 12, "floor %{x:.4f}", **edge)
     )
-    floor["marker"]["line"] = {"color": INK, "width": 2}
-    data.append(floor)
-    layout = _layout(110 + 18 * max(len(places), 6), legend=True)
-    layout |= {
-        "bargap": 0.35,
-        "xaxis": {"title": {"text": "fidelity"}, "range": [0, 1.02], "automargin": True},
-        "yaxis": _named_axis(result.names) | {"range": [len(places) - 0.4, -0.6]},
-    }
-    return {"data": data, "layout": layout}
+    return _rows_figure(data, result.names, _axis("fidelity", range=[0, 1.02]), bargap=0.35)
 
 
 def distribution(values: Mapping[str, Array], what: str, counted: str) -> Figure:
     """How many numbers between zero and one lie where, for one or two sets of them."""
     edges = np.linspace(0.0, 1.0, 21)
+    centres = 0.5 * (edges[1:] + edges[:-1])
     data: list[Figure] = []
     for name, colour in zip(values, (ORANGE, BLUE) if len(values) > 1 else (BLUE,), strict=True):
         counts = np.histogram(np.clip(values[name], 0.0, 1.0), bins=edges)[0]
-        data.append(
-            {
-                "type": "bar",
-                "x": 0.5 * (edges[1:] + edges[:-1]),
-                "y": counts,
-                "name": name,
-                "marker": {"color": colour},
-                "hovertemplate": f"{name}<br>{what} around %{{x:.3f}}: %{{y}} {counted}"
-                "<extra></extra>",
-            }
-        )
-    layout = _layout(320, legend=len(values) > 1)
-    layout |= {
-        "xaxis": {"title": {"text": what}, "range": [0, 1], "automargin": True},
-        "yaxis": {"title": {"text": counted}, "automargin": True},
-    }
-    return {"data": data, "layout": layout}
+        hover = f"{name}<br>{what} around %{{x:.3f}}: %{{y}} {counted}"
+        data.append(_trace("bar", name, centres, counts, hover) | {"marker": {"color": colour}})
+    axes = _axis(what, range=[0, 1]), _axis(counted)
+    return _figure(data, 320, *axes, legend=len(values) > 1)
 
 
 def figure(value: float) -> str:
@@ -207,88 +148,90 @@ def heat_map(
 
     With ``figures``, the cells of up to 15 variables hold their numbers.
     """
-    data: list[Figure] = [
-        {
-            "type": "heatmap",
-            "z": M,
-            "zmin": -top,
-            "zmax": top,
-            "colorscale": _HEAT,
-            "colorbar": {"thickness": 10},
-            "hovertemplate": f"%{{y}} – %{{x}}<br>{word} %{{z:.4f}}<extra></extra>",
-        }
-    ]
     many = len(names) > _MOST_PAIRS
+    pair = "%{y} – %{x}" if many else "%{customdata}"
+    cells: Figure = {
+        "type": "heatmap",
+        "z": M,
+        "zmin": -top,
+        "zmax": top,
+        "colorscale": _HEAT,
+        "colorbar": {"thickness": 10},
+        "hovertemplate": f"{pair}<br>{word} %{{z:.4f}}<extra></extra>",
+    }
     if not many:
         full = [label(name, 80) for name in names]
-        data[0]["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
-        data[0]["hovertemplate"] = data[0]["hovertemplate"].replace("%{y} – %{x}", "%{customdata}")
+        cells["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
     shown = figures and len(names) <= FIGURES_UP_TO
+    if shown:
+        cells["text"] = [[figure(value) for value in row] for row in M]
+        cells |= {"texttemplate": "%{text}", "textfont": {"size": 8}}
     room = 24 if shown else 15  # for a cell
     height = int(np.clip(170 + room * len(names), 300, 760))
     # As large as the room between two labels allows.
     size = float(np.clip(0.85 * (height - 150) / len(names), 5.0, 12.0))
-    if shown:
-        data[0]["text"] = [[figure(value) for value in row] for row in M]
-        data[0]["texttemplate"], data[0]["textfont"] = "%{text}", {"size": 8}
-    axis = _named_axis(names, 40 if many else 18) | {
-        "tickfont": {"size": size},
-        "showgrid": False,
-        "zeroline": False,
-    }
-    layout = _layout(height, legend=False)
-    layout["xaxis"] = axis | {"tickangle": -90}
-    layout["yaxis"] = axis | {"autorange": "reversed"}
-    return {"data": data, "layout": layout}
+    axis = _named_axis(names, 40 if many else 18)
+    axis |= {"tickfont": {"size": size}, "showgrid": False, "zeroline": False}
+    axes = axis | {"tickangle": -90}, axis | {"autorange": "reversed"}
+    return _figure([cells], height, *axes, legend=False)
 
 
 def new_rows(names: Sequence[str], fitted: Array, new: Array, worst: Array) -> Figure:
     """Fidelity on the rows fitted and on rows held out."""
     places = np.arange(len(names))
     data = [
-        _marks(values, places, word, shape, colour, 10, f"{word} %{{x:.4f}}<extra></extra>")
-        for values, word, shape, colour in (
-            (fitted, "rows fitted", "circle", BLUE),
-            (new, "new rows, mean", "diamond", ORANGE),
-            (worst, "new rows, worst part", "line-ns-open", GREY),
-        )
+        _marks(fitted, places, "rows fitted", "circle", BLUE, 10),
+        _marks(new, places, "new rows, mean", "diamond", ORANGE, 10),
+        _marks(worst, places, "new rows, worst part", "line-ns-open", GREY, 10, edge=2),
     ]
-    layout = _layout(110 + 18 * max(len(places), 6), legend=True)
-    layout["xaxis"] = {"title": {"text": "fidelity"}, "automargin": True}
-    layout["yaxis"] = _named_axis(names) | {"range": [len(places) - 0.4, -0.6]}
-    return {"data": data, "layout": layout}
+    return _rows_figure(data, names, _axis("fidelity"))
 
 
-def _marks(x: Any, y: Any, name: str, shape: str, colour: str, size: int, hover: str) -> Figure:
-    return {
-        "type": "scatter",
-        "x": x,
-        "y": y,
-        "mode": "markers",
-        "marker": {
-            "symbol": shape,
-            "size": size,
-            "color": colour,
-            "line": {"width": 2 if shape.endswith("open") else 0},
-        },
-        "name": name,
-        "cliponaxis": False,
-        "hovertemplate": hover,
-    }
+def _trace(kind: str, name: str, x: Any, y: Any, hover: str) -> Figure:
+    return {"type": kind, "name": name, "x": x, "y": y, "hovertemplate": f"{hover}<extra></extra>"}
 
 
-def _layout(height: int, *, legend: bool) -> Figure:
-    return {
+def _marks(
+    x: Any,
+    y: Any,
+    name: str,
+    shape: str,
+    colour: str,
+    size: int,
+    hover: str = "",
+    *,
+    edge: int = 0,
+    edge_colour: str = "",
+) -> Figure:
+    line = {"width": edge} | ({"color": edge_colour} if edge_colour else {})
+    marker = {"symbol": shape, "size": size, "color": colour, "line": line}
+    trace = _trace("scatter", name, x, y, hover or f"{name} %{{x:.4f}}")
+    return trace | {"mode": "markers", "marker": marker, "cliponaxis": False}
+
+
+def _rows_figure(data: list[Figure], names: Sequence[str], x: Figure, **more: Any) -> Figure:
+    """A row per name, the first on top."""
+    p = len(names)
+    y = _named_axis(names) | {"range": [p - 0.4, -0.6]}
+    return _figure(data, 110 + 18 * max(p, 6), x, y, **more)
+
+
+def _figure(
+    data: list[Figure], height: int, x: Figure, y: Figure, *, legend: bool = True, **more: Any
+) -> Figure:
+    layout = {
         "height": height,
         "margin": {"l": 10, "r": 10, "t": 34 if legend else 8, "b": 10},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0.0},
         "showlegend": legend,
     }
+    return {"data": data, "layout": layout | {"xaxis": x, "yaxis": y, **more}}
+
+
+def _axis(title: str, **more: Any) -> Figure:
+    return {"title": {"text": title}, "automargin": True, **more}
 
 
 def _named_axis(names: Sequence[str], limit: int = 18) -> Figure:
-    return {
-        "tickvals": list(range(len(names))),
-        "ticktext": [label(name, limit) for name in names],
-        "automargin": True,
-    }
+    shown = [label(name, limit) for name in names]
+    return {"tickvals": list(range(len(names))), "ticktext": shown, "automargin": True}

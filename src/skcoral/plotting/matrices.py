@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.results import Array, Decorrelation, Threshold, read_only
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ class CorrelationDisplay:
         names: Sequence[str],
         output_names: Sequence[str] | None = None,
     ) -> None:
-        self.before = read_only(before)
-        self.after = read_only(after)
+        self.before, self.after = read_only(before), read_only(after)
         self.names = tuple(names)
         self.output_names = self.names if output_names is None else tuple(output_names)
 
@@ -62,14 +61,11 @@ class CorrelationDisplay:
         cls, result: Decorrelation | Threshold, R: Any, *, names: Sequence[str] | None = None
     ) -> CorrelationDisplay:
         """Gather the numbers from a result and the matrix it was computed from."""
-        _ink.expect(result, Decorrelation, Threshold)
+        _style.expect(result, Decorrelation, Threshold)
         before = np.asarray(R, dtype=np.float64)
-        sources = names or getattr(R, "columns", None)
-        if sources is None:
-            sources = result.names if len(result.names) == len(before) else _numbered(len(before))
-        return cls(
-            before, result.T.T @ before @ result.T, names=tuple(sources), output_names=result.names
-        )
+        sources = names or _sources(result, getattr(R, "columns", None))
+        after = result.T.T @ before @ result.T
+        return cls(before, after, names=sources, output_names=result.names)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> CorrelationDisplay:
@@ -81,7 +77,7 @@ class CorrelationDisplay:
     def plot(self, ax: Any = None) -> CorrelationDisplay:
         """Draw both matrices; ``ax`` is one axes to share, two axes, or None for a new figure."""
         side = float(np.clip(0.17 * len(self.names) + 1.6, 3.4, 12.0))
-        left, right = _ink.split_axes(ax, 2, (2 * side + 1.4, side + 0.4))
+        left, right = _style.split_axes(ax, 2, (2 * side + 1.4, side + 0.4))
         draw_matrix(left, self.before, self.names, self.names, 1.0, "before")
         image = draw_matrix(right, self.after, self.output_names, self.output_names, 1.0, "after")
         right.tick_params(labelleft=left.get_subplotspec() is None)
@@ -91,7 +87,7 @@ class CorrelationDisplay:
         return self
 
 
-class TransformDisplay:
+class TransformDisplay(_style.Display):
     """The transformation: what each output (column) is made of (rows are sources).
 
     Parameters
@@ -121,55 +117,43 @@ class TransformDisplay:
         cls, result: Decorrelation | Threshold, *, names: Sequence[str] | None = None
     ) -> TransformDisplay:
         """Gather the numbers from a result."""
-        _ink.expect(result, Decorrelation, Threshold)
-        p = len(result.T)
-        sources = names or (result.names if len(result.names) == p else _numbered(p))
-        return cls(result.T, names=sources, output_names=result.names)
+        _style.expect(result, Decorrelation, Threshold)
+        return cls(result.T, names=names or _sources(result), output_names=result.names)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> TransformDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
         return cls.from_result(estimator.result_, names=source_names(estimator))
 
-    def plot(self, ax: Axes | None = None) -> TransformDisplay:
-        """Draw the heat map."""
+    def _size(self) -> tuple[float, float]:
         side = float(np.clip(0.17 * len(self.names) + 1.8, 4.0, 13.0))
-        ax = _ink.axes_or_new(ax, (side + 1.2, side))
+        return side + 1.2, side
+
+    def _draw(self, ax: Axes) -> None:
         top = float(np.abs(self.T).max()) or 1.0
         image = draw_matrix(ax, self.T, self.names, self.output_names, top, "")
-        ax.set_xlabel("output")
-        ax.set_ylabel("source (standardised)")
+        ax.set(xlabel="output", ylabel="source (standardised)")
         ax.figure.colorbar(image, ax=ax, label="coefficient in T", shrink=0.8)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def draw_matrix(
     ax: Axes, M: Array, rows: Sequence[str], columns: Sequence[str], top: float, title: str
 ) -> AxesImage:
     """One heat map on a scale from ``-top`` to ``top``; figures in the cells while they fit."""
-    size = _ink.label_size(max(M.shape))
-    image = ax.imshow(M, cmap=_ink.DIVERGING, vmin=-top, vmax=top, interpolation="nearest")
-    ax.set_xticks(range(M.shape[1]), _ink.labels(columns, 22), rotation=90, fontsize=size)
-    ax.set_yticks(range(M.shape[0]), _ink.labels(rows, 22), fontsize=size)
+    most = max(M.shape)
+    size = _style.label_size(most)
+    image = ax.imshow(M, cmap=_style.DIVERGING, vmin=-top, vmax=top, interpolation="nearest")
+    ax.set_xticks(range(M.shape[1]), _style.labels(columns, 22), rotation=90, fontsize=size)
+    ax.set_yticks(range(M.shape[0]), _style.labels(rows, 22), fontsize=size)
     ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     if title:
         ax.set_title(title, fontsize=10)
-    if max(M.shape) <= _NUMBERS_UP_TO:
-        for i, j in np.ndindex(*M.shape):
-            dark = abs(M[i, j]) > 0.55 * top
-            text = f"{M[i, j]:.2f}".replace("-0.00", "0.00")
-            ax.text(
-                j,
-                i,
-                text,
-                ha="center",
-                va="center",
-                fontsize=7 if max(M.shape) <= 10 else 5.5,
-                color="white" if dark else _ink.INK,
-            )
+    if most <= _NUMBERS_UP_TO:
+        place: Any = {"ha": "center", "va": "center", "fontsize": 7 if most <= 10 else 5.5}
+        for (i, j), value in np.ndenumerate(M):
+            colour = "white" if abs(value) > 0.55 * top else _style.INK
+            ax.text(j, i, f"{value:.2f}".replace("-0.00", "0.00"), color=colour, **place)
     return image
 
 
@@ -179,6 +163,14 @@ def source_names(estimator: Any) -> tuple[str, ...]:
     if names is None:
         return _numbered(int(estimator.n_features_in_))
     return tuple(str(name) for name in names)
+
+
+def _sources(result: Decorrelation | Threshold, columns: Any = None) -> tuple[str, ...]:
+    """Names of a frame's columns, or of the outputs where they are the sources' own."""
+    if columns is not None:
+        return tuple(columns)
+    p = len(result.T)
+    return result.names if len(result.names) == p else _numbered(p)
 
 
 def _numbered(p: int) -> tuple[str, ...]:

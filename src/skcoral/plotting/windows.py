@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral.panels import Panel
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.results import read_only
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class WindowsDisplay:
+class WindowsDisplay(_style.Display):
     """ρ★ and the weakest fidelity of each window, in the order of the windows.
 
     Parameters
@@ -25,11 +25,6 @@ class WindowsDisplay:
         Of each window; NaN where it has no model, which leaves a gap in the line.
     group : sequence, optional
         Group of each window; lines do not cross from one to the next.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        After :meth:`plot`.
 
     Examples
     --------
@@ -53,35 +48,25 @@ class WindowsDisplay:
     @classmethod
     def from_result(cls, result: Panel) -> WindowsDisplay:
         """Gather the numbers from what :func:`skcoral.panels.rolling` returns."""
-        _ink.expect(result, Panel)
+        _style.expect(result, Panel)
         *groups, when = result.keys.values()
-        joint = None
-        if groups:
-            joint = np.array([" · ".join(map(str, key)) for key in zip(*groups, strict=True)])
-        return cls(
-            when,
-            threshold=result.columns["threshold"],
-            min_fidelity=result.columns["min_fidelity"],
-            group=joint,
-        )
+        joint = [" · ".join(map(str, key)) for key in zip(*groups, strict=True)] or None
+        lines = {name: result.columns[name] for name in ("threshold", "min_fidelity")}
+        return cls(when, **lines, group=joint)
 
-    def plot(self, ax: Axes | None = None) -> WindowsDisplay:
-        """Draw both lines over time."""
-        ax = _ink.axes_or_new(ax, (7.2, 3.6))
+    def _size(self) -> tuple[float, float]:
+        return 7.2, 3.6
+
+    def _draw(self, ax: Axes) -> None:
         lines = (
-            (self.threshold, _ink.BLUE, "ρ★: exact decorrelation allows this fidelity"),
-            (self.min_fidelity, _ink.ORANGE, "weakest fidelity of the outputs"),
+            (self.threshold, _style.BLUE, "ρ★: exact decorrelation allows this fidelity"),
+            (self.min_fidelity, _style.ORANGE, "weakest fidelity of the outputs"),
         )
         for values, colour, name in lines:
             for k, group in enumerate(dict.fromkeys(self.group.tolist())):
                 on = self.group == group
-                ax.plot(
-                    self.when[on], values[on], color=colour, linewidth=1.2,
-                    label=name if k == 0 else None,
-                )  # fmt: skip
-        ax.set_ylabel("fidelity")
-        ax.set_xlabel("last row of the window")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
-        _ink.finish(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+                label = None if k else name
+                ax.plot(self.when[on], values[on], color=colour, linewidth=1.2, label=label)
+        ax.set(xlabel="last row of the window", ylabel="fidelity")
+        _style.legend_above(ax, 2)
+        _style.hide_spines(ax)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from skcoral.plotting import _ink
+from skcoral.plotting import _style
 from skcoral.plotting.interactive import figure as figures_of
 from skcoral.plotting.matrices import draw_matrix
 from skcoral.results import Array
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 WIDTH, _LABEL, _SMALLEST_CELL = 360.0, 92.0, 9.5  # points
 # Dark pages have colours of their own, so a picture names those of the page.
 _THEME = {
-    _ink.INK: "var(--ink)",
-    _ink.GREY: "var(--grey)",
-    _ink.BLUE: "var(--blue)",
-    _ink.ORANGE: "var(--orange)",
-    _ink.GREEN: "var(--green)",
+    _style.INK: "var(--ink)",
+    _style.GREY: "var(--grey)",
+    _style.BLUE: "var(--blue)",
+    _style.ORANGE: "var(--orange)",
+    _style.GREEN: "var(--green)",
 }
 _PAPER = {"#ffffff": "var(--paper)"}
 # The page shows through where a correlation is near zero.
@@ -64,7 +64,7 @@ def heat_map(M: Array, names: Sequence[str], title: str) -> Markup:
     image = draw_matrix(ax, M, names, names, 1.0, "")
     image.set(cmap=LinearSegmentedColormap.from_list("page", _HEAT), interpolation="none")
     size = min(9.0, 0.9 * cell)
-    shown = _ink.labels(names, int((_LABEL - 6) / (0.6 * size)))
+    shown = _style.labels(names, int((_LABEL - 6) / (0.6 * size)))
     for axis in (ax.xaxis, ax.yaxis):
         # Anchored at the axis, whatever type the page is read in.
         axis.set_ticklabels(shown, fontsize=size, rotation_mode="anchor", ha="right", va="center")

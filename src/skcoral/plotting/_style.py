@@ -1,9 +1,9 @@
-"""What all displays share: colours, labels, and where to draw."""
+"""What all displays share: colours, labels, axes and legends."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.showing import printable
@@ -34,28 +34,46 @@ def expect(result: Any, *kinds: type) -> None:
         )
 
 
-def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The given axes, or those of a new figure of the given size in inches."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
+class Display:
+    """A picture on one axes: a subclass says how large it is and draws it.
 
-    _, new = plt.subplots(figsize=size, layout="constrained")
-    return new
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects
+        After :meth:`plot`.
+    """
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on the given axes, or on those of a new figure, and return the display."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=self._size(), layout="constrained")
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
 
 
-def split_axes(ax: Any, n: int, size: tuple[float, float], **kwargs: Any) -> list[Any]:
+def split_axes(
+    ax: Any, n: int, size: tuple[float, float], *, rows: int = 1, **kwargs: Any
+) -> list[Any]:
     """Axes for ``n`` panels: the given sequence, one given axes cut in ``n``, or a new figure."""
     if ax is None:
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=size, layout="constrained")
-        return [figure.add_subplot(1, n, k + 1, **kwargs) for k in range(n)]
+        return [figure.add_subplot(rows, n // rows, k + 1, **kwargs) for k in range(n)]
     if hasattr(ax, "get_subplotspec"):
-        figure = ax.figure
         grid = ax.get_subplotspec().subgridspec(1, n)
         ax.set_axis_off()
-        return [figure.add_subplot(grid[0, k], **kwargs) for k in range(n)]
+        return [ax.figure.add_subplot(grid[0, k], **kwargs) for k in range(n)]
     panels = list(ax.ravel()) if hasattr(ax, "ravel") else list(ax)
     if len(panels) != n:
         raise ValueError(f"ax must be one axes or {n} of them, got {len(panels)}.")
@@ -92,19 +110,16 @@ def label_size(p: int) -> float:
     return max(6.5, min(9.0, 10.0 - 0.06 * p))
 
 
-def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """One name per row, the first on top, and the legend above them."""
-    p = len(names)
-    ax.set_yticks(range(p), labels(names), fontsize=label_size(p))
-    ax.set_ylim(p - 0.4, -0.6)
+def legend_above(ax: Axes, columns: int) -> None:
+    """The legend above the axes, in so many columns."""
     ax.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=9,
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False, fontsize=9,
         handletextpad=0.3,
     )  # fmt: skip
 
 
-def finish(ax: Axes) -> None:
-    """Quiet axes: two spines, grey ticks."""
+def hide_spines(ax: Axes) -> None:
+    """Two spines and ticks, in quiet colours."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
