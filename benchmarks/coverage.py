@@ -21,9 +21,8 @@ import numpy as np
 
 from skcoral import CORAL, threshold
 from skcoral.stability import confident_floors
-from skcoral.stability.dependence import read_dependence
-from skcoral.stability.refitting import Refits
-from skcoral.stability.threshold import interval
+from skcoral.stability.resampling import Resampler
+from skcoral.stability.threshold_interval import threshold_interval
 
 MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
 CONFIDENCE = 0.95
@@ -88,9 +87,8 @@ def cell(
         plain, _ = in_population(CORAL(floor).fit(X), covariance)
         report = confident_floors(X, floor, confidence=CONFIDENCE, **said)
         sure, left = in_population(CORAL(report.floors).fit(X), covariance)
-        refits = Refits(None, X)
-        value, rows = threshold(refits.whole).value, read_dependence(X, **said)
-        _, low, high = interval(refits, value, rows, confidence=CONFIDENCE)
+        sample = Resampler(None, X, **said)
+        _, low, high = threshold_interval(sample, threshold(sample.whole).value, CONFIDENCE)
         found.append(
             (
                 plain.min() >= floor,

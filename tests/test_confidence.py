@@ -10,9 +10,9 @@ from skcoral import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.stability import bootstrap, confident_floors
 from skcoral.stability.dependence import Dependence
-from skcoral.stability.margins_of_error import Draws
-from skcoral.stability.refitting import Refits
-from skcoral.stability.threshold import _left_out
+from skcoral.stability.resampling import Resampler
+from skcoral.stability.sampling_errors import Draws
+from skcoral.stability.threshold_interval import _left_out
 
 MIXING = np.eye(5) + 0.4 * np.random.default_rng(1).normal(size=(5, 5))
 
@@ -203,9 +203,9 @@ def test_what_makes_no_sense_is_refused(wine):
 
 
 def test_the_interval_of_the_threshold_by_definition(wine):
-    refits = Refits(None, wine.iloc[:, :5])
+    sample = Resampler(None, wine.iloc[:, :5])
     train, test = next(Dependence(178).folds(10))
-    upper, psi = _left_out(refits, train, test)
+    upper, psi = _left_out(sample, train, test)
     X = wine.iloc[:, :5].to_numpy()
     weights = CORAL().fit(wine.iloc[train, :5]).threshold_.weights
     D = np.diag(weights / weights.sum())

@@ -143,9 +143,9 @@ def test_methods_and_fitted_attributes_of_the_transformer_are_typed():
     import inspect
     import re
 
-    from skcoral.estimator.learning import Learning
+    from skcoral.estimator.fitting import Fitting
 
-    ours = (CORAL, Learning)
+    ours = (CORAL, Fitting)
     methods = {
         name: member
         for kind in ours
@@ -160,7 +160,7 @@ def test_methods_and_fitted_attributes_of_the_transformer_are_typed():
         assert untyped == ["self"], name
     section = inspect.getdoc(CORAL).split("Attributes\n")[1].split("Examples\n")[0]
     told = {n for line in re.findall(r"^([\w, ]+) :", section, re.M) for n in line.split(", ")}
-    typed = {*Learning.__annotations__, "n_samples_seen_"}
+    typed = {*Fitting.__annotations__, "n_samples_seen_"}
     assert told <= typed
 
 

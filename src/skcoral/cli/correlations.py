@@ -51,7 +51,7 @@ def correlations(loaded: Loaded) -> Correlations:
 
 def _of_rows(loaded: Loaded) -> Correlations:
     """Correlations that take all rows at once; of many more columns than rows, as a factor."""
-    from skcoral.estimator.fitting import estimate_rows
+    from skcoral.estimator.estimation import estimate_rows
 
     require_room(loaded)
     held = hold(loaded)

@@ -1,4 +1,4 @@
-"""A solution applied to rows: the way back from outputs, and the criterion on any rows."""
+"""A fitted transformation applied to rows: the inverse, and the criterion on any rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import FunctionTransformer
 
 from skcoral import measures
 from skcoral._lowrank import LowRankTransform
@@ -20,53 +20,36 @@ from skcoral.moments import Moments
 from skcoral.results import Array, Decorrelation
 
 
-def rows_of(T: Any, rank: int | None, units: Array) -> Array:
-    """Standardised rows whose outputs are ``units``; ``rank`` is that of a singular table."""
+def invert(T: Any, rank: int | None, outputs: Array) -> Array:
+    """Standardised rows with these outputs; ``rank`` is that of a singular table."""
     if isinstance(T, LowRankTransform):
-        if not T.invertible:
-            _say_least_norm(T, rank)
-        return T.solve(units)
-    if rank is None:
+        rows, unique = T.solve(outputs), T.invertible
+    elif rank is None:
         try:
-            return np.asarray(np.linalg.solve(T.T, units.T).T)
+            return np.asarray(np.linalg.solve(T.T, outputs.T).T)
         except np.linalg.LinAlgError:
             raise InvalidArgumentError(
                 "The transformation is singular (the support leaves outputs that are combinations "
                 "of each other): there is no inverse."
             ) from None
-    rows, _, found, _ = np.linalg.lstsq(T.T, units.T, rcond=1e-13)
-    if found < len(T):
-        _say_least_norm(T, rank)
-    return np.asarray(rows.T)
-
-
-def _say_least_norm(T: Any, rank: int | None) -> None:
-    warnings.warn(
-        f"{T.shape[1]} outputs of rank {rank} do not determine the rows: of all "
-        "standardised rows with these outputs, those of least norm are returned.",
-        LeastNormWarning,
-        stacklevel=4,
-    )
+    else:
+        solution, _, found, _ = np.linalg.lstsq(T.T, outputs.T, rcond=1e-13)
+        rows, unique = np.asarray(solution.T), found == len(T)
+    if not unique:
+        warnings.warn(
+            f"{T.shape[1]} outputs of rank {rank} do not determine the rows: of all "
+            "standardised rows with these outputs, those of least norm are returned.",
+            LeastNormWarning,
+            stacklevel=3,
+        )
+    return rows
 
 
 def in_container(estimator: Any, rows: Array, given: Any, names: Sequence[str]) -> Any:
     """Rows as ``set_output`` asks for them: an array, or a frame with these names."""
     own = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    kind = own or get_config()["transform_output"]
-    return _Given(rows, names).set_output(transform=kind).transform(given)
-
-
-class _Given(TransformerMixin, BaseEstimator):
-    """Returns rows that are known, so that scikit-learn puts them into their container."""
-
-    def __init__(self, rows: Array, names: Sequence[str]) -> None:
-        self.rows, self.names = rows, names
-
-    def transform(self, X: Any) -> Array:
-        return self.rows
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        return np.asarray(self.names, dtype=object)
+    known = FunctionTransformer(lambda _: rows, feature_names_out=lambda *_: list(names))
+    return known.set_output(transform=own or get_config()["transform_output"]).transform(given)
 
 
 def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = None) -> float:

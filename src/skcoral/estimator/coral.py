@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcoral.covariances import expected_rows
-from skcoral.estimator.applying import in_container, residual_of, rows_of
-from skcoral.estimator.learning import Learning
+from skcoral.estimator.applying import in_container, invert, residual_of
+from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.showing import Rows, Shown, html
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimator):
+class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimator):
     """Decorrelate the columns of a table while each keeps a promised correlation with itself.
 
     Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and
@@ -266,7 +266,7 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         units = outputs.astype(np.float64) - self.output_mean_
         if self.output_scale_ == "original":
             units /= self.moments_.scale
-        Z = rows_of(self.T_, self.result_.rank, units)
+        Z = invert(self.T_, self.result_.rank, units)
         rows = Z * self.scale_ + self.mean_
         if self.margins_ is not None:
             rows = self.margins_.inverse_transform(rows)
@@ -309,9 +309,8 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         ndarray of str
         """
         names = super().get_feature_names_out(input_features)
-        # a solution at hand knows better than a setting that may have changed since
-        known = self.__dict__.get("result_", self)
-        if known.anchors is None:
+        # use the fitted result, not a parameter that may have changed since
+        if self.__dict__.get("result_", self).anchors is None:
             return names
         return np.array(self.result_.names, dtype=object)
 
@@ -370,8 +369,5 @@ class CORAL(Learning, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimat
         return rows if self.margins_ is None else self.margins_.transform(rows)
 
     def _centred_outputs(self, rows: Any) -> Any:
-        centred = self._scores(rows) - self.mean_
-        if "components_" in self.__dict__ or "result_" not in self.__dict__:
-            return centred @ self.components_.T
-        out = (centred / self.scale_) @ self.T_
+        out = ((self._scores(rows) - self.mean_) / self.scale_) @ self.T_
         return out * self.moments_.scale if self.output_scale_ == "original" else out

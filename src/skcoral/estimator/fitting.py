@@ -1,130 +1,238 @@
-"""From rows to a judged correlation matrix: as moments, or as the rows where they are few."""
+"""How the transformer is fitted: to rows, to batches of rows, to moments."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
-from typing import Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 
-from skcoral.correlation import (
-    CorrelationEstimate,
-    check_shrinkage,
-    estimate,
-    estimate_from_rows,
-)
-from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
-from skcoral.exceptions import SingularCorrelationWarning
-from skcoral.few_rows import RowMoments, estimate_few_rows
-from skcoral.margins import fit_margins
+from skcoral.correlation import check_shrinkage
+from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_details
+from skcoral.estimator.estimation import estimate_moments, estimate_rows
+from skcoral.estimator.overfitting import measure_overfitting
+from skcoral.estimator.rounding import measure_rounding
+from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
+from skcoral.estimator.settings import check_settings, faded, learns_in_batches, require_batches
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
-def is_wide(estimator: Any, rows: Any) -> bool:
-    """Whether a p × p matrix is to be avoided: more than twice as many columns as rows."""
-    n, p = rows.shape
-    needs_matrix = (
-        estimator.shrinkage is not None
-        or estimator.covariance is not None
-        or estimator.support is not None
-        or estimator.on_singular == "raise"
-    )
-    return p > 2 * n and not needs_matrix
+    from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+    from skcoral.correlation import CorrelationEstimate
+    from skcoral.margins import Margins
+    from skcoral.measured import Measured
+    from skcoral.results import Array, Certificate, Decorrelation, Threshold
 
-
-def estimate_rows(
-    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
-) -> tuple[CorrelationEstimate, Moments, Moments]:
-    """Judge the rows of a table.
-
-    Returns
-    -------
-    table : CorrelationEstimate
-    moments : Moments
-        Of the columns as they are.
-    plain : Moments
-        Of what the transformation acts on (scores, with margins), without weights.
-    """
-    if estimator.missing == "em" and np.isnan(rows).any():
-        table, moments, plain = _incomplete(estimator, rows, names, sample_weight)
-    elif is_wide(estimator, rows):
-        table, moments, plain = _few_rows(estimator, rows, names, sample_weight)
-    else:
-        moments = Moments(names, weight_kind=estimator.weight_kind)
-        moments.update(rows, sample_weight=sample_weight)
-        settings: dict[str, Any] = {
-            "sample_weight": sample_weight,
-            "margins": estimator.margins,
-            "on_singular": estimator.on_singular,
-            "rank_tol": estimator.rank_tol,
-        }
-        other = check_covariance(estimator.covariance)
-        if other is None:
-            table = estimate_from_rows(rows, moments, shrinkage=estimator.shrinkage, **settings)
-        else:
-            table = estimate_by(other, rows, moments, **settings)
-        plain = moments
-        if table.margins is not None or table.weights != "none":
-            scores = rows if table.margins is None else table.margins.transform(rows)
-            plain = Moments(names).update(scores)
-    tell_deficiency(table)
-    return table, moments, plain
+_TINY = float(np.finfo(np.float64).tiny)
 
 
-def _incomplete(
-    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
-) -> tuple[CorrelationEstimate, Moments, Moments]:
-    moments = em_moments(
-        rows, names, sample_weight=sample_weight, weight_kind=estimator.weight_kind
-    )
-    table = estimate(
-        moments,
-        shrinkage=check_shrinkage(estimator.shrinkage),
-        on_singular=estimator.on_singular,
-        rank_tol=estimator.rank_tol,
-    )
-    known = f"EM (each pair known from {effective_rows(rows):,} rows or more)"
-    # the effect is measured on complete rows, where there are enough of them
-    complete = Moments(names).update(rows[~np.isnan(rows).any(axis=1)])
-    enough = complete.n_rows > 2 and not complete.constant_columns()
-    return replace(table, source=known), moments, complete if enough else moments
+class Fitting:
+    """The part of :class:`~skcoral.CORAL` that is fitted, with the attributes this gives it."""
 
+    T_: Array | LowRankTransform
+    certificate_: Certificate
+    components_: Array
+    correlation_: Array | FactoredCorrelation
+    estimate_: CorrelationEstimate
+    feature_names_in_: NDArray[Any]
+    fidelity_: Array
+    floors_: Array
+    confidence_: Any
+    margins_: Margins | None
+    mean_: Array
+    measured_: Measured
+    moments_: Moments
+    n_features_in_: int
+    n_iter_: int
+    output_mean_: Array
+    output_scale_: str
+    prices_: Array
+    result_: Decorrelation
+    scale_: Array
+    shrinkage_: float
+    threshold_: Threshold
 
-def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:
-    """Judge moments that were collected before."""
-    if isinstance(moments, RowMoments) and not shrinkage and estimator.on_singular == "solve":
-        table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
-    else:
-        table = estimate(
-            moments,
-            shrinkage=shrinkage,
-            on_singular=estimator.on_singular,
-            rank_tol=estimator.rank_tol,
-        )
-    tell_deficiency(table)
-    return table
+    weight_kind: str
+    halflife: float | None
+    missing: str
+    confidence: float | None
+    simultaneous: bool
+    block_length: Any
+    rho_min: Any
+    shrinkage: Any
+    output_scale: str
 
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the transformation from a table, or from an iterator of batches of rows.
 
-def tell_deficiency(table: CorrelationEstimate) -> None:
-    """Warn about a matrix of deficient rank: which relations, or how few rows."""
-    if table.deficiency is not None:
-        warnings.warn(table.deficiency.warning(), SingularCorrelationWarning, stacklevel=5)
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or iterator of such
+            The rows. An iterator is read once, batch by batch, through :meth:`partial_fit`; it may
+            also give pairs ``(rows, sample_weight)``. Batches without rows are passed over.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How often or how much each row counts; see ``weight_kind``.
+        groups : array-like of shape (n,), optional
+            Labels of clusters, with ``confidence``: rows of a cluster count as one observation.
 
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        check_settings(self)
+        with ExitStack() as undo:
+            # also where an iterator breaks off: a part of the rows makes no model
+            undo.callback(self._forget)
+            if comes_in_batches(X):
+                self._fit_batches(X, sample_weight)
+            else:
+                rows = read_rows(self, X, reset=True, may_miss=self.missing == "em")
+                sample_weight = faded(self.halflife, len(rows), sample_weight)
+                self._fit_rows(rows, sample_weight, groups)
+                measure_overfitting(self, rows, sample_weight)
+            undo.pop_all()
+        return self
 
-def _few_rows(
-    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
-) -> tuple[CorrelationEstimate, Moments, Moments]:
-    kind = estimator.weight_kind
-    moments = RowMoments(rows, names, sample_weight=sample_weight, weight_kind=kind)
-    maps, scores, table_rows = None, None, rows
-    if estimator.margins != "none" and moments.n_rows > 1:
-        maps = fit_margins(estimator.margins, rows, sample_weight=sample_weight)
-    if maps is not None:
-        table_rows = maps.transform(rows)
-        scores = RowMoments(table_rows, names, sample_weight=sample_weight, weight_kind=kind)
-    table = estimate_few_rows(moments, margins=maps, scores=scores, rank_tol=estimator.rank_tol)
-    plain = moments if scores is None else scores
-    if table.weights != "none":
-        plain = RowMoments(table_rows, names)
-    return table, moments, plain
+    @available_if(learns_in_batches)
+    def partial_fit(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a batch of rows; the transformation is computed when it is next needed.
+
+        Any number of rows will do, one included. After the last batch the result is that of
+        :meth:`fit` on all rows together; with a ``halflife``, rows come in the order of time and
+        those that came before fade. Margins and the Ledoit–Wolf intensity need all rows at
+        once: with these settings there is no ``partial_fit``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            The rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How often or how much each row counts; see ``weight_kind``.
+
+        Returns
+        -------
+        CORAL
+            This object.
+        """
+        check_settings(self)
+        first = not self.__sklearn_is_fitted__()
+        rows = read_rows(self, X, reset=first)
+        names = column_names(self)
+        moments = Moments(names, weight_kind=self.weight_kind) if first else self.moments_
+        weights = faded(self.halflife, len(rows), sample_weight)
+        if self.halflife is not None:
+            moments = moments.copy().forget(max(0.5 ** (len(rows) / self.halflife), _TINY))
+        self.moments_ = moments.update(rows, sample_weight=weights)
+        for name in SOLVED:
+            self.__dict__.pop(name, None)
+        return self
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Learn the transformation from moments alone, collected anywhere and merged.
+
+        Parameters
+        ----------
+        moments : Moments
+            Of all the rows to fit; :meth:`partial_fit` may add more.
+
+        Returns
+        -------
+        CORAL
+            This object, fitted.
+        """
+        self._forget()
+        if not isinstance(moments, Moments):
+            raise InvalidArgumentError(
+                f"fit_moments takes Moments, got {type(moments).__name__}; rows go to fit."
+            )
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.names != column_names(self):
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self._solve_moments(moments)
+        self.moments_ = moments.copy()
+        return self
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows seen with a positive weight."""
+        return self.moments_.n_rows
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in SOLVED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This CORAL is not fitted: {name} exists after fit.")
+        if "result_" not in self.__dict__:
+            self._solve_moments(self.moments_)
+        return self.__dict__[name] if name in self.__dict__ else COMPUTED[name](self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "moments_" in self.__dict__
+
+    def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any) -> None:
+        names = column_names(self)
+        table, self.moments_, unweighted = estimate_rows(self, rows, names, sample_weight)
+        floors = None
+        if self.confidence is not None:
+            self.confidence_ = confident(self, rows, sample_weight, groups)
+            floors = self.confidence_.floors
+        solve(self, table, self.moments_, unweighted, floors=floors)
+        if floors is not None:
+            self.result_ = with_details(self.result_, confidence=self.confidence_.sentence())
+        measure_rounding(self, None if np.isnan(rows).any() else rows, sample_weight)
+
+    def _fit_batches(self, X: Any, sample_weight: Any) -> None:
+        require_batches(self)
+        if sample_weight is not None:
+            raise InvalidArgumentError(
+                "sample_weight goes with a table; let the iterator give pairs (rows, weights)."
+            )
+        for where, rows, weights in batches(X):
+            try:
+                self.partial_fit(rows, sample_weight=weights)
+            except InvalidTableError as error:
+                raise InvalidTableError(f"{where}: {error}") from error
+        if not self.__sklearn_is_fitted__():
+            raise InvalidTableError("There was no batch with rows, so there is nothing to fit.")
+        self._solve_moments(self.moments_)
+
+    def _solve_moments(self, moments: Moments) -> None:
+        check_settings(self)  # they may have changed since the rows came
+        require_batches(self)
+        table = estimate_moments(self, moments, check_shrinkage(self.shrinkage))
+        solve(self, table, moments)
+        measure_rounding(self)
+
+    def _restore(self, *, estimate, result, threshold, moments, has_names):
+        """Set the attributes of a fit that was read from a file."""
+        check_settings(self)
+        self.n_features_in_ = moments.n_features
+        if has_names:
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self.moments_, self.estimate_, self.result_ = moments, estimate, result
+        self.output_scale_ = self.output_scale
+        if threshold is not None:
+            self.threshold_ = threshold
+        return self
+
+    def _forget(self) -> None:
+        for name in (*SOLVED, "moments_", "confidence_"):
+            self.__dict__.pop(name, None)

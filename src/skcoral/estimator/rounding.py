@@ -1,4 +1,4 @@
-"""Whether what was proved for a correlation matrix holds on the rows, in spite of rounding.
+"""Whether what is proved for a correlation matrix holds on the rows, in spite of rounding.
 
 Nearly dependent columns need large coefficients, which magnify the rounding of the matrix: with a
 condition number of 1e11 the outputs' variances are off by 1e-6 although the matrix's are not.
@@ -7,57 +7,46 @@ condition number of 1e11 the outputs' variances are off by 1e-6 although the mat
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skcoral.correlation import sample_correlation
+from skcoral.estimator.attributes import with_details
 from skcoral.exceptions import RoundingWarning
 from skcoral.moments import Moments
-from skcoral.results import Decorrelation
 
 #: Differences between rows and matrix up to this are those of any computation.
 NEGLIGIBLE = 1e-7
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def possible_rounding(result: Decorrelation) -> float:
-    """A bound on the difference between the outputs' covariances and those of the matrix.
+def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
+    """Measure a fresh fit on its rows, or bound the rounding without them; warn with the figures.
 
-    Entries of R are off by a few units in the last place, so ``tᵢᵀRtⱼ`` is off by that many times
-    ``‖tᵢ‖₁‖tⱼ‖₁``.
+    The sentence is kept in ``result_.details["rounding"]``. Nothing is done for a shrunk matrix,
+    which promises nothing about the rows, nor for small coefficients. Entries of R are off by a few
+    units in the last place, so ``tᵢᵀRtⱼ`` is off by that many times ``‖tᵢ‖₁‖tⱼ‖₁``.
     """
-    if not isinstance(result.T, np.ndarray):
-        return 0.0
-    return 4.0 * _EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
-
-
-def judge_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
-    """Measure a fresh fit on its rows, or bound it where they are gone; warn with the figures.
-
-    The sentence is kept in ``result_.details["rounding"]``. A shrunk matrix promises nothing about
-    the rows, and small coefficients magnify nothing: there nothing is done.
-    """
-    result, table = estimator.result_, estimator.estimate_
-    bound = possible_rounding(result)
-    if table.shrinkage or not isinstance(result.correlation, np.ndarray) or bound <= NEGLIGIBLE:
+    result = estimator.result_
+    if estimator.estimate_.shrinkage or not isinstance(result.T, np.ndarray):
         return
-    if rows is None:
-        what = (
-            "On the rows, variances, correlations and fidelities of the outputs may differ by up "
-            f"to {bound:.1e} from what is proved for the correlation matrix"
-        )
-    else:
-        what = _on_rows(estimator, rows, sample_weight)
-    if not what:
+    bound = 4.0 * _EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
+    if bound <= NEGLIGIBLE or not isinstance(result.correlation, np.ndarray):
         return
-    sentence = (
-        f"{what}: the columns are nearly dependent, and rounding is magnified. Drop one of them, "
-        "or shrink explicitly."
+    difference = (
+        "On the rows, variances, correlations and fidelities of the outputs may differ by up "
+        f"to {bound:.1e} from what is proved for the correlation matrix"
     )
-    estimator.result_ = replace(result, details={**result.details, "rounding": sentence})
-    warnings.warn(sentence, RoundingWarning, stacklevel=4)
+    if rows is not None:
+        difference = _on_rows(estimator, rows, sample_weight)
+    if difference:
+        sentence = (
+            f"{difference}: the columns are nearly dependent, and rounding is magnified. Drop one "
+            "of them, or shrink explicitly."
+        )
+        estimator.result_ = with_details(result, rounding=sentence)
+        warnings.warn(sentence, RoundingWarning, stacklevel=4)
 
 
 def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:

@@ -51,19 +51,18 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) ->
         if isinstance(error, ValueError) or hasattr(X, "columns"):
             refuse_text(X)
         if isinstance(error, OverflowError):
+            large = [name for name, column in _untyped_columns(X).items() if _overflows(column)]
             raise InvalidTableError(
-                f"{listing(_overflowing(X))} hold whole numbers beyond 1.8e308, where floating "
-                "point ends: rescale or drop them."
+                f"{listing(large)} hold whole numbers beyond 1.8e308, where floating point ends: "
+                "rescale or drop them."
             ) from error
         if isinstance(error, TypeError | ValueError):
             raise
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    if may_miss:
-        refuse_missing(np.where(np.isnan(rows), 0.0, rows), column_names(estimator))
-    else:
-        refuse_missing(rows, column_names(estimator))
+    judged = np.where(np.isnan(rows), 0.0, rows) if may_miss else rows
+    refuse_missing(judged, column_names(estimator))
     return rows
 
 
@@ -176,23 +175,9 @@ def _untyped_columns(X: Any) -> dict[str, NDArray[Any]]:
     return {f"x{j}": column for j, column in enumerate(table.T)}
 
 
-def _overflowing(X: Any) -> list[str]:
-    """The columns with whole numbers that no float can hold."""
-    found = []
-    for name, column in _untyped_columns(X).items():
-        try:
-            column.astype(np.float64)
-        except OverflowError:
-            found.append(name)
-        except (ValueError, TypeError):
-            continue
-    return found
-
-
 def refuse_text(X: Any) -> None:
     """Name the columns that hold text, or anything else that does not read as a number."""
-    columns = _untyped_columns(X)
-    text = [name for name, column in columns.items() if not _holds_numbers(column)]
+    text = [name for name, column in _untyped_columns(X).items() if not _is_numeric(column)]
     if text:
         raise InvalidTableError(
             f"{listing(text)} hold text or other things where numbers are needed: drop or encode "
@@ -211,13 +196,19 @@ def _column(series: Any) -> NDArray[Any]:
         return out
 
 
-def _holds_numbers(column: NDArray[Any]) -> bool:
+def _is_numeric(column: NDArray[Any]) -> bool:
     if column.dtype.kind in "SU" or any(isinstance(cell, str | bytes) for cell in column.flat):
         return False
+    too_large = _overflows(column)
+    return too_large or (too_large is not None and column.ndim == 1)
+
+
+def _overflows(column: NDArray[Any]) -> bool | None:
+    """Whether there are whole numbers that no float can hold; None for what is no number."""
     try:
         column.astype(np.float64)
     except OverflowError:
-        return True  # a number, if too large; told elsewhere
+        return True
     except (ValueError, TypeError):
-        return False
-    return column.ndim == 1
+        return None
+    return False

@@ -1,4 +1,4 @@
-"""What the records of this package have in common."""
+"""A base class of results whose arrays are read-only."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import delayed
 
 from skcoral import api
 from skcoral._validation import check_count
@@ -23,9 +22,8 @@ from skcoral.results import Array
 from skcoral.showing import html
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.confidence import check_confidence
-from skcoral.stability.dependence import read_dependence
-from skcoral.stability.refitting import Fitted, Progress, Refits, counter, in_parallel
-from skcoral.stability.threshold import interval
+from skcoral.stability.resampling import Fitted, Progress, Resampler
+from skcoral.stability.threshold_interval import threshold_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,19 +145,11 @@ def bootstrap(
         Number of replicates.
     confidence : float, default=0.95
         Of the intervals.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows: frequencies, or reliabilities.
-    groups : array-like of shape (n,), optional
-        Labels of clusters, which are drawn and left out whole.
-    block_length : int or "auto", optional
-        For rows in the order of time: mean length of the blocks in which they are drawn (the
-        stationary bootstrap).
-    n_jobs : int, optional
-        Processes, as in joblib. The rows drawn do not depend on it.
+    sample_weight, groups, block_length, n_jobs, callback
+        As in :func:`confident_floors`; rows in the order of time are drawn in blocks of this mean
+        length (the stationary bootstrap).
     random_state : int or None, default=0
         Seed; ``None`` draws other rows each time.
-    callback : callable, optional
-        Called with the number of replicates done and ``n_boot``.
 
     Examples
     --------
@@ -174,41 +164,33 @@ def bootstrap(
     level = check_confidence(confidence)
     if random_state is not None:
         random_state = check_count("random_state", random_state, minimum=0)
-    refits = Refits(estimator, X, sample_weight)
-    dependence = read_dependence(
-        refits.rows,
+    sample = Resampler(
+        estimator,
+        X,
+        sample_weight=sample_weight,
         groups=groups,
         block_length=block_length,
-        sample_weight=refits.weights,
-        weight_kind=refits.model.weight_kind,
+        n_jobs=n_jobs,
+        callback=callback,
+        total=n_boot,
     )
-    whole = refits.fit()
+    whole = sample.fit()
     if whole.result.rank is None:
-        refits.model.set_params(on_singular="raise")  # rows that were lost change the question
-    seeds = np.random.SeedSequence(random_state).spawn(n_boot)
-    step = counter(callback, n_boot)
-    tasks = (delayed(_replicate)(refits, dependence.drawn(seed), whole) for seed in seeds)
-    samples = []
-    for outcome in in_parallel(tasks, n_jobs):
-        if outcome is not None:
-            samples.append(outcome)
-        step()
+        sample.model.set_params(on_singular="raise")  # a replicate of lower rank is another problem
+    samples = sample.by_draw(_replicate, n_boot, random_state, whole)
     if not samples:
         raise InvalidTableError(
             f"None of {n_boot} resampled tables could be fitted: there are too few different rows "
             "for this many columns. An estimator with shrinkage can be resampled."
         )
-    thresholds = np.array([s[0] for s in samples])
-    fidelities = np.array([s[1] for s in samples])
+    thresholds, fidelities = (np.array(values) for values in zip(*samples, strict=True))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     value = api.threshold(whole.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
     if whole.result.rank is None and not whole.table.shrinkage and not whole.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
-            middle, low, high = interval(
-                refits, value, dependence, confidence=level, n_jobs=n_jobs, seed=random_state or 0
-            )
+            middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
     return Bootstrap(
         names=whole.result.names,
         threshold=value,
@@ -223,13 +205,10 @@ def bootstrap(
     )
 
 
-def _replicate(refits: Refits, weights: Array, whole: Fitted) -> tuple[float, Array] | None:
-    """Refit to rows drawn with replacement; None where these do not determine the model."""
-    try:
-        again = refits.fit(weights=weights, warm=whole.result)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotCertifiedWarning)
-            warnings.simplefilter("ignore", SingularCorrelationWarning)
-            return api.threshold(again.table).value, again.result.fidelity
-    except CoralError:
-        return None
+def _replicate(sample: Resampler, weights: Array, whole: Fitted) -> tuple[float, Array]:
+    """ρ★ and fidelities of a refit to rows drawn with replacement."""
+    again = sample.fit(weights=weights, warm=whole.result)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        warnings.simplefilter("ignore", SingularCorrelationWarning)
+        return api.threshold(again.table).value, again.result.fidelity

@@ -16,16 +16,9 @@ from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
-from skcoral.stability.dependence import read_dependence
-from skcoral.stability.margins_of_error import (
-    Draws,
-    Errors,
-    left_out,
-    resampled,
-    residual_bounds,
-)
-from skcoral.stability.raising import PASSES, Raised, largest, settle_floors
-from skcoral.stability.refitting import Fitted, Progress, Refits, counter
+from skcoral.stability.raised_floors import PASSES, Raised, largest, raise_floors
+from skcoral.stability.resampling import Fitted, Progress, Resampler
+from skcoral.stability.sampling_errors import Draws, Errors, left_out, resampled, residual_bounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,84 +237,76 @@ def confident_floors(
     """
     level = check_confidence(confidence)
     check_choice("method", method, METHODS)
-    refits = Refits(estimator, X, sample_weight)
-    for goal in ("budget", "max_vif", "max_correlation"):
-        if getattr(refits.model, goal) is not None:
-            raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
-    dependence = read_dependence(
-        refits.rows,
-        groups=groups,
-        block_length=block_length,
-        sample_weight=refits.weights,
-        weight_kind=refits.model.weight_kind,
-    )
-    if refits.incomplete:
-        method = "bootstrap"  # rows left out could not be measured one by one
     n_folds = check_count("n_folds", n_folds, minimum=2)
     n_boot = check_count("n_boot", n_boot, minimum=20)
     seed = check_count("random_state", random_state, minimum=0)
-    plain = refits.fit(floors=rho_min)
-    names = plain.result.names
+    sample = Resampler(
+        estimator,
+        X,
+        sample_weight=sample_weight,
+        groups=groups,
+        block_length=block_length,
+        n_jobs=n_jobs,
+        callback=callback,
+    )
+    for goal in ("budget", "max_vif", "max_correlation"):
+        if getattr(sample.model, goal) is not None:
+            raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
+    if sample.incomplete:
+        method = "bootstrap"  # rows left out could not be measured one by one
+    sample.total = PASSES * (n_folds if method == "left_out" else n_boot)
+    plain = sample.fit(floors=rho_min)
     asked = np.asarray(plain.result.rho_min)
     promised = (asked > 0.0) & (asked < 1.0)
     if not promised.any():
         raise InvalidArgumentError(
             "No floor lies between 0 and 1, so there is none to be confident of: give rho_min."
         )
-    per_pass = n_folds if method == "left_out" else n_boot
-    step = counter(callback, per_pass * PASSES)
-
-    draws = None if method == "bootstrap" else Draws(dependence, _DRAWS, seed)
+    draws = None if method == "bootstrap" else Draws(sample.dependence, _DRAWS, seed)
 
     def errors_of(fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
-        common: dict[str, Any] = {"n_jobs": n_jobs, "step": step}
         if draws is None:
-            found = resampled(refits, fit, floors, dependence, n_draws=n_boot, seed=seed, **common)
-            return found, None
-        return left_out(refits, fit, floors, dependence, n_folds=n_folds, draws=draws, **common)
+            return resampled(sample, fit, floors, n_draws=n_boot, seed=seed), None
+        return left_out(sample, fit, floors, n_folds=n_folds, draws=draws)
 
-    def settle(asked: Array, level: float, *, probing: bool = False) -> Raised:
-        return settle_floors(
-            refits,
-            plain,
-            asked,
-            lambda errors, free: errors.margin(level, free, simultaneous),
-            errors_of,
-            n=dependence.n_effective,
-            probing=probing,
-        )
+    def raised(asked: Array, level: float, *, probing: bool = False) -> Raised:
+        def margin_of(errors: Errors, free: Any) -> Array:
+            return errors.margin(level, free, simultaneous)
 
-    def do_below_one(asked: Array, level: float) -> bool:
-        return bool((settle(asked, level, probing=True).floors[promised] < 1.0).all())
+        return raise_floors(sample, plain, asked, margin_of, errors_of, probing=probing)
 
-    made = settle(asked, level)
-    floors, fit, errors, margin = made.floors, made.fit, made.errors, made.margin
-    most_sure = most_kept = None
+    def all_below_one(asked: Array, level: float) -> bool:
+        return bool((raised(asked, level, probing=True).floors[promised] < 1.0).all())
+
+    made = raised(asked, level)
+    floors, errors = made.floors, made.errors
+    largest_confidence = largest_floor = None
     if (floors[promised] >= 1.0).any():
-        most_sure = largest(lambda value: do_below_one(asked, value), level)
-        most_kept = largest(
-            lambda value: do_below_one(np.where(promised, np.minimum(asked, value), asked), level),
+        largest_confidence = largest(lambda value: all_below_one(asked, value), level)
+        largest_floor = largest(
+            lambda value: all_below_one(np.where(promised, np.minimum(asked, value), asked), level),
             float(asked[promised].max()),
         )
     if callback is not None:
-        callback(per_pass * PASSES, per_pass * PASSES)
+        callback(sample.total, sample.total)
+    residual_bound = None
+    if made.outputs is not None and draws is not None and len(asked) <= _MOST_OUTPUTS:
+        residual_bound = residual_bounds(made.outputs, draws, level)
     found = ConfidentFloors(
-        names=names,
+        names=plain.result.names,
         rho_min=asked,
         floors=floors,
         confidence=level,
         simultaneous=simultaneous,
         fidelity=np.where(floors < 1.0, np.tanh(errors.fitted), 1.0),
-        lower=np.where(floors < 1.0, np.tanh(errors.fitted - margin), 1.0),
-        residual_bound=None
-        if made.outputs is None or draws is None or len(asked) > _MOST_OUTPUTS
-        else residual_bounds(made.outputs, draws, level),
-        objective=float(fit.result.objective),
+        lower=np.where(floors < 1.0, np.tanh(errors.fitted - made.margin), 1.0),
+        residual_bound=residual_bound,
+        objective=float(made.fit.result.objective),
         objective_plain=float(plain.result.objective),
         method=method,
-        about=dependence.noun,
-        largest_confidence=most_sure,
-        largest_floor=most_kept,
+        about=sample.dependence.noun,
+        largest_confidence=largest_confidence,
+        largest_floor=largest_floor,
     )
     if found.untouched:
         warnings.warn(found.limits(), ConfidenceWarning, stacklevel=2)

@@ -27,7 +27,7 @@ from skcoral.results import Array
 from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.dependence import read_dependence
-from skcoral.stability.margins_of_error import mean_of, standardised
+from skcoral.stability.sampling_errors import mean_of, standardised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,10 +156,8 @@ def holdout(
         sorted table does no harm; otherwise as in scikit-learn. Where rows hang together, a whole
         number keeps them together: groups stay whole, blocks are stretches of time, and a table
         whose index holds dates is fitted on the past and measured on what follows.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, in the fits and in the measures.
-    groups : array-like of shape (n,), optional
-        Labels of clusters.
+    sample_weight, groups
+        As in :func:`confident_floors`; weights count in the fits and in the measures.
     block_length : int or "auto", optional
         For rows in the order of time: as many rows between those fitted and those left out are
         passed over, so that neighbours in time do not stand on both sides.
@@ -246,7 +244,8 @@ def _splits(estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any) -
     if block_length is None:
         return KFold(folds, shuffle=True, random_state=0).split(X)
     rows = np.arange(n)
-    return [(_apart(rows, part, gap), part) for part in np.array_split(rows, folds)]
+    parts = np.array_split(rows, folds)
+    return [(rows[(rows < part[0] - gap) | (rows > part[-1] + gap)], part) for part in parts]
 
 
 def _times(X: Any) -> Any:
@@ -256,11 +255,6 @@ def _times(X: Any) -> Any:
     if getattr(kind, "kind", "") == "M" or str(kind).startswith("period"):
         return index.asi8  # type: ignore[union-attr]
     return None
-
-
-def _apart(rows: Any, part: Any, gap: int) -> Any:
-    """Rows that are more than a gap away from a stretch of them."""
-    return rows[(rows < part[0] - gap) | (rows > part[-1] + gap)]
 
 
 def _complete(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Any, Any]:
@@ -287,9 +281,8 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
     return mean_of(u * v, weights), residuals(G), after, raw
 
 
-def _noise(model: CORAL, n_rows: int, random_state: int = 0, draws: int = 20) -> float:
-    """Mean criterion of tables of independent normal numbers of the same size."""
-    result = model.result_
-    rng, p = np.random.default_rng(random_state), len(result.names)
-    tables = (rng.normal(size=(n_rows, p)) for _ in range(draws))
+def _noise(model: CORAL, n_rows: int) -> float:
+    """Mean criterion of 20 tables of independent normal numbers of the same size."""
+    result, rng = model.result_, np.random.default_rng(0)
+    tables = (rng.normal(size=(n_rows, len(result.names))) for _ in range(20))
     return float(np.mean([residual_of(result, table) for table in tables]))

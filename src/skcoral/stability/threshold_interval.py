@@ -5,26 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
 from skcoral import api
 from skcoral.results import Array
-from skcoral.stability.dependence import Dependence
-from skcoral.stability.margins_of_error import Draws, mean_of, standardised
-from skcoral.stability.refitting import Refits, in_parallel
+from skcoral.stability.resampling import Resampler
+from skcoral.stability.sampling_errors import Draws, mean_of, standardised
 
 _DRAWS = 2000
 
 
-def interval(
-    refits: Refits,
-    value: float,
-    dependence: Dependence,
-    *,
-    confidence: float,
-    n_folds: int = 10,
-    n_jobs: int | None = None,
-    seed: int = 0,
+def threshold_interval(
+    sample: Resampler, value: float, confidence: float, *, n_folds: int = 10, seed: int = 0
 ) -> tuple[float, float, float]:
     """The estimate of ρ★ without its bias, and the two ends of its interval.
 
@@ -40,37 +31,31 @@ def interval(
 
     Parameters
     ----------
-    refits : Refits
+    sample : Resampler
         The table and the settings that estimate its matrix.
     value : float
         ρ★ of the table.
-    dependence : Dependence
-        Which rows hang together.
     confidence : float
         Of the interval.
-    n_folds, n_jobs, seed
-        As in :func:`~skcoral.stability.confident_floors`.
+    n_folds, seed : int
+        Parts that are left out in turn, and seed of the draws.
     """
-    splits = list(dependence.folds(n_folds))
-    tasks = (delayed(_left_out)(refits, train, test) for train, test in splits)
-    upper, psi = np.empty(len(refits.rows)), np.empty(len(refits.rows))
-    for (_, test), found in zip(splits, in_parallel(tasks, n_jobs), strict=True):
-        upper[test], psi[test] = found
-    bound = float(mean_of(upper[:, None], refits.weights)[0])
-    spread, draws = Draws(dependence, _DRAWS, seed).errors(psi[:, None])
-    width = float(spread[0]) * np.sqrt(1.0 + len(refits.names) / dependence.n_effective)
+    upper, psi = sample.by_fold(_left_out, n_folds)
+    bound = float(mean_of(upper[:, None], sample.weights)[0])
+    spread, draws = Draws(sample.dependence, _DRAWS, seed).errors(psi[:, None])
+    width = float(spread[0]) * np.sqrt(1.0 + len(sample.names) / sample.dependence.n_effective)
     tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()
     low, high = min(value, bound) - high, max(value, bound) - low
     return min(0.5 * (value + bound), 1.0), max(low, 0.0), min(high, 1.0)
 
 
-def _left_out(refits: Refits, train: Any, test: Any) -> tuple[Array, Array]:
+def _left_out(sample: Resampler, train: Any, test: Any) -> tuple[Array, Array]:
     """What each row left out adds to the upper bound of a fold, and its influence."""
-    table = refits.table(train)
+    table = sample.table(train)
     fold = api.threshold(table)
-    rows = refits.rows if table.margins is None else table.margins.transform(refits.rows)
-    Z = standardised(rows, refits.weights)[test]
+    rows = sample.rows if table.margins is None else table.margins.transform(sample.rows)
+    Z = standardised(rows, sample.weights)[test]
     psi = 0.5 * (Z * (Z @ fold.T - fold.value * Z)) @ fold.weights
     # the bound itself, where the variances of the rows left out are put at one as R has them
     return fold.value + psi, psi

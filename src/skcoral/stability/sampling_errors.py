@@ -6,17 +6,15 @@ on the correlation, and a floor that is raised stays below one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
-from skcoral.exceptions import CoralError, InvalidTableError
+from skcoral.exceptions import InvalidTableError
 from skcoral.results import Array
 from skcoral.stability.dependence import Dependence
-from skcoral.stability.refitting import Fitted, Refits, in_parallel
+from skcoral.stability.resampling import Fitted, Resampler
 
 _MOST_UNITS = 2000  # beyond, units are added up at random: their sums tell the same
 #: A floor beyond this is as good as one: the variable may as well be left as it is.
@@ -45,14 +43,13 @@ class Errors:
     draws: Array
 
     def margin(self, confidence: float, promised: Any, simultaneous: bool) -> Array:
-        """What a fidelity on the rows fitted must exceed one in the population by."""
-        return self.optimism + self.quantile(confidence, promised, simultaneous) * self.spread
+        """By how much a fidelity on the rows fitted must exceed that promised in the population.
 
-    def quantile(self, confidence: float, promised: Any, simultaneous: bool) -> Any:
-        """The quantile of the errors: of the largest promised one, or of each."""
-        if simultaneous:
-            return max(float(np.quantile(self.draws[:, promised].max(axis=1), confidence)), 0.0)
-        return np.maximum(np.quantile(self.draws, confidence, axis=0), 0.0)
+        The quantile is that of the largest promised error, or of each.
+        """
+        draws = self.draws[:, promised].max(axis=1) if simultaneous else self.draws
+        quantile = np.maximum(np.quantile(draws, confidence, axis=0), 0.0)
+        return np.asarray(self.optimism + quantile * self.spread)
 
 
 def fisher(correlation: Any) -> Array:
@@ -61,15 +58,7 @@ def fisher(correlation: Any) -> Array:
 
 
 def left_out(
-    refits: Refits,
-    fit: Fitted,
-    floors: Array,
-    dependence: Dependence,
-    *,
-    n_folds: int,
-    draws: Draws,
-    n_jobs: int | None,
-    step: Callable[[], None],
+    sample: Resampler, fit: Fitted, floors: Array, *, n_folds: int, draws: Draws
 ) -> tuple[Errors, Array]:
     """Errors by cross-fitting: one fit per fold, each measured on the rows that it left out.
 
@@ -78,7 +67,7 @@ def left_out(
         ψ = u v − f (u² + v²) / 2
 
     for u a standardised output, v its source and f their correlation; how the transformation
-    hangs on the rows has no part in it, because on the rows fitted every floor is met by
+    depends on the rows has no part in it, because on the rows fitted every floor is met by
     construction. What is left is of second order: the optimism of a transformation that was
     chosen on the same rows, of the size of p/n. Rows left out show both, because the first-order
     errors of the folds cancel in their mean. The distribution of the largest error comes from
@@ -90,74 +79,50 @@ def left_out(
     outputs : ndarray of shape (n, k)
         Standardised outputs, each from the fit that left its row out.
     """
-    splits = list(dependence.folds(n_folds))
-    tasks = (delayed(_outputs_left_out)(refits, train, test, floors, fit) for train, test in splits)
-    n, k = len(refits.rows), len(fit.result.names)
-    outputs, sources = np.empty((n, k)), np.empty((n, k))
-    for (_, test), found in zip(splits, in_parallel(tasks, n_jobs), strict=True):
-        outputs[test], sources[test] = found
-        step()
-    u, v = (standardised(side, refits.weights) for side in (outputs, sources))
-    found_f = mean_of(u * v, refits.weights)
-    share = 1.0 - 1.0 / len(splits)  # rows fitted in a fold, as a part of all: it costs more
-    fitted = fisher(fidelity_on(fit, refits))
-    optimism = np.maximum(fitted - fisher(found_f), 0.0) * share
-    psi = (u * v - 0.5 * found_f * (u * u + v * v)) / np.maximum(1.0 - found_f**2, 1e-12)
+    sides = sample.by_fold(_outputs_left_out, n_folds, floors, fit)
+    u, v = (standardised(side, sample.weights) for side in sides)
+    f = mean_of(u * v, sample.weights)
+    fitted = fisher(fidelity_on(fit, sample))
+    # a fold fits fewer rows than the table has, so that its optimism is larger
+    share = 1.0 - 1.0 / min(n_folds, sample.dependence.n_units)
+    optimism = np.maximum(fitted - fisher(f), 0.0) * share
+    psi = (u * v - 0.5 * f * (u * u + v * v)) / np.maximum(1.0 - f**2, 1e-12)
     spread, drawn = draws.errors(psi)
     # the fluctuation of the fit, and that of its optimism, each add about p/n to the variance
-    spread = spread * np.sqrt(1.0 + 2.0 * len(refits.names) / dependence.n_effective)
+    spread = spread * np.sqrt(1.0 + 2.0 * len(sample.names) / sample.dependence.n_effective)
     return Errors(fitted, optimism, spread, drawn), u
 
 
 def _outputs_left_out(
-    refits: Refits, train: Any, test: Any, floors: Array, fit: Fitted
+    sample: Resampler, train: Any, test: Any, floors: Array, fit: Fitted
 ) -> tuple[Array, Array]:
     try:
-        fold = refits.fit(train, floors=floors, warm=fit.result)
+        fold = sample.fit(train, floors=floors, warm=fit.result)
     except InvalidTableError as error:
         raise InvalidTableError(
-            f"{error} This is about {len(train)} of {len(refits.rows)} rows: what holds for the "
+            f"{error} This is about {len(train)} of {len(sample.rows)} rows: what holds for the "
             "population is measured on the others."
         ) from error
-    outputs, sources = fold.outputs(refits.rows), fold.sources(refits.rows)
-    return standardised(outputs, refits.weights)[test], standardised(sources, refits.weights)[test]
+    u, v = fold.outputs_and_sources(sample.rows)
+    return standardised(u, sample.weights)[test], standardised(v, sample.weights)[test]
 
 
-def resampled(
-    refits: Refits,
-    fit: Fitted,
-    floors: Array,
-    dependence: Dependence,
-    *,
-    n_draws: int,
-    n_jobs: int | None,
-    step: Callable[[], None],
-    seed: int,
-) -> Errors:
+def resampled(sample: Resampler, fit: Fitted, floors: Array, *, n_draws: int, seed: int) -> Errors:
     """Errors by the bootstrap: refits to resampled rows, measured on the table itself."""
-    fitted = fisher(fidelity_on(fit, refits))
-    seeds = np.random.SeedSequence(seed).spawn(n_draws)
-    tasks = (delayed(_refitted)(refits, dependence.drawn(s), floors, fit) for s in seeds)
-    lost = []
-    for fidelity in in_parallel(tasks, n_jobs):
-        if fidelity is not None:
-            lost.append(fitted - fisher(fidelity))
-        step()
-    if len(lost) < n_draws / 2:
+    fitted = fisher(fidelity_on(fit, sample))
+    refitted = sample.by_draw(_refitted, n_draws, seed, floors, fit)
+    if len(refitted) < n_draws / 2:
         raise InvalidTableError(
-            f"{n_draws - len(lost)} of {n_draws} resampled tables could not be fitted: there are "
-            "too few different rows for this many columns."
+            f"{n_draws - len(refitted)} of {n_draws} resampled tables could not be fitted: there "
+            "are too few different rows for this many columns."
         )
-    errors = np.array(lost)
+    errors = fitted - fisher(refitted)
     spread = np.maximum(errors.std(axis=0, ddof=1), 1e-300)
     return Errors(fitted, np.zeros_like(spread), spread, errors / spread)
 
 
-def _refitted(refits: Refits, weights: Array, floors: Array, fit: Fitted) -> Array | None:
-    try:
-        return fidelity_on(refits.fit(weights=weights, floors=floors, warm=fit.result), refits)
-    except CoralError:
-        return None
+def _refitted(sample: Resampler, weights: Array, floors: Array, fit: Fitted) -> Array:
+    return fidelity_on(sample.fit(weights=weights, floors=floors, warm=fit.result), sample)
 
 
 class Draws:
@@ -209,24 +174,22 @@ class Draws:
         return spread, means / np.sqrt(np.maximum(variance / (total - 1.0), least))
 
 
-def fidelity_on(fit: Fitted, refits: Refits) -> Array:
+def fidelity_on(fit: Fitted, sample: Resampler) -> Array:
     """Correlations of a fit's outputs with their sources, on all rows of the table.
 
     Where values are missing, those that the table's own estimate implies.
     """
-    if refits.incomplete:
-        whole, relative = refits.whole, refits.whole.scale / fit.table.scale
-        T = fit.result.T * relative[:, None]
-        anchors = fit.result.anchors
-        targets = np.diag(relative) if anchors is None else anchors * relative[:, None]
-        covariances = np.einsum("ij,ij->j", targets, whole.R @ T)
-        variances = [np.einsum("ij,ij->j", B, whole.R @ B) for B in (T, targets)]
-        return np.asarray(covariances / np.sqrt(variances[0] * variances[1]))
-    u, v = (
-        standardised(side, refits.weights)
-        for side in (fit.outputs(refits.rows), fit.sources(refits.rows))
+    if not sample.incomplete:
+        u, v = (standardised(side, sample.weights) for side in fit.outputs_and_sources(sample.rows))
+        return mean_of(u * v, sample.weights)
+    R, relative = sample.whole.R, (sample.whole.scale / fit.table.scale)[:, None]
+    T, anchors = fit.result.T * relative, fit.result.anchors
+    targets = (np.eye(len(R)) if anchors is None else anchors) * relative
+    products = (
+        np.einsum("ij,ij->j", a, R @ b) for a, b in ((targets, T), (T, T), (targets, targets))
     )
-    return mean_of(u * v, refits.weights)
+    covariance, *variances = products
+    return np.asarray(covariance / np.sqrt(variances[0] * variances[1]))
 
 
 def standardised(values: Array, weights: Array | None) -> Array:

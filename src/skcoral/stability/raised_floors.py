@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from skcoral.results import Array
-from skcoral.stability.margins_of_error import HIGHEST, Errors, fidelity_on, fisher
-from skcoral.stability.refitting import Fitted, Refits
+from skcoral.stability.resampling import Fitted, Resampler
+from skcoral.stability.sampling_errors import HIGHEST, Errors, fidelity_on, fisher
 
 PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
@@ -29,22 +29,22 @@ class Raised:
     outputs: Array | None
 
 
-def settle_floors(
-    refits: Refits,
+def raise_floors(
+    sample: Resampler,
     plain: Fitted,
     asked: Array,
     margin_of: Callable[[Errors, Any], Array],
     errors_of: Callable[[Fitted, Array], tuple[Errors, Array | None]],
     *,
-    n: float,
     probing: bool,
 ) -> Raised:
-    """Raise floors until their bounds meet those asked; probing ends where one has to be one."""
+    """Raise floors until their bounds meet those asked; probing ends at the first floor of one."""
     target, k, promised = fisher(asked), len(asked), (asked > 0.0) & (asked < 1.0)
+    n = sample.dependence.n_effective
     # what normal rows need, to begin with
     margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
     floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
-    fit = refits.fit(floors=floors, warm=plain.result)
+    fit = sample.fit(floors=floors, warm=plain.result)
     free, missed = promised, np.zeros(k)
     for done in range(1, _MOST_PASSES + 1):
         errors, outputs = errors_of(fit, floors)
@@ -55,13 +55,13 @@ def settle_floors(
         # a floor that holds for another matrix than the rows' own may be missed by the rows
         missed = np.maximum(fisher(floors) - errors.fitted, missed)
         floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
-        # a variable that is left as it is keeps every promise
+        # an unchanged variable keeps every promise
         floors[free & (floors > HIGHEST)] = 1.0
         free = free & (floors < 1.0)
         if probing and free.sum() < promised.sum():
             break
-        fit = refits.fit(floors=floors, warm=fit.result)
-        errors = replace(errors, fitted=fisher(fidelity_on(fit, refits)))
+        fit = sample.fit(floors=floors, warm=fit.result)
+        errors = replace(errors, fitted=fisher(fidelity_on(fit, sample)))
         if not free.any():
             break
     return Raised(floors, fit, errors, margin, outputs)

@@ -1,0 +1,193 @@
+"""From a correlation estimate to the fitted attributes of the transformer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skcoral import api
+from skcoral._lowrank import LowRankTransform
+from skcoral.choosing import solve_for
+from skcoral.correlation import CorrelationEstimate, sample_correlation
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.few_rows import RowMoments
+from skcoral.measured import Measured, measure_few_rows, measure_matrix
+from skcoral.moments import Moments
+from skcoral.results import Decorrelation, Threshold
+
+_LONG = 10_000  # columns of a wide table from which on the effect is measured only on request
+
+
+def solve(
+    estimator: Any,
+    table: CorrelationEstimate,
+    moments: Moments,
+    unweighted: Moments | None = None,
+    *,
+    floors: Any = None,
+) -> None:
+    """Solve for ``table`` with an estimator's settings and set its fitted attributes.
+
+    Parameters
+    ----------
+    estimator : CORAL
+        The settings; ``estimate_``, ``result_``, ``output_scale_`` and ``threshold_`` are set.
+    table : CorrelationEstimate
+        The matrix to solve for.
+    moments, unweighted : Moments
+        Those of the rows, and those of what T acts on (scores, with margins) without weights, where
+        they are known: the effect is measured on these.
+    floors : array-like, optional
+        Instead of those of the settings.
+    """
+    result = decorrelate_table(estimator, table, floors=floors)
+    long = table.is_wide and len(table.names) > _LONG
+    on_rows = None if long else _measure(table, result, unweighted, moments)
+    if table.deficiency is None:  # of a singular matrix it takes as long again: on request
+        estimator.threshold_ = api.threshold(table)
+    estimator.estimate_ = table
+    estimator.output_scale_ = estimator.output_scale  # a setting changed later waits for a new fit
+    estimator.result_ = with_details(
+        replace(result, R=None, on_rows=on_rows),
+        guarantee=table.guarantee,
+        about=table.about,
+        is_about_rows=table.is_about_rows,
+    )
+
+
+def decorrelate_table(
+    estimator: Any,
+    table: CorrelationEstimate,
+    *,
+    floors: Any = None,
+    warm: Decorrelation | None = None,
+) -> Decorrelation:
+    """Solve for ``table`` with an estimator's settings, or with other floors if given."""
+    settings = {
+        name: getattr(estimator, name)
+        for name in ("pair_weights", "anchors", "tol", "max_iter", "on_singular", "rank_tol")
+    }
+    floors = estimator.rho_min if floors is None else floors
+    if floors is None:
+        return solve_for(table, estimator, **settings)
+    return api.decorrelate(
+        table,
+        floors,
+        criterion=estimator.criterion,
+        support=estimator.support,
+        random_state=estimator.random_state,
+        warm=warm,
+        **settings,
+    )
+
+
+def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any:
+    """Raise the floors for the population with an estimator's settings."""
+    from skcoral.stability import confident_floors
+
+    names = estimator.__dict__.get("feature_names_in_")
+    if names is not None:
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=names)
+    return confident_floors(
+        rows,
+        estimator.rho_min,
+        confidence=estimator.confidence,
+        simultaneous=estimator.simultaneous,
+        # sample_weight includes the halflife already
+        estimator=clone(estimator).set_params(halflife=None),
+        sample_weight=sample_weight,
+        groups=groups,
+        block_length=estimator.block_length,
+    )
+
+
+def with_details(result: Decorrelation, **details: Any) -> Decorrelation:
+    """Return the result with further ``details``."""
+    return replace(result, details={**result.details, **details})
+
+
+def _measure(
+    table: CorrelationEstimate, result: Decorrelation, unweighted: Moments | None, moments: Moments
+) -> Measured:
+    source = moments if unweighted is None else unweighted
+    margins = "none" if table.margins is None else table.margins.kind
+    if isinstance(source, RowMoments) and table.is_wide:
+        Z = source.deviations / table.scale
+        targets = Z if result.anchors is None else Z @ result.anchors
+        return measure_few_rows(Z, Z @ result.T, targets, result.names, margins=margins)
+    # T acts on columns standardised by the estimate, with weights if there are any
+    relative = (source.scale / table.scale)[:, None]
+    found = measure_matrix(
+        sample_correlation(source),
+        result.T * relative,
+        result.names,
+        anchors=None if result.anchors is None else result.anchors * relative,
+        rows_used=source.n_rows,
+        rows_given=max(source.n_rows, moments.n_rows),
+        margins=margins,
+        weighted=unweighted is None and table.weights != "none",
+    )
+    # without complete rows, the figures are those that the estimate implies
+    if table.source.startswith("EM"):
+        return replace(found, complete=True, rows_used=0 if source is moments else source.n_rows)
+    return found
+
+
+def _threshold(model: Any) -> Threshold:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        model.threshold_ = api.threshold(model.estimate_)
+    return model.threshold_
+
+
+def _measured(model: Any) -> Measured:
+    if model.result_.on_rows is not None:
+        return model.result_.on_rows
+    model.measured_ = _measure(model.estimate_, model.result_, None, model.moments_)
+    return model.measured_
+
+
+def _components(model: Any) -> Any:
+    T = model.T_.toarray() if isinstance(model.T_, LowRankTransform) else model.T_
+    components = (T / model.scale_[:, None]).T
+    original = model.output_scale_ == "original"
+    return components * model.moments_.scale[:, None] if original else components
+
+
+def _output_mean(model: Any) -> Any:
+    if model.output_scale_ == "original":
+        return model.moments_.mean
+    return np.zeros(len(model.result_.names))
+
+
+def _n_iter(model: Any) -> int:
+    regular = model.estimate_.deficiency is None
+    return model.result_.n_iter + (model.threshold_.n_iter if regular else 0)
+
+
+#: What a fitted transformer computes from ``moments_``, ``estimate_`` and ``result_``.
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "T_": lambda model: model.result_.T,
+    "certificate_": lambda model: model.result_.certificate,
+    "components_": _components,
+    "correlation_": lambda model: model.estimate_.R,
+    "fidelity_": lambda model: model.result_.fidelity,
+    "floors_": lambda model: model.result_.rho_min,
+    "margins_": lambda model: model.estimate_.margins,
+    "mean_": lambda model: model.estimate_.mean,
+    "measured_": _measured,
+    "n_iter_": _n_iter,
+    "output_mean_": _output_mean,
+    "prices_": lambda model: model.result_.prices,
+    "scale_": lambda model: model.estimate_.scale,
+    "shrinkage_": lambda model: model.estimate_.shrinkage,
+    "threshold_": _threshold,
+}
+SOLVED = ("estimate_", "result_", "output_scale_", *COMPUTED)

@@ -1,0 +1,123 @@
+"""From rows or moments to a correlation estimate: a matrix, or the rows where they are few."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skcoral.correlation import CorrelationEstimate, check_shrinkage, estimate, estimate_from_rows
+from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
+from skcoral.exceptions import SingularCorrelationWarning
+from skcoral.few_rows import RowMoments, estimate_few_rows
+from skcoral.margins import fit_margins
+from skcoral.moments import Moments
+
+Estimated = tuple[CorrelationEstimate, Moments, Moments]
+
+
+def estimate_rows(
+    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
+) -> Estimated:
+    """Estimate the correlation matrix of rows with an estimator's settings.
+
+    Returns
+    -------
+    table : CorrelationEstimate
+    moments : Moments
+        Of the columns as they are.
+    unweighted : Moments
+        Of what the transformation acts on (scores, with margins), without weights.
+    """
+    weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
+    if estimator.missing == "em" and np.isnan(rows).any():
+        found = _from_incomplete_rows(estimator, rows, names, weighted)
+    elif _avoids_matrix(estimator, rows):
+        found = _from_few_rows(estimator, rows, names, weighted)
+    else:
+        found = _from_rows(estimator, rows, names, sample_weight)
+    warn_if_singular(found[0])
+    return found
+
+
+def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:
+    """Estimate the correlation matrix from moments that were collected before."""
+    singular = {"on_singular": estimator.on_singular, "rank_tol": estimator.rank_tol}
+    if isinstance(moments, RowMoments) and not shrinkage and estimator.on_singular == "solve":
+        table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
+    else:
+        table = estimate(moments, shrinkage=shrinkage, **singular)
+    warn_if_singular(table)
+    return table
+
+
+def warn_if_singular(table: CorrelationEstimate) -> None:
+    """Warn about a matrix of deficient rank: which relations, or how few rows."""
+    if table.deficiency is not None:
+        warnings.warn(table.deficiency.warning(), SingularCorrelationWarning, stacklevel=5)
+
+
+def _avoids_matrix(estimator: Any, rows: Any) -> bool:
+    """Whether columns are more than twice the rows and no setting needs a p × p matrix."""
+    needs_matrix = (
+        estimator.shrinkage is not None
+        or estimator.covariance is not None
+        or estimator.support is not None
+        or estimator.on_singular == "raise"
+    )
+    return rows.shape[1] > 2 * rows.shape[0] and not needs_matrix
+
+
+def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any) -> Estimated:
+    moments = Moments(names, weight_kind=estimator.weight_kind)
+    moments.update(rows, sample_weight=sample_weight)
+    settings: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "margins": estimator.margins,
+        "on_singular": estimator.on_singular,
+        "rank_tol": estimator.rank_tol,
+    }
+    other = check_covariance(estimator.covariance)
+    if other is None:
+        table = estimate_from_rows(rows, moments, shrinkage=estimator.shrinkage, **settings)
+    else:
+        table = estimate_by(other, rows, moments, **settings)
+    if table.margins is None and table.weights == "none":
+        return table, moments, moments
+    scores = rows if table.margins is None else table.margins.transform(rows)
+    return table, moments, Moments(names).update(scores)
+
+
+def _from_incomplete_rows(
+    estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
+) -> Estimated:
+    moments = em_moments(rows, names, **weighted)
+    table = estimate(
+        moments,
+        shrinkage=check_shrinkage(estimator.shrinkage),
+        on_singular=estimator.on_singular,
+        rank_tol=estimator.rank_tol,
+    )
+    known = f"EM (each pair known from {effective_rows(rows):,} rows or more)"
+    # the effect is measured on complete rows, where there are enough of them
+    complete = Moments(names).update(rows[~np.isnan(rows).any(axis=1)])
+    enough = complete.n_rows > 2 and not complete.constant_columns()
+    return replace(table, source=known), moments, complete if enough else moments
+
+
+def _from_few_rows(
+    estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
+) -> Estimated:
+    moments = unweighted = RowMoments(rows, names, **weighted)
+    maps, scores = None, None
+    if estimator.margins != "none" and moments.n_rows > 1:
+        maps = fit_margins(estimator.margins, rows, sample_weight=weighted["sample_weight"])
+        assert maps is not None
+        rows = maps.transform(rows)
+        scores = unweighted = RowMoments(rows, names, **weighted)
+    table = estimate_few_rows(moments, margins=maps, scores=scores, rank_tol=estimator.rank_tol)
+    if table.weights != "none":
+        unweighted = RowMoments(rows, names)
+    return table, moments, unweighted

@@ -1,0 +1,138 @@
+"""How much fidelity new rows keep where rows are no more than columns: a small hold-out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from skcoral._lowrank import transform_of
+from skcoral.estimator.attributes import with_details
+from skcoral.exceptions import OverfitWarning
+from skcoral.few_rows import RowMoments, deficiency_of_rows
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import descend
+from skcoral.frames.problem import FrameProblem
+from skcoral.results import Array
+
+_EFFORT = 4e7  # r²p of a refit up to which one is made
+_FEWEST = 18  # rows of a table from which some can be left out
+_FLOORS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
+_LOSS = 0.1  # of mean fidelity on new rows, from which on the fit counts as overfitted
+_DIGITS = 1e-4  # relative accuracy of a refit
+_UNKNOWN = (
+    "Rows are no more than columns, so these figures say little about new rows; "
+    "skcoral.stability.holdout measures that."
+)
+
+
+def measure_overfitting(model: Any, rows: Any, sample_weight: Any) -> None:
+    """Refit a table with no more rows than columns without some rows, and measure it on these.
+
+    Where rows are about as many as columns, few are left out: the loss is largest there, and
+    leaving out many would move away from it. The sentence is kept in
+    ``result_.details["new_rows"]``. Where much of the fidelity is lost, a warning names the floor
+    from which on it is kept.
+    """
+    found = model.estimate_.deficiency
+    if found is not None and found.few_rows:
+        sentence = _measured(model, rows, sample_weight)
+        model.result_ = with_details(model.result_, new_rows=sentence)
+
+
+def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
+    result = model.result_
+    too_long = model.estimate_.deficiency.rank**2 * rows.shape[1] > _EFFORT
+    if too_long or sample_weight is not None or len(rows) < _FEWEST or result.anchors is not None:
+        return _UNKNOWN
+    scores = np.asarray(model._scores(rows), dtype=np.float64)
+    order = np.random.default_rng(0).permutation(len(rows))
+    count = max(6, len(rows) // (5 if rows.shape[1] > 2 * len(rows) else 20))
+    moments = RowMoments(scores[order[count:]], result.names)
+    if moments.constant_columns():
+        return _UNKNOWN
+    refit = _Refit(model, moments, scores[order[:count]])
+    kept, before, after = refit.measure(result.rho_min)
+    sentence = (
+        f"On {count} of the {len(rows)} rows, left out of a refit on the others: mean fidelity "
+        f"{kept:.2f}, rms correlation {before:.2f} → {after:.2f} (less what so few rows show by "
+        "chance)."
+    )
+    fitted = float(result.fidelity.mean())
+    if fitted - kept <= _LOSS:
+        return sentence
+    floor = refit.first_kept(float(result.rho_min.max()))
+    advice = (
+        f"from rho_min={floor:g} on, new rows keep what is promised up to {_LOSS:g}"
+        if floor is not None
+        else "no floor up to 0.99 prevents it; use more rows, fewer columns or shrinkage"
+    )
+    warnings.warn(
+        f"The outputs keep a mean fidelity of {fitted:.2f} on the {len(rows)} rows fitted, and "
+        f"of {kept:.2f} on rows left out of a refit: {advice}.",
+        OverfitWarning,
+        stacklevel=4,
+    )
+    return f"{sentence} Low floors overfit this table: {advice}."
+
+
+class _Refit:
+    """A refit on some rows, measured on the others, at any floors."""
+
+    def __init__(self, model: Any, moments: RowMoments, left_out: Array) -> None:
+        result = model.result_
+        self._factor = deficiency_of_rows(moments, model.estimate_.deficiency.tol).factor
+        self._rows = (left_out - moments.mean) / moments.scale
+        self._problem = FrameProblem(
+            self._factor, result.criterion, result.pair_weights, tol=_DIGITS, max_iter=60
+        )
+        # the outputs of the fit are close to those of the refit
+        self._outputs = np.asarray(self._factor @ result.T)
+
+    def measure(self, floors: Array) -> tuple[float, float, float]:
+        """Mean fidelity, and rms correlation of sources and outputs, on the rows left out."""
+        self._outputs = self._solve(floors)
+        outputs = self._rows @ transform_of(self._factor, self._outputs, dense=False)
+        sources, outs = _unit(self._rows), _unit(outputs)
+        return float(np.einsum("ij,ij->j", sources, outs).mean()), _rms(sources), _rms(outs)
+
+    def _solve(self, floors: Array) -> Array:
+        """Outputs of the refit, from those at hand; no bound is needed, so descent is enough."""
+        problem = self._problem
+        if problem.criterion != "squared" or problem.pair_weights is not None:
+            return np.asarray(problem.solve(floors, start=self._outputs).U)
+        found, _, _ = descend(
+            self._factor,
+            on_caps(self._factor, self._outputs, floors),
+            floors,
+            bound=problem.least,
+            goal=_DIGITS,
+            max_iter=500,
+            patience=10,
+            stall=_DIGITS,
+        )
+        return np.asarray(found)
+
+    def first_kept(self, lowest: float) -> float | None:
+        """The least of a few floors at which new rows keep nearly what the floor promises."""
+        for floor in _FLOORS:
+            fidelity = np.full(self._rows.shape[1], floor)
+            if floor > lowest and self.measure(fidelity)[0] >= floor - _LOSS:
+                return floor
+        return None
+
+
+def _unit(rows: Array) -> Array:
+    centred = rows - rows.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    return np.asarray(centred / np.where(length > 0.0, length, 1.0))
+
+
+def _rms(U: Array) -> float:
+    """Root mean square correlation of unit columns, less the 1/(m - 1) of m independent rows."""
+    m, p = U.shape
+    F = U @ U.T
+    own = float((np.einsum("ij,ij->j", U, U) ** 2).sum())
+    mean, chance = (float((F * F).sum()) - own) / max(p * (p - 1), 1), 1.0 / (m - 1)
+    return float(np.sqrt(max(mean - chance, 0.0) / (1.0 - chance)))

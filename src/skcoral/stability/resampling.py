@@ -1,0 +1,162 @@
+"""The same settings fitted to parts of a table, or to rows drawn from it with replacement."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skcoral._requirements import checked_weights
+from skcoral._validation import check_callback, check_jobs
+from skcoral.correlation import CorrelationEstimate
+from skcoral.estimator import CORAL
+from skcoral.estimator.attributes import decorrelate_table
+from skcoral.estimator.estimation import estimate_rows
+from skcoral.estimator.rows import column_names, read_rows
+from skcoral.estimator.settings import check_settings, faded
+from skcoral.exceptions import CoralError, NotCertifiedWarning, SingularCorrelationWarning
+from skcoral.results import Array, Decorrelation
+from skcoral.stability.dependence import read_dependence
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit and what it takes to apply it to rows."""
+
+    table: CorrelationEstimate
+    result: Decorrelation
+
+    def outputs_and_sources(self, rows: Array) -> tuple[Array, Array]:
+        """Outputs of these rows, and the standardised columns or composites they belong to."""
+        maps = self.table.margins
+        scores = rows if maps is None else maps.transform(rows)
+        Z = (scores - self.table.mean) / self.table.scale
+        anchors = self.result.anchors
+        return np.asarray(Z @ self.result.T), Z if anchors is None else np.asarray(Z @ anchors)
+
+
+class Resampler:
+    """Fits an estimator's settings to folds of a table, or to the table with other weights.
+
+    Parameters
+    ----------
+    estimator : CORAL or None
+        The settings; ``CORAL()`` unless given.
+    X : array-like of shape (n, p)
+        The table.
+    sample_weight, groups, block_length, n_jobs, callback
+        As in :func:`~skcoral.stability.confident_floors`.
+    total : int
+        Number of refits that the callback is told.
+    """
+
+    def __init__(
+        self,
+        estimator: CORAL | None,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        block_length: Any = None,
+        n_jobs: int | None = None,
+        callback: Progress | None = None,
+        total: int = 0,
+    ) -> None:
+        self.model: Any = clone(CORAL() if estimator is None else estimator)
+        self.model.confidence = None
+        check_settings(self.model)
+        rows = read_rows(self.model, X, reset=True, may_miss=self.model.missing == "em")
+        self.rows: Array = np.ascontiguousarray(rows, dtype=np.float64)
+        #: Whether values are missing, so that rows cannot be measured one by one.
+        self.incomplete = bool(np.isnan(self.rows).any())
+        self.names = column_names(self.model)
+        weights = faded(self.model.halflife, len(rows), sample_weight)
+        self.weights: Array | None = checked_weights(weights, len(rows))
+        self.dependence = read_dependence(
+            self.rows,
+            groups=groups,
+            block_length=block_length,
+            sample_weight=self.weights,
+            weight_kind=self.model.weight_kind,
+        )
+        self.n_jobs = check_jobs(n_jobs)
+        self.callback, self.done, self.total = check_callback(callback), 0, total
+
+    def table(self, part: Any = None, weights: Array | None = None) -> CorrelationEstimate:
+        """The correlation matrix of the rows ``part``, or of all rows with other weights."""
+        weights = self.weights if weights is None else weights
+        rows = self.rows
+        if part is not None:
+            rows, weights = rows[part], None if weights is None else weights[part]
+        with warnings.catch_warnings():
+            # the whole table is warned about where it is fitted
+            warnings.simplefilter("ignore", SingularCorrelationWarning)
+            return estimate_rows(self.model, rows, self.names, weights)[0]
+
+    @cached_property
+    def whole(self) -> CorrelationEstimate:
+        """The correlation matrix of the whole table."""
+        return self.table()
+
+    def fit(
+        self,
+        part: Any = None,
+        weights: Array | None = None,
+        *,
+        floors: Array | None = None,
+        warm: Decorrelation | None = None,
+    ) -> Fitted:
+        """Fit the rows ``part``, or all rows with other weights, at other floors."""
+        table = self.table(part, weights)
+        with warnings.catch_warnings():
+            # of a refit, only how it does on other rows is of interest
+            warnings.simplefilter("ignore", SingularCorrelationWarning)
+            warnings.simplefilter("ignore", NotCertifiedWarning)
+            return Fitted(table, decorrelate_table(self.model, table, floors=floors, warm=warm))
+
+    def by_fold(
+        self, function: Callable[..., tuple[Array, Array]], n_folds: int, *args: Any
+    ) -> tuple[Array, Array]:
+        """``function(self, train, test, *args)`` of each fold: its two arrays, for all rows."""
+        splits = list(self.dependence.folds(n_folds))
+        tasks = [(*split, *args) for split in splits]
+        first, second = zip(*self._parallel(function, tasks), strict=True)
+        order = np.argsort(np.concatenate([test for _, test in splits]))
+        return np.concatenate(first)[order], np.concatenate(second)[order]
+
+    def by_draw(
+        self, function: Callable[..., Any], n_draws: int, seed: int | None, *args: Any
+    ) -> list[Any]:
+        """``function(self, weights, *args)`` of rows drawn with replacement, where they suffice."""
+        seeds = np.random.SeedSequence(seed).spawn(n_draws)
+        tasks = ((function, self.dependence.drawn(s), *args) for s in seeds)
+        return [found for found in self._parallel(_attempt, tasks) if found is not None]
+
+    def _parallel(self, function: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """Results in the order of the tasks, whatever the number of processes."""
+        from joblib import Parallel, delayed
+
+        calls = (delayed(function)(self, *task) for task in tasks)
+        for found in Parallel(n_jobs=self.n_jobs, return_as="generator")(calls):
+            if self.done < self.total:
+                self.done += 1
+                if self.callback is not None:
+                    self.callback(self.done, self.total)
+            yield found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "callback": None}  # it stays in the process that was asked
+
+
+def _attempt(resampler: Resampler, function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(resampler, *args)
+    except CoralError:
+        return None
