@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
+from skcoral._arrays import Array, to_device
 from skcoral._linalg import gram_defect, precise_column_dots
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import listing, refuse_singular, repeated
@@ -24,6 +25,7 @@ from skcoral._validation import (
     judge_correlation,
 )
 from skcoral.certificates.settling import rounding_matters, settle
+from skcoral.exact import KeptThreshold
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
@@ -41,12 +43,26 @@ _AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in
 class Judged:
     """A correlation matrix that was judged once: the array, the names, and what is dependent.
 
+    The functions of :mod:`skcoral.api` take it in place of the matrix, so that several questions
+    about one matrix share the judgement and ρ★.
+
     ``R`` is kept as a factor for tables with many more columns than rows.
     """
 
     R: Any
     names: tuple[str, ...]
     deficiency: Deficiency | None
+    like: Any = None
+
+    @cached_property
+    def placed(self) -> Any:
+        """``R`` in the library and on the device of what was given."""
+        return to_device(self.R, self.like)
+
+    @cached_property
+    def threshold(self) -> KeptThreshold:
+        """ρ★, solved once for all questions about this matrix."""
+        return KeptThreshold(self.placed)
 
     @property
     def dense(self) -> bool:
@@ -86,8 +102,10 @@ def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged
     """Turn what the user gave into a judged matrix with names; say so where it is singular."""
     solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
     tolerance = check_rank_tol(rank_tol)
+    if isinstance(R, Judged):
+        return R
     known = getattr(R, "deficiency", None)
-    if known is not None:  # an estimate from a table, which has been judged and told about
+    if known is not None or getattr(R, "judged", False):  # an estimate from a table
         return Judged(R.R, tuple(R.names), known)
     matrix, found = judge_correlation(R, rank_tol=tolerance)
     names = check_names(frame_names(R), len(matrix))
@@ -95,7 +113,7 @@ def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged
         if not solve:
             refuse_singular(found, matrix, has_scale=False)
         warnings.warn(found.warning(), SingularCorrelationWarning, stacklevel=3)
-    return Judged(matrix, names, found)
+    return Judged(matrix, names, found, R)
 
 
 class Composites:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import to_device
 from skcoral._frames import (
     Composites,
     judge,
@@ -110,8 +109,8 @@ def threshold(
     if given.deficiency is not None:
         from skcoral.frames import singular_threshold
 
-        return singular_threshold(given.deficiency, dense=given.dense, there=R, **settings)
-    return solve_threshold(to_device(given.R, R), **settings)
+        return singular_threshold(given.deficiency, dense=given.dense, there=given.like, **settings)
+    return solve_threshold(given.placed, threshold=given.threshold, **settings)
 
 
 def decorrelate(
@@ -239,6 +238,7 @@ def decorrelate(
             bounds=None if bounds is None else read_bounds(bounds, names),
             n_starts=check_count("n_starts", n_starts),
             random_state=check_random_state(random_state),
+            threshold=problem.threshold,
             **settings,
         )
         return given.described(found)
@@ -247,17 +247,17 @@ def decorrelate(
         from skcoral.frames import solve_singular
 
         result = solve_singular(
-            problem.deficiency, floors, dense=problem.dense, there=R, **settings
+            problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
         )
     else:
-        there = problem.R if composites else to_device(problem.R, R)
+        there = problem.placed
         answer: Decorrelation | BestExact | None = None
         if warm is not None and floors is not None:
             from skcoral.tradeoff import solve_from_neighbour
 
             answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
         if answer is None:
-            answer = solve_exact(there, floors, **settings)
+            answer = solve_exact(there, floors, threshold=problem.threshold, **settings)
         if isinstance(answer, BestExact):
             assert floors is not None  # "as high as possible" is always within reach
             from skcoral.tradeoff import solve_tradeoff
@@ -340,21 +340,20 @@ def maximize_fidelity(
         from skcoral.tradeoff import solve_vif
 
         limit = check_budget(budget, "The largest VIF", least=1.0)
-        matrix = problem.regular("A limit on the VIF")
-        result = solve_vif(matrix if composites else to_device(matrix, R), limit, **settings)
+        problem.regular("A limit on the VIF")
+        result = solve_vif(problem.placed, limit, threshold=problem.threshold, **settings)
         return given.described(result, composites)
     amount = check_budget(budget)
     if problem.deficiency is not None:
         from skcoral.frames import singular_budget
 
         result = singular_budget(
-            problem.deficiency, amount, dense=problem.dense, there=R, **settings
+            problem.deficiency, amount, dense=problem.dense, there=given.like, **settings
         )
     else:
         from skcoral.tradeoff import solve_budget
 
-        there = problem.R if composites else to_device(problem.R, R)
-        result = solve_budget(there, amount, **settings)
+        result = solve_budget(problem.placed, amount, threshold=problem.threshold, **settings)
     return given.described(result, composites)
 
 
@@ -407,9 +406,7 @@ def frontier(
     if problem.deficiency is not None:
         from skcoral.frames import singular_frontier
 
-        return singular_frontier(problem.deficiency, floors, there=R, **settings)
+        return singular_frontier(problem.deficiency, floors, there=given.like, **settings)
     from skcoral.tradeoff import trace_frontier
 
-    return trace_frontier(
-        to_device(problem.R, R) if anchors is None else problem.R, floors, **settings
-    )
+    return trace_frontier(problem.placed, floors, threshold=problem.threshold, **settings)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api
-from skcoral._frames import read_common_floors
-from skcoral._lowrank import FactoredCorrelation, largest_residuals
+from skcoral._frames import judge, read_common_floors
+from skcoral._lowrank import largest_residuals
 from skcoral._validation import check_budget
 from skcoral.exceptions import (
     InvalidArgumentError,
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import rounded_down, vif_or_infinite
+from skcoral.measured import rounded_down
+from skcoral.measures import inflation_factors
 from skcoral.results import Decorrelation, Threshold
 from skcoral.showing import html
 
@@ -221,14 +222,15 @@ def compare_floors(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)
-        th = api.threshold(R) if threshold is None else threshold
+        given = judge(R, on_singular="solve")
+        th = api.threshold(given) if threshold is None else threshold
         # of a singular matrix the threshold is known by now, and some digits will do
         few: dict[str, Any] = {} if th.rank is None else {"max_iter": 50}
-        best = api.decorrelate(R, None if th.rank is None else th.lower, **few)
+        best = api.decorrelate(given, None if th.rank is None else th.lower, **few)
         answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
         for floor in sorted(floors):
             if floor > th.value:
-                answers.append((floor, api.decorrelate(R, floor, warm=answers[-1][1], **few)))
+                answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1], **few)))
     choices = [
         Choice(
             rho_min=rho_min,
@@ -241,19 +243,16 @@ def compare_floors(
         )
         for rho_min, result in answers
     ]
-    matrix = getattr(R, "R", R)
-    if not isinstance(matrix, FactoredCorrelation):
-        matrix = np.asarray(matrix, dtype=np.float64)
     return FloorComparison(
         tuple(choices),
         _recommended(choices) if best.rank is None else None,
-        float(largest_residuals(matrix).max(initial=0.0)),
-        _largest_vif(matrix, best.rank),
+        float(largest_residuals(given.R).max(initial=0.0)),
+        _largest_vif(given.R, best.rank),
     )
 
 
 def _largest_vif(G: Any, rank: int | None) -> float:
-    return float("inf") if rank is not None else float(vif_or_infinite(G).max())
+    return float("inf") if rank is not None else float(inflation_factors(G).max())
 
 
 def _recommended(choices: list[Choice]) -> Choice:

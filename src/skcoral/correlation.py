@@ -51,6 +51,8 @@ class CorrelationEstimate:
         What is known about a matrix whose rank is below the number of columns.
     source : str
         What estimated the matrix, where it is not the rows' own.
+    judged : bool
+        Whether the matrix was checked when it was estimated, and need not be again.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class CorrelationEstimate:
     weights: str = "none"
     deficiency: Deficiency | None = None
     source: str = ""
+    judged: bool = False
 
     def __post_init__(self) -> None:
         names = (
@@ -206,6 +209,7 @@ def estimate(
         margins=margins,
         weights=meaning(moments),
         deficiency=found,
+        judged=True,
     )
 
 

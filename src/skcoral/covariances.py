@@ -132,6 +132,7 @@ def estimate_by(
         weights=meaning(moments),
         deficiency=found,
         source=name_of(covariance),
+        judged=True,
     )
 
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from . import measures
 from .correlation import sample_correlation
-from .exceptions import InvalidCorrelationError
 from .moments import Moments
 from .results import Array, read_only
 
@@ -231,7 +230,7 @@ class _Side:
             return residuals(R), _vif_of_rows(R, self._moments.n_rows), R
         rows = np.concatenate(self._rows)
         n, p = rows.shape
-        vif = np.full(p, math.inf) if n <= p else vif_or_infinite(np.corrcoef(rows.T))
+        vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(np.corrcoef(rows.T))
         return _residuals_in_blocks(rows), vif, None
 
 
@@ -338,14 +337,6 @@ def residuals(R: Any) -> Array:
     return np.asarray(off.max(axis=1, initial=0.0), dtype=np.float64)
 
 
-def vif_or_infinite(R: Any) -> Array:
-    """Variance inflation factors; infinite for the variables that others determine."""
-    try:
-        return measures.vif(_symmetric(R), on_singular="solve")
-    except InvalidCorrelationError:
-        return np.full(len(R), math.inf)
-
-
 def rounded_down(value: float, digits: int) -> float:
     """A fidelity to some digits: what is promised must not exceed what holds.
 
@@ -367,7 +358,7 @@ def shortened(name: str) -> str:
 
 
 def _vif_of_rows(R: Array, n_rows: float) -> Array:
-    return np.full(len(R), math.inf) if n_rows <= len(R) else vif_or_infinite(R)
+    return np.full(len(R), math.inf) if n_rows <= len(R) else measures.inflation_factors(R)
 
 
 def _symmetric(R: Any) -> Array:

@@ -14,15 +14,13 @@ from scipy.linalg import lapack
 
 from skcoral._arrays import Array
 from skcoral._requirements import float_array, square_matrix
-from skcoral._validation import SINGULAR_TOL, check_choice, check_correlation
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidCorrelationError,
-    SingularCorrelationError,
-)
+from skcoral._validation import SINGULAR_TOL, check_choice, check_correlation, judge_correlation
+from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
 
 #: A variable with less of the null vectors than this takes part in no linear dependency.
 _PART_OF_NONE = 1e-9
+#: A condition estimate that leaves no doubt about the rank.
+_CERTAINLY_REGULAR = 1e-10
 
 
 def fidelity(R: Any, T: Any, *, anchors: Any = None) -> Array:
@@ -188,18 +186,27 @@ def vif(R: Any, *, on_singular: str = "raise") -> Array:
     array([   inf,    inf, 1.5625])
     """
     solve = check_choice("on_singular", on_singular, ("raise", "solve")) == "solve"
-    try:
-        factor, _ = lapack.dpotrf(check_correlation(R), lower=1)
-    except SingularCorrelationError:
-        if not solve:
-            raise
-        values, vectors = np.linalg.eigh(np.asarray(R, dtype=np.float64))
-        null = values <= SINGULAR_TOL * len(values)
-        free = np.linalg.norm(vectors[:, null], axis=1) <= _PART_OF_NONE
-        inverse = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
-        return np.where(free & null.any(), inverse, np.inf)
-    inverse, _ = lapack.dtrtri(factor, lower=1)
-    return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
+    return inflation_factors(judge_correlation(R)[0] if solve else check_correlation(R))
+
+
+def inflation_factors(R: Any) -> Array:
+    """The diagonal of ``R⁻¹`` of a matrix that needs no check.
+
+    Infinite for the variables that others determine, and for all where ``R`` is indefinite.
+    """
+    R = np.asarray(R, dtype=np.float64)
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if not failed:
+        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+        if rcond > _CERTAINLY_REGULAR:
+            inverse, _ = lapack.dtrtri(factor, lower=1)
+            return np.asarray((np.tril(inverse) ** 2).sum(axis=0), dtype=np.float64)
+    values, vectors = np.linalg.eigh(R)
+    if values[0] < -SINGULAR_TOL * values[-1]:
+        return np.full(len(R), np.inf)
+    null = values <= SINGULAR_TOL * values[-1]
+    free = np.linalg.norm(vectors[:, null], axis=1) <= _PART_OF_NONE
+    return np.where(free, (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1), np.inf)
 
 
 def condition_number(R: Any) -> float:

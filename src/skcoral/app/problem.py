@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._validation import check_correlation
+from skcoral._frames import Judged, judge
 from skcoral.app.settings import CRITERIA, MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, TableSource
 from skcoral.correlation import (
@@ -101,16 +101,17 @@ class Problem:
     @cached_property
     def dependence(self) -> SingularCorrelationError | None:
         """Which variables are determined by others, if any are."""
-        found = None if self.estimate is None else self.estimate.deficiency
-        if found is not None:  # in the units of the table
-            return SingularCorrelationError(
-                found.told(), found.relations, found.variables, found.redundant
-            )
-        try:
-            check_correlation(self.R, self.names)
-        except SingularCorrelationError as error:
-            return error
-        return None
+        found = self.judged.deficiency
+        if found is None:
+            return None
+        return SingularCorrelationError(
+            found.told(), found.relations, found.variables, found.redundant
+        )
+
+    @cached_property
+    def judged(self) -> Judged:
+        """The matrix as the solvers take it: checked once, with ρ★ once it is known."""
+        return judge(self.named, on_singular="solve")
 
     @cached_property
     def plain(self) -> Moments:

@@ -94,7 +94,7 @@ def solve(
 ) -> Decorrelation:
     """Solve with the arguments that :func:`arguments` gives, at raised floors if there are any."""
     way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
-    result = way(problem.named, **at_floors(problem, chosen, sure))
+    result = way(problem.judged, **at_floors(problem, chosen, sure))
     about: dict[str, Any] = {"about": problem.about, "is_about_rows": problem.is_about_rows}
     if sure is not None:
         about["confidence"] = sure.sentence()

@@ -32,7 +32,7 @@ _MOST_BARS = 22
 
 def threshold_of(problem: Problem) -> Threshold:
     """The threshold, computed once per matrix."""
-    return about(problem, "threshold", lambda: api.threshold(problem.named))
+    return about(problem, "threshold", lambda: api.threshold(problem.judged))
 
 
 @st.fragment
@@ -162,7 +162,7 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
         return about(
             problem,
             ("curve", criterion),
-            lambda: api.frontier(problem.named, criterion=criterion, n_points=n_points),
+            lambda: api.frontier(problem.judged, criterion=criterion, n_points=n_points),
         )
 
 
@@ -195,4 +195,4 @@ def _figures(result: Decorrelation, found: Measured) -> None:
 
 
 def _comparison(problem: Problem, threshold: Threshold) -> FloorComparison:
-    return about(problem, "floors", lambda: compare_floors(problem.named, threshold=threshold))
+    return about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from skcoral import api
+from skcoral._frames import judge
 from skcoral.choosing import solve_for
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, naming
@@ -66,8 +67,9 @@ def fit_matrix(loaded: Loaded, options: FitOptions) -> MatrixModel:
     table = _shrunk(given, options.shrinkage)
     with console.progress("Solving"), naming(loaded.table):
         asked: dict[str, Any] = {"rho_min": rho_min, "support": support}
-        result = solve_for(table, replace(options, **asked))
-        threshold = api.threshold(table)
+        judged = judge(table, on_singular="solve")
+        result = solve_for(judged, replace(options, **asked))
+        threshold = api.threshold(judged)
     about = {"about": table.about, "is_about_rows": table.is_about_rows}
     result = replace(result, details={**result.details, **about})
     measured = measure_matrix(given.R, result.T, result.names)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral import api
+from skcoral._frames import Judged, judge
 from skcoral._lowrank import LowRankTransform
 from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate, sample_correlation
@@ -45,11 +46,12 @@ def solve(
     floors : array-like, optional
         Instead of those of the settings.
     """
-    result = decorrelate_table(estimator, table, floors=floors)
+    given = judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
+    result = decorrelate_table(estimator, given, floors=floors)
     long = table.is_wide and len(table.names) > _LONG
     on_rows = None if long else _measure(table, result, unweighted, moments)
     if table.deficiency is None:  # of a singular matrix it takes as long again: on request
-        estimator.threshold_ = api.threshold(table)
+        estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
     estimator.output_scale_ = estimator.output_scale  # a setting changed later waits for a new fit
     estimator.result_ = with_details(
@@ -62,7 +64,7 @@ def solve(
 
 def decorrelate_table(
     estimator: Any,
-    table: CorrelationEstimate,
+    table: CorrelationEstimate | Judged,
     *,
     floors: Any = None,
     warm: Decorrelation | None = None,

@@ -12,7 +12,7 @@ from skcoral._arrays import Array, cholesky, column_dots, to_device, to_host
 from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import many_digits, mean_room
 from skcoral.exact.largest_mean import BestExact, best_exact, mean_excess
-from skcoral.exact.threshold import ExactThreshold, exact_threshold
+from skcoral.exact.threshold import ExactThreshold, KeptThreshold, exact_threshold
 from skcoral.exact.weighted import WeightedRoot
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.measures import residual_by
@@ -42,9 +42,11 @@ def solve_threshold(
     tol: float = 1e-9,
     max_iter: int = 100,
     callback: Callback | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Threshold:
-    """Compute ρ★ of a correlation matrix with its certificate."""
-    found = exact_threshold(R, tol=tol, max_iter=max_iter, callback=callback)
+    """Compute ρ★ of a correlation matrix with its certificate, unless it is known."""
+    kept = threshold or KeptThreshold(R)
+    found = kept.solve(tol=tol, max_iter=max_iter, callback=callback)
     zca = WeightedRoot(R, np.ones(R.shape[0]), cholesky(R)).fidelity
     result = Threshold(
         lower=found.lower,
@@ -79,6 +81,7 @@ def solve_exact(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Decorrelation | BestExact:
     """Return the best exact decorrelator that meets the floors, or how they were refused.
 
@@ -94,6 +97,8 @@ def solve_exact(
         What the result reports as its (vanishing) objective.
     tol, max_iter, callback
         As in :func:`skcoral.decorrelate`.
+    threshold : KeptThreshold, optional
+        Where ρ★ of ``R`` is kept.
     """
     best = None
     if floors is not None:
@@ -104,7 +109,11 @@ def solve_exact(
             return best  # proved to be out of reach by a clear margin
         tol = min(tol, _AIM * FLOOR_TOL)  # what does not bind may be short by a part of it
     # At the edge itself the weights grow without bound; the threshold problem does not mind.
-    edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
+    if floors is None:
+        kept = threshold or KeptThreshold(R)
+        edge = kept.solve(tol=tol, max_iter=max_iter, callback=callback)
+    else:
+        edge = exact_threshold(R, floors, tol=tol, max_iter=max_iter, callback=callback)
     if floors is None or best is None:
         floors = np.full(R.shape[0], min(edge.lower, 1.0))
         proved = edge.gap <= EDGE

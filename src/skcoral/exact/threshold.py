@@ -158,6 +158,25 @@ def exact_threshold(
     )
 
 
+class KeptThreshold:
+    """ρ★ of one matrix: solved when first asked for, and again only for more accuracy."""
+
+    def __init__(self, R: Any) -> None:
+        self._R = R
+        self._found: ExactThreshold | None = None
+        self._tol, self._max_iter = np.inf, 0
+
+    def solve(
+        self, *, tol: float = 1e-10, max_iter: int = 100, callback: Callback | None = None
+    ) -> ExactThreshold:
+        """As :func:`exact_threshold`; the callback hears nothing where ρ★ is known."""
+        tried = tol >= self._tol and max_iter <= self._max_iter
+        if self._found is None or not (tried or self._found.gap <= tol):
+            self._found = exact_threshold(self._R, tol=tol, max_iter=max_iter, callback=callback)
+            self._tol, self._max_iter = tol, max_iter
+        return self._found
+
+
 def _upper_bound(C: Any, T: Any, defect: Any, on: Index, weights: Array, S: Any) -> float:
     """Bound ``Σ λ_j f_j`` of all exact decorrelators, where λ is positive ``on`` some variables."""
     if len(on) < C.shape[0]:

@@ -110,6 +110,7 @@ def solve_within(
     random_state: Any,
     callback: Any,
     warm: Any,
+    threshold: Any,
 ) -> Decorrelation:
     """Solve a support problem whose coefficients have bounds."""
     lower, upper = _check_bounds(bounds, mask, names)
@@ -133,6 +134,7 @@ def solve_within(
         random_state=random_state,
         callback=callback,
         warm=warm,
+        threshold=threshold,
     )
     if _keeps(free.T, lower, upper):
         return replace(free, details={**free.details, "bounds": "not binding"})

@@ -10,6 +10,7 @@ import numpy as np
 
 from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import settle
+from skcoral.exact import KeptThreshold
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
 from skcoral.support.caps import Caps
@@ -44,13 +45,16 @@ def solve_unbounded(
     random_state: int | np.random.Generator | None,
     callback: Callback | None,
     warm: Array | Sequence[Array] | None,
+    threshold: KeptThreshold | None,
 ) -> Decorrelation:
     """Solve a support problem without bounds on coefficients."""
     space = feasible_set(R, mask, floors)
     progress = Progress(callback)
     judge = Judge(space, criterion, tol, progress)
     given = as_stack(warm, len(R))
-    first = structured_starts(space, given)[: max(1, n_starts) + len(given)]
+    first = structured_starts(space, given, threshold or KeptThreshold(R))[
+        : max(1, n_starts) + len(given)
+    ]
     found = search_from(space, first, len(first), criterion, max_iter, progress, keep=len(given))
     n_random = n_starts - len(first)
     found = sharpen(space, found, criterion, only_best=n_random > 0)

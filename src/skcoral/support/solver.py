@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skcoral.exact import KeptThreshold
 from skcoral.results import Array, Criterion, Decorrelation
 from skcoral.support.bounded import solve_within
 from skcoral.support.multistart import Callback, solve_unbounded
@@ -26,6 +27,7 @@ def solve_support(
     random_state: int | np.random.Generator | None = 0,
     callback: Callback | None = None,
     warm: Array | Sequence[Array] | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Decorrelation:
     """Least residual correlation among the transformations with a given support.
 
@@ -63,6 +65,8 @@ def solve_support(
     warm : ndarray of shape (p, p) or a sequence of them, optional
         Transformations to start from as well, such as the solution for a smaller support or higher
         floors; the answer is never worse than any of them that is feasible.
+    threshold : KeptThreshold, optional
+        Where ρ★ of ``R`` is kept.
 
     Returns
     -------
@@ -98,6 +102,7 @@ def solve_support(
             random_state=random_state,
             callback=callback,
             warm=warm,
+            threshold=threshold,
         )
     return solve_within(
         R,
@@ -112,6 +117,7 @@ def solve_support(
         random_state=random_state,
         callback=callback,
         warm=warm,
+        threshold=threshold,
     )
 
 

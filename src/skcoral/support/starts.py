@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral.exact import best_exact, exact_threshold
+from skcoral.exact import KeptThreshold, best_exact
 from skcoral.results import Array
 from skcoral.support.caps import Caps
 from skcoral.support.exactness import cholesky_within
 
 
-def structured_starts(space: Caps, warm: Array) -> Array:
+def structured_starts(space: Caps, warm: Array, threshold: KeptThreshold) -> Array:
     """Points (S, p, m): warm ones, then the identity and masked exact decorrelators of R.
 
     In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
@@ -24,7 +24,7 @@ def structured_starts(space: Caps, warm: Array) -> Array:
     fitting = cholesky_within(R, space.mask)
     if fitting is not None:
         candidates.append(fitting[0])
-    candidates.append(_dense_exact(R, space.floors))
+    candidates.append(_dense_exact(R, space.floors, threshold))
     candidates.append(np.eye(p))
     candidates.append((vectors / np.sqrt(values)) @ vectors.T)
     candidates.append(np.linalg.inv(np.linalg.cholesky(R)).T)
@@ -52,9 +52,9 @@ def _unit(X: Array) -> Array:
     return np.asarray(X / np.linalg.norm(X, axis=2, keepdims=True))
 
 
-def _dense_exact(R: Array, floors: Array) -> Array:
+def _dense_exact(R: Array, floors: Array, threshold: KeptThreshold) -> Array:
     below_one = np.minimum(floors, 1.0 - 1e-9)
     best = best_exact(R, below_one)
     if best.feasible:
         return np.asarray(best.T)
-    return np.asarray(exact_threshold(R).T)
+    return np.asarray(threshold.solve().T)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.exact import solve_exact
+from skcoral.exact import KeptThreshold, solve_exact
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
@@ -35,6 +35,7 @@ def solve_budget(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Decorrelation:
     """Find the largest common floor whose least residual stays within ``budget``.
 
@@ -52,6 +53,8 @@ def solve_budget(
         Largest distance of the floor found from the upper bound on it.
     callback : callable, optional
         Called as ``callback(point, objective, lower_bound)`` after each floor tried.
+    threshold : KeptThreshold, optional
+        Where ρ★ of ``R`` is kept.
 
     Returns
     -------
@@ -68,7 +71,14 @@ def solve_budget(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    path = Path(R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter)
+    path = Path(
+        R,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        tol=tol,
+        max_iter=max_iter,
+        threshold=threshold,
+    )
     p = len(path.R)
     everything = criteria.value(criterion, path.R, pair_weights)
     details = {"budget": budget, "rho_upper": 1.0}
@@ -77,7 +87,13 @@ def solve_budget(
         return _result(node, p, names, criterion, pair_weights, max_iter, details)
     if budget == 0 and criteria.pair_matrix(pair_weights, p)[np.triu_indices(p, 1)].all():
         exact = solve_exact(
-            R, None, names=tuple(names), criterion=criterion, pair_weights=pair_weights, tol=tol
+            R,
+            None,
+            names=tuple(names),
+            criterion=criterion,
+            pair_weights=pair_weights,
+            tol=tol,
+            threshold=path.kept,
         )
         if isinstance(exact, Decorrelation):
             details["rho_upper"] = min(path.threshold.upper, 1.0)

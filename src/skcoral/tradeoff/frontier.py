@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, cholesky_or_none, to_device, to_host
-from skcoral.exact import best_exact, exact_threshold
+from skcoral.exact import KeptThreshold, best_exact
 from skcoral.results import Criterion, Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
@@ -58,6 +58,7 @@ class Path:
         tol: float,
         max_iter: int,
         rough: bool = False,
+        threshold: KeptThreshold | None = None,
     ) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
@@ -66,7 +67,8 @@ class Path:
         self.tol = tol
         self.max_iter = max_iter
         self.rough = rough
-        self.threshold = exact_threshold(R)
+        self.kept = threshold or KeptThreshold(R)
+        self.threshold = self.kept.solve()
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: list[Node] = []
@@ -166,6 +168,7 @@ def trace_frontier(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Frontier:
     """Compute the frontier at given common floors, or at points that lie evenly along it.
 
@@ -183,6 +186,8 @@ def trace_frontier(
         Number of points where no floors are given.
     callback : callable, optional
         Called as ``callback(point, objective, lower_bound)`` after each point.
+    threshold : KeptThreshold, optional
+        Where ρ★ of ``R`` is kept.
 
     Returns
     -------
@@ -203,7 +208,13 @@ def trace_frontier(
     (0.0, 0.64)
     """
     path = Path(
-        R, criterion=criterion, pair_weights=pair_weights, tol=tol, max_iter=max_iter, rough=True
+        R,
+        criterion=criterion,
+        pair_weights=pair_weights,
+        tol=tol,
+        max_iter=max_iter,
+        rough=True,
+        threshold=threshold,
     )
     count = 0
 

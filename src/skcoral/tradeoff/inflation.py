@@ -22,9 +22,9 @@ from scipy.optimize import brentq, minimize
 
 from skcoral._arrays import Array, column_dots
 from skcoral.certificates.inflation import proved_floor
-from skcoral.exact import solve_exact
+from skcoral.exact import KeptThreshold, solve_exact
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.measured import vif_or_infinite
+from skcoral.measures import inflation_factors
 from skcoral.results import LIMIT_GAP, Criterion, Decorrelation
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
@@ -47,6 +47,7 @@ def solve_vif(
     tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
+    threshold: KeptThreshold | None = None,
 ) -> Decorrelation:
     """Find the highest common floor whose largest VIF is at most ``limit``.
 
@@ -64,6 +65,8 @@ def solve_vif(
         As in :func:`solve_tradeoff`.
     callback : callable, optional
         Called as ``callback(point, objective, lower_bound)`` after each floor tried.
+    threshold : KeptThreshold, optional
+        Where ρ★ of ``R`` is kept.
 
     Returns
     -------
@@ -85,9 +88,18 @@ def solve_vif(
         raise InvalidArgumentError(
             "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
         )
-    path = Path(R, criterion=criterion, pair_weights=None, tol=tol, max_iter=max_iter)
+    path = Path(
+        R,
+        criterion=criterion,
+        pair_weights=None,
+        tol=tol,
+        max_iter=max_iter,
+        threshold=threshold,
+    )
     if limit <= 1.0:
-        exact = solve_exact(R, None, names=tuple(names), criterion=criterion, tol=tol)
+        exact = solve_exact(
+            R, None, names=tuple(names), criterion=criterion, tol=tol, threshold=path.kept
+        )
         if isinstance(exact, Decorrelation):
             return _limited(exact, limit, min(path.threshold.upper, 1.0))
     node = _on_the_curve(path, limit, callback)
@@ -106,7 +118,7 @@ def solve_vif(
             W, lam, mu = _improved(L, W, limit * (1.0 - margin))
             T = _transformation(path.R, L, W)
             floor, G = float(column_dots(path.R, T).min()), correlation_of(path.R, T)
-            if floor > best and float(vif_or_infinite(G).max()) <= limit:
+            if floor > best and float(inflation_factors(G).max()) <= limit:
                 best, found = floor, replace(solved, T=T, G=G)
             proved = _proof(path.R, L, W, lam, mu, limit)
             upper, proof = proved if proved[0] < upper else (upper, proof)
@@ -235,7 +247,7 @@ def _on_the_curve(path: Path, limit: float, callback: Callback | None) -> Node:
     def excess(rho: float) -> float:
         if rho not in visited:
             node = path.solve(rho)
-            visited[rho] = node, float(vif_or_infinite(node.solved.G).max()) - limit
+            visited[rho] = node, float(inflation_factors(node.solved.G).max()) - limit
             if callback is not None:
                 callback(len(visited), node.solved.objective, node.solved.lower_bound)
         return visited[rho][1]
@@ -249,6 +261,6 @@ def _on_the_curve(path: Path, limit: float, callback: Callback | None) -> Node:
 
 
 def _limited(result: Decorrelation, limit: float, upper: float) -> Decorrelation:
-    largest = float(vif_or_infinite(result.correlation).max())
+    largest = float(inflation_factors(result.correlation).max())
     found = {"max_vif": limit, "largest_vif": largest, "rho_upper": upper}
     return replace(result, details=found)
