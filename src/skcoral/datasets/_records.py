@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,12 +48,9 @@ class NamedCorrelation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "correlation", read_only(self.correlation))
-        object.__setattr__(self, "names", tuple(self.names))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy:
-            return np.array(self.correlation, dtype=dtype)
-        return np.asarray(self.correlation, dtype=dtype)
+        return np.array(self.correlation, dtype=dtype, copy=copy or None)
 
     def to_frame(self) -> pd.DataFrame:
         """The matrix as a pandas table with the names on both sides."""
@@ -90,32 +86,17 @@ class Dataset:
     data: Array
     names: tuple[str, ...]
     rows: tuple[str, ...]
-    correlation: Array
     source: str
     licence: str
+    correlation: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in ("data", "correlation"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-        for name in ("names", "rows"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        correlation = sample_correlation(Moments.from_rows(self.data, names=self.names))
+        for name, array in (("data", self.data), ("correlation", correlation)):
+            object.__setattr__(self, name, read_only(array))
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas DataFrame, with row labels where there are any."""
         import pandas as pd
 
         return pd.DataFrame(self.data, index=list(self.rows) or None, columns=list(self.names))
-
-
-def complete_table(
-    data: Array, names: Sequence[str], rows: Sequence[str], *, source: str, licence: str
-) -> Dataset:
-    """Put a complete table and its sample correlation matrix together."""
-    return Dataset(
-        data=data,
-        names=tuple(names),
-        rows=tuple(rows),
-        correlation=sample_correlation(Moments.from_rows(data, names=names)),
-        source=source,
-        licence=licence,
-    )

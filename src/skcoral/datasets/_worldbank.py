@@ -64,7 +64,12 @@ class WorldBankClient:
             raise InvalidArgumentError(
                 f"wait must be a finite number of at least 0, got {self.wait!r}."
             )
-        if not _is_address(self.base_url):
+        try:
+            parts = urlsplit(self.base_url)
+            is_address = parts.scheme in ("http", "https") and parts.hostname
+        except (ValueError, AttributeError):
+            is_address = False
+        if not is_address:
             raise InvalidArgumentError(
                 f"base_url must be an address that starts with http:// or https://; got "
                 f"{self.base_url!r}."
@@ -76,44 +81,38 @@ class WorldBankClient:
 
     def series(self, code: str, year: int) -> dict[str, float]:
         """Return country code → value of one series in one year; missing values are left out."""
-
-        def read(entry: dict[str, Any]) -> tuple[str, Any] | None:
-            return _read_value(entry, code, year)
-
+        path, query = f"country/all/indicator/{code}", {"date": year}
         return self._cached(
-            f"{code}-{year}.json", f"country/all/indicator/{code}", {"date": str(year)}, read
+            f"{code}-{year}.json", path, query, lambda entry: _read_value(entry, code, year)
         )
 
     def _cached(
         self,
         name: str,
         path: str,
-        query: dict[str, str],
+        query: dict[str, Any],
         read: Callable[[dict[str, Any]], tuple[str, Any] | None],
     ) -> dict[str, Any]:
         url = f"{self.base_url.rstrip('/')}/{path}"
         file = self.cache_dir / name
-        if not self.refresh:
-            stored = _read_cache(file, url)
-            if stored is not None:
-                return stored
-        found: dict[str, Any] = {}
+        stored = None if self.refresh else _read_cache(file, url)
+        if stored is not None:
+            return stored
+        pairs = []
         page, pages = 0, None
         while pages is None or page < pages:
             page += 1
-            paging = {"format": "json", "per_page": str(_PER_PAGE), "page": str(page)}
+            paging = {"format": "json", "per_page": _PER_PAGE, "page": page}
             told, entries = self._page(f"{url}?{urlencode(query | paging)}", page)
             # Without this, a server that promises one more page each time is followed for ever.
-            if pages is not None and told != pages:
+            if pages not in (None, told):
                 raise DownloadError(
                     f"{url} changed while it was read: {pages} pages at first, then {told}. "
                     "Try again."
                 )
             pages = told
-            for entry in entries:
-                pair = read(entry)
-                if pair is not None:
-                    found[pair[0]] = pair[1]
+            pairs += [read(entry) for entry in entries]
+        found = dict(pair for pair in pairs if pair is not None)
         if found:
             _write_cache(file, url, found)
         return found
@@ -138,11 +137,9 @@ class WorldBankClient:
                 problem = str(error)
             except (URLError, TimeoutError, HTTPException, ConnectionError, UnicodeError) as error:
                 reason = getattr(error, "reason", error)
-                problem = (
-                    f"no answer within {self.timeout:g} s"
-                    if _is_timeout(reason)
-                    else str(reason) or type(reason).__name__
-                )
+                problem = str(reason) or type(reason).__name__
+                if isinstance(reason, TimeoutError):
+                    problem = f"no answer within {self.timeout:g} s"
             if attempt < self.retries:
                 time.sleep(min(max(pause, advised), _LONGEST_WAIT))
                 pause *= 2
@@ -160,16 +157,15 @@ def _parse_page(body: bytes, page: int) -> tuple[int, list[dict[str, Any]]]:
         raise _MalformedPageError(f"page {page} is not JSON ({error})") from error
     if not isinstance(answer, list) or not answer or not isinstance(answer[0], dict):
         raise _MalformedPageError(f"page {page} is not a list of paging details and entries")
-    if "message" in answer[0]:
-        raise DownloadError(f"the server refused the request: {_told(answer[0]['message'])}")
-    if answer[0].get("total") == 0:
+    head, entries = answer[0], answer[1] if len(answer) > 1 else None
+    if "message" in head:
+        raise DownloadError(f"the server refused the request: {_told(head['message'])}")
+    if head.get("total") == 0:
         return 0, []
     try:
-        pages = int(answer[0]["pages"])
-        number = int(answer[0]["page"])
+        pages, number = int(head["pages"]), int(head["page"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _MalformedPageError(f"page {page} has no page numbers") from error
-    entries = answer[1] if len(answer) > 1 else None
     if number != page or not isinstance(entries, list) or not entries:
         raise _MalformedPageError(f"page {page} came back as page {number} or without entries")
     if not all(isinstance(entry, dict) for entry in entries):
@@ -213,12 +209,9 @@ def _read_cache(file: Path, url: str) -> dict[str, Any] | None:
     """Return what the cache has for this address; None where it has nothing readable."""
     try:
         stored = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+        return dict(stored["entries"]) if stored["url"] == url else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not isinstance(stored, dict) or stored.get("url") != url:
-        return None
-    entries = stored.get("entries")
-    return entries if isinstance(entries, dict) else None
 
 
 def _write_cache(file: Path, url: str, entries: dict[str, Any]) -> None:
@@ -235,21 +228,9 @@ def _write_cache(file: Path, url: str, entries: dict[str, Any]) -> None:
         ) from error
 
 
-def _is_address(url: Any) -> bool:
-    try:
-        parts = urlsplit(url)
-    except (ValueError, AttributeError):
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
 def _seconds(header: str | None) -> float:
     """Read a Retry-After header in seconds; a date there counts as no advice."""
     try:
         return max(0.0, float(header)) if header else 0.0
     except ValueError:
         return 0.0
-
-
-def _is_timeout(reason: object) -> bool:
-    return isinstance(reason, TimeoutError)

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from skcoral.datasets._records import Dataset, NamedCorrelation, complete_table
+from skcoral.datasets._records import Dataset, NamedCorrelation
 
 
 def load_wine() -> Dataset:
@@ -29,10 +29,10 @@ def load_wine() -> Dataset:
     from sklearn.datasets import load_wine as bundled_wine
 
     wine = bundled_wine()
-    return complete_table(
+    return Dataset(
         np.asarray(wine.data, dtype=np.float64),
-        [str(name) for name in wine.feature_names],
-        (),
+        names=tuple(map(str, wine.feature_names)),
+        rows=(),
         source="Aeberhard and Forina (1992), Wine, UCI Machine Learning Repository",
         licence="CC BY 4.0",
     )
@@ -61,9 +61,8 @@ def wdi_correlation() -> NamedCorrelation:
     p = len(stored["names"])
     R = np.eye(p)
     R[np.triu_indices(p, 1)] = stored["upper_triangle"]
-    R = np.triu(R) + np.triu(R, 1).T
     return NamedCorrelation(
-        correlation=R,
+        R + np.triu(R, 1).T,
         names=tuple(stored["names"]),
         n_rows=int(stored["n_rows"]),
         source=stored["source"],

@@ -37,7 +37,9 @@ def make_system(p: int, seed: int = 1) -> Array:
     """
     p = check_count("p", p)
     G = _generator(seed).normal(size=(p, p))
-    return _rescaled(G @ G.T / p + 0.5 * np.eye(p))
+    M = G @ G.T / p + 0.5 * np.eye(p)
+    scale = np.sqrt(np.diag(M))
+    return _exact(M / np.outer(scale, scale))
 
 
 def make_factor_system(
@@ -73,7 +75,7 @@ def make_factor_system(
         raise InvalidArgumentError(f"communality must be in [0, 1); got {communality}.")
     loadings = _generator(seed).normal(size=size)
     loadings *= np.sqrt(share) / np.linalg.norm(loadings, axis=1, keepdims=True)
-    return _definite(_exact(loadings @ loadings.T), f"a communality of {share!r}")
+    return _definite(loadings @ loadings.T, f"a communality of {share!r}")
 
 
 def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: float = 0.0) -> Array:
@@ -105,7 +107,7 @@ def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: flo
             f"sizes must be a list of whole numbers of at least 1; got {sizes!r}."
         )
     inside = _numbers(within, "within")
-    outside = float(_numbers(real_number(between, "between", InvalidArgumentError), "between"))
+    outside = _numbers(real_number(between, "between", InvalidArgumentError), "between")
     if inside.ndim > 1 or inside.size not in (1, counts.size):
         raise InvalidArgumentError(
             f"within must be one number or one per block ({counts.size}); got {inside.size}."
@@ -113,7 +115,7 @@ def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: flo
     block = np.repeat(np.arange(counts.size), counts)
     per_block = np.broadcast_to(inside, counts.shape)
     R = np.where(block[:, None] == block, per_block[block], outside)
-    return _definite(_exact(R), "these correlations within and between blocks")
+    return _definite(R, "these correlations within and between blocks")
 
 
 def make_ar_system(p: int, phi: float = 0.7) -> Array:
@@ -140,7 +142,7 @@ def make_ar_system(p: int, phi: float = 0.7) -> Array:
     neighbour = real_number(phi, "phi", InvalidArgumentError)
     if not -1 < neighbour < 1:
         raise InvalidArgumentError(f"phi must lie strictly between -1 and 1; got {phi}.")
-    return _definite(_exact(toeplitz(neighbour**lags)), f"phi = {neighbour!r} and p = {lags.size}")
+    return _definite(toeplitz(neighbour**lags), f"phi = {neighbour!r} and p = {lags.size}")
 
 
 def make_toeplitz_system(row: ArrayLike) -> Array:
@@ -164,7 +166,7 @@ def make_toeplitz_system(row: ArrayLike) -> Array:
     lags = _numbers(row, "row")
     if lags.ndim != 1 or lags.size == 0 or lags[0] != 1.0:
         raise InvalidArgumentError("row must be a list of correlations that starts with 1.")
-    return _definite(_exact(toeplitz(lags)), "this row")
+    return _definite(toeplitz(lags), "this row")
 
 
 def make_spectrum_system(eigenvalues: ArrayLike, *, seed: int = 1) -> Array:
@@ -202,8 +204,7 @@ def make_spectrum_system(eigenvalues: ArrayLike, *, seed: int = 1) -> Array:
             f"the eigenvalues of a correlation matrix sum to their number {p}; these sum to "
             f"{values.sum():.12g}. Multiply them by {p / values.sum():.12g}."
         )
-    gaussian = _generator(seed).normal(size=(p, p))
-    Q, triangle = np.linalg.qr(gaussian)
+    Q, triangle = np.linalg.qr(_generator(seed).normal(size=(p, p)))
     # Fixing the signs makes Q uniform over the orthogonal group and independent of LAPACK's choice.
     Q = Q * np.where(np.diag(triangle) < 0, -1.0, 1.0)
     return _definite(_unit_diagonal_by_rotations((Q * values) @ Q.T), "these eigenvalues")
@@ -242,8 +243,7 @@ def make_near_singular_system(p: int, *, condition: float = 1e8, seed: int = 1) 
 def _unit_diagonal_by_rotations(M: Array) -> Array:
     """Rotate pairs of coordinates until every diagonal entry is one."""
     M = (M + M.T) / 2
-    p = M.shape[0]
-    for _ in range(p - 1):
+    for _ in range(len(M) - 1):
         diagonal = np.diag(M)
         i, j = int(diagonal.argmin()), int(diagonal.argmax())
         low, high = diagonal[i] - 1.0, diagonal[j] - 1.0
@@ -259,7 +259,7 @@ def _unit_diagonal_by_rotations(M: Array) -> Array:
         M[pair] = rotation @ M[pair]
         M[:, pair] = M[:, pair] @ rotation.T
         M[i, i] = 1.0
-    return _exact(M)
+    return M
 
 
 def _generator(seed: int) -> np.random.Generator:
@@ -273,11 +273,6 @@ def _numbers(value: ArrayLike, what: str) -> Array:
     return numbers
 
 
-def _rescaled(M: Array) -> Array:
-    scale = np.sqrt(np.diag(M))
-    return _exact(M / np.outer(scale, scale))
-
-
 def _exact(R: Array) -> Array:
     """Make the symmetry and the unit diagonal exact where only rounding is in the way."""
     R = (R + R.T) / 2
@@ -286,6 +281,7 @@ def _exact(R: Array) -> Array:
 
 
 def _definite(R: Array, what: str) -> Array:
+    R = _exact(R)
     least = float(np.linalg.eigvalsh(R)[0])
     if least <= 1e-14 * R.shape[0]:
         raise InvalidArgumentError(

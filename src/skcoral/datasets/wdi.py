@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 from pathlib import Path
 
 import numpy as np
 
 from skcoral._validation import check_count
-from skcoral.datasets._records import Dataset, complete_table
+from skcoral.datasets._records import Dataset
 from skcoral.datasets._worldbank import WorldBankClient
 from skcoral.exceptions import InvalidTableError
 
@@ -25,7 +26,6 @@ WDI_SERIES = {
     "urban_population": "SP.URB.TOTL.IN.ZS",
 }
 
-_SOURCE = "World Bank, World Development Indicators, {year}"
 _LICENCE = "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)"
 
 
@@ -78,24 +78,19 @@ def fetch_wdi(
     >>> wdi = fetch_wdi(year=2019)  # doctest: +SKIP
     """
     year = check_count("year", year)
-    client = WorldBankClient(
-        base_url=base_url,
-        cache_dir=_default_cache() if cache_dir is None else Path(cache_dir).expanduser(),
-        timeout=timeout,
-        retries=retries,
-        wait=wait,
-        refresh=refresh,
-    )
+    if cache_dir is None:
+        cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "scikit-coral"
+    folder = Path(cache_dir).expanduser()
+    client = WorldBankClient(base_url, folder, timeout, retries, wait, refresh)
     countries = client.countries()
     columns = {name: client.series(code, year) for name, code in WDI_SERIES.items()}
     complete = [iso for iso in countries if all(iso in values for values in columns.values())]
     complete.sort(key=lambda iso: countries[iso])
     if len(complete) <= len(columns):
+        counts = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise InvalidTableError(
             f"only {len(complete)} countries have all {len(columns)} indicators in {year}; values "
-            "per series: "
-            + ", ".join(f"{name} {len(values)}" for name, values in columns.items())
-            + ". Choose another year."
+            f"per series: {counts}. Choose another year."
         )
     data = np.array([[values[iso] for values in columns.values()] for iso in complete])
     return _dataset(data, [countries[iso] for iso in complete], year)
@@ -166,42 +161,27 @@ def _complete_rows(
     data: list[list[float]] = []
     countries: list[str] = []
     for row in reader:
-        cells = [(row[column] or "").strip() for column in found.values()]
-        if "" in cells:
+        cells = {name: (row[column] or "").strip() for name, column in found.items()}
+        if "" in cells.values():
             continue
-        data.append(
-            [
-                _number(cell, column, path, reader.line_num)
-                for cell, column in zip(cells, found, strict=True)
-            ]
-        )
+        for name, cell in cells.items():
+            if not _is_finite(cell):
+                raise InvalidTableError(
+                    f"{path}, line {reader.line_num}, column {name}: wanted a number, found "
+                    f"{cell!r}. Leave the cell empty to leave the row out."
+                )
+        data.append([float(cell) for cell in cells.values()])
         countries.append(str(row["country"]))
     return data, countries
 
 
-def _number(cell: str, column: str, path: str | Path, line: int) -> float:
+def _is_finite(cell: str) -> bool:
     try:
-        value = float(cell)
+        return math.isfinite(float(cell))
     except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise InvalidTableError(
-            f"{path}, line {line}, column {column}: wanted a number, found {cell!r}. Leave the "
-            "cell empty to leave the row out."
-        )
-    return value
+        return False
 
 
 def _dataset(data: np.ndarray, countries: list[str], year: int) -> Dataset:
-    return complete_table(
-        data,
-        list(WDI_SERIES),
-        countries,
-        source=_SOURCE.format(year=year),
-        licence=_LICENCE,
-    )
-
-
-def _default_cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "scikit-coral"
+    source = f"World Bank, World Development Indicators, {year}"
+    return Dataset(data, tuple(WDI_SERIES), tuple(countries), source, _LICENCE)
