@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,9 @@ import numpy as np
 
 from skcoral import words
 from skcoral.estimator import CORAL
-from skcoral.exceptions import InvalidArgumentError
+from skcoral.exceptions import SkippedWindowsWarning
+from skcoral.panels.solver import NUMBERS, Warned
+from skcoral.panels.windows import Windows
 from skcoral.results import Array
 from skcoral.showing import Shown
 
@@ -163,10 +166,49 @@ class Panel(Shown):
         return f"Panel({self.summary().splitlines()[0].rstrip('.')})"
 
 
-def unknown_row(t: Any, group: Any) -> InvalidArgumentError:
-    """The error for a label that no row has."""
-    where = "" if group is None else f" in group {group!r}"
-    return InvalidArgumentError(
-        f"There is no row {t!r}{where} with a window of its own: give the label of a row (or its "
-        "position, where rows have none) that has an output."
-    )
+def window_columns(
+    windows: Windows, figures: dict[str, Any], names: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Columns with one figure per window, and the figures of each output."""
+    by_output = {name: figures[name] for name in ("fidelity", "turnover")}
+    fidelity, used = figures["fidelity"], windows.ends - windows.starts
+    solved = np.isfinite(fidelity).all(axis=1)
+    weakest = np.full(len(used), "", dtype=object)
+    weakest[solved] = np.array(names, dtype=object)[fidelity[solved].argmin(axis=1)]
+    columns = {
+        "first": windows.first,
+        "last": windows.last,
+        "rows": used,
+        "missing": windows.last - windows.first + 1 - used,
+        **{name: figures[name] for name in ("status", *NUMBERS)},
+        "min_fidelity": np.where(solved, fidelity.min(axis=1, initial=np.inf), np.nan),
+        "weakest": weakest,
+        "turnover": figures["turnover"].mean(axis=1),
+        "reason": figures["reason"],
+    }
+    return columns, by_output
+
+
+def warn_about_windows(
+    warned: Warned, columns: dict[str, Any], labels: Any, *, stacklevel: int
+) -> None:
+    """Warn once for all windows of what single fits warn of, and of windows without a model."""
+    for category, (message, windows) in warned.items():
+        count = f"{len(windows)} window{'s' if len(windows) > 1 else ''}"
+        first = labels[windows[0]]
+        warnings.warn(f"{count}, first {first}: {message}", category, stacklevel=stacklevel)
+    status, parts = columns["status"], []
+    for kind, reason in (("short", "with too few complete rows"), ("refused", "refused")):
+        where = np.flatnonzero(status == kind)
+        if len(where):
+            k = int(where[0])
+            few = f"{columns['rows'][k]} rows, {columns['missing'][k]} missing"
+            why = few if kind == "short" else columns["reason"][k]
+            parts.append(f"{len(where)} {reason} (first: {labels[k]}, {why})")
+    if parts:
+        warnings.warn(
+            f"{np.isin(status, ('short', 'refused')).sum()} of {len(status)} windows have no "
+            f"model: {'; '.join(parts)}. Their rows have no output; `status` lists them.",
+            SkippedWindowsWarning,
+            stacklevel=stacklevel,
+        )

@@ -14,12 +14,11 @@ from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.panels.figures import figures_of, tell
-from skcoral.panels.results import Panel, unknown_row
-from skcoral.panels.running import run
-from skcoral.panels.solving import Solver, named
+from skcoral.panels.blocks import run
+from skcoral.panels.results import Panel, warn_about_windows, window_columns
+from skcoral.panels.solver import Solver, named
 from skcoral.panels.tables import Rows, read
-from skcoral.panels.windows import Rule, Windows, check_times, cut, rule, whole
+from skcoral.panels.windows import Rule, Windows, check_times, cut, rule
 
 
 def rolling(
@@ -112,22 +111,18 @@ def rolling(
     True
     """
     rows = read(X, by=by, on=on)
-    options: dict[str, Any] = {
-        "expanding": expanding,
-        "step": step,
-        "lag": lag,
-        "min_rows": min_rows,
-    }
-    how = rule(window, len(rows.names), **options, refit=refit)
+    how = rule(
+        window,
+        len(rows.names),
+        expanding=expanding,
+        step=step,
+        lag=lag,
+        min_rows=min_rows,
+        refit=refit,
+    )
     if halflife is not None:
         settings["halflife"] = halflife
-    times, zone = _times(rows, how)
-    how = replace(how, zone=zone)
-
-    def windows(complete: Any, part: slice) -> Windows:
-        return cut(complete, None if times is None else times[part], how)
-
-    return _panel(rows, windows, settings, n_jobs, callback, brief)
+    return _panel(rows, how, settings, n_jobs, callback, brief)
 
 
 def grouped(
@@ -161,7 +156,7 @@ def grouped(
     Returns
     -------
     Panel
-        With one window for each group; for Dask, a :class:`~skcoral.panels.distributed.DaskPanel`.
+        With one window for each group; for Dask, a :class:`~skcoral.panels.dask.DaskPanel`.
 
     Examples
     --------
@@ -173,24 +168,19 @@ def grouped(
     ['exact', 'exact']
     """
     if hasattr(X, "map_partitions"):
-        from skcoral.panels.distributed import grouped_dask
+        from skcoral.panels.dask import grouped_dask
 
         return grouped_dask(X, by, window=window, min_rows=min_rows, brief=brief, **settings)
     if window is not None:
         each: dict[str, Any] = {"brief": brief, "n_jobs": n_jobs, "callback": callback}
         return rolling(X, window, by=by, min_rows=min_rows, **each, **settings)
-    least = 2 if min_rows is None else check_count("min_rows", min_rows, minimum=2)
-    rows = read(X, by=by)
-
-    def windows(complete: Any, part: slice) -> Windows:
-        return whole(complete, least)
-
-    return _panel(rows, windows, settings, n_jobs, callback, brief)
+    how = Rule(2 if min_rows is None else check_count("min_rows", min_rows, minimum=2))
+    return _panel(read(X, by=by), how, settings, n_jobs, callback, brief)
 
 
 def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
     """Nanoseconds in the order of the sorted rows, and time zone, where windows need them."""
-    if how.span is None and how.period is None:
+    if not how.needs_times:
         return None, None
     if not rows.dated:
         raise InvalidTableError(
@@ -213,7 +203,7 @@ def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
 
 def _panel(
     rows: Rows,
-    windows: Callable[[Any, slice], Windows],
+    how: Rule,
     settings: dict[str, Any],
     n_jobs: int | None,
     callback: Callable[[int, int], object] | None,
@@ -225,61 +215,59 @@ def _panel(
             "Windows and groups are made of complete rows, so missing='em' changes nothing there: "
             "leave it out, or fill missing values first."
         )
+    times, zone = _times(rows, how)
     solver = Solver(rows.names, settings, brief=brief)
-    complete: Any = ~np.isnan(rows.values).any(axis=1)
-    cuts = [windows(complete[part], part) for _, part in rows.groups]
-    done = run(rows.values, complete, cuts, solver, n_jobs=n_jobs, callback=callback)
     names = solver.output_names
-    figures, by_output = figures_of(cuts, [part.start for _, part in rows.groups], done, names)
-    keys, columns = _labelled(rows, cuts, figures)
-    labels = keys[rows.label]
-    tell(done, columns, lambda k: str(labels[k]), stacklevel=4)
+    complete: Any = ~np.isnan(rows.values).any(axis=1)
+    parts = [part for _, part in rows.groups]
+    windows = cut(complete, times, replace(how, zone=zone), parts)
+    outputs, figures, warned = run(
+        rows.values, complete, windows, solver, n_jobs=n_jobs, callback=callback
+    )
+    columns, by_output = window_columns(windows, figures, names)
+    labels = rows.labels[rows.order]
+    columns["first"], last = labels[windows.first], labels[columns.pop("last")]
+    keys: dict[str, Any] = {
+        name: [rows.groups[group][0][k] for group in windows.group]
+        for k, name in enumerate(rows.by)
+    }
+    warn_about_windows(warned, columns, last, stacklevel=4)
     return Panel(
-        outputs=rows.like_source(done.outputs, names),
+        outputs=rows.like_source(outputs, names),
         names=names,
-        keys=keys,
+        keys={**keys, rows.label: last},
         columns=columns,
         by_output=by_output,
         settings=settings,
         _frame=rows.frame,
-        _rows=partial(_window_rows, rows, complete, cuts),
+        _rows=partial(_window_rows, rows, complete, windows),
     )
 
 
-def _labelled(
-    rows: Rows, cuts: list[Windows], figures: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keys of the windows, and their figures with labels for positions."""
-    first, last = figures.pop("first"), figures.pop("last")
-    keys: dict[str, Any] = {}
-    for k, name in enumerate(rows.by):
-        one_each = zip(rows.groups, cuts, strict=True)
-        keys[name] = [key[k] for (key, _), c in one_each for _ in range(len(c.last))]
-    keys[rows.label] = rows.labels[rows.order[last]]
-    return keys, {"first": rows.labels[rows.order[first]], **figures}
-
-
-def _window_rows(rows: Rows, complete: Any, cuts: list[Windows], t: Any, group: Any) -> Any:
+def _window_rows(rows: Rows, complete: Any, windows: Windows, t: Any, group: Any) -> Any:
     """The complete rows of the window that row ``t`` belongs to."""
     wanted = None if group is None else group if isinstance(group, tuple) else (group,)
-    found: list[tuple[Any, Any]] = []
-    for (key, part), c in zip(rows.groups, cuts, strict=True):
-        if wanted is not None and key != wanted:
-            continue
-        labels = rows.labels[rows.order[part]]
-        at = np.flatnonzero(np.asarray(labels == _as_label(labels, t)))
-        if len(at) and c.of_row[at[0]] >= 0:
-            window = int(c.of_row[at[0]])
-            own = rows.values[part][complete[part]]
-            found.append((key, own[c.starts[window] : c.ends[window]]))
+    labels = rows.labels[rows.order]
+    same = np.asarray(labels == _as_label(labels, t))
+    found: dict[tuple[Any, ...], int] = {}
+    for key, part in rows.groups:
+        at = part.start + np.flatnonzero(same[part])[:1]
+        if wanted in (None, key) and len(at) and windows.of_row[at[0]] >= 0:
+            found[key] = int(windows.of_row[at[0]])
     if not found:
-        raise unknown_row(t, group)
+        where = "" if group is None else f" in group {group!r}"
+        raise InvalidArgumentError(
+            f"There is no row {t!r}{where} with a window of its own: give the label of a row (or "
+            "its position, where rows have none) that has an output."
+        )
     if len(found) > 1:
         raise InvalidArgumentError(
-            f"Row {t!r} is in {len(found)} groups, {listing([str(key) for key, _ in found])}: say "
+            f"Row {t!r} is in {len(found)} groups, {listing([str(key) for key in found])}: say "
             "which one with group=."
         )
-    return named(found[0][1], rows.names)
+    (window,) = found.values()
+    own = rows.values[complete][windows.starts[window] : windows.ends[window]]
+    return named(own, rows.names)
 
 
 def _as_label(labels: Any, t: Any) -> Any:

@@ -13,9 +13,9 @@ from skcoral._validation import check_names
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError
-from skcoral.panels.figures import figures_of
-from skcoral.panels.running import run
-from skcoral.panels.solving import Solver
+from skcoral.panels.blocks import run
+from skcoral.panels.results import window_columns
+from skcoral.panels.solver import Solver
 from skcoral.panels.tables import refuse_infinite
 from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
 from skcoral.results import Array
@@ -79,7 +79,7 @@ class Roller:
         self.rule = rule(window, len(self.names), **how)
         self.solver = Solver(self.names, settings, brief=brief)
         self.n_jobs = n_jobs
-        self.needs_times = self.rule.span is not None or self.rule.period is not None
+        self.needs_times = self.rule.needs_times
         self._values = np.empty((0, len(self.names)))
         self._times = np.empty(0, dtype=np.int64)
         self.gone = 0  # rows before those that are kept
@@ -116,19 +116,20 @@ class Roller:
                     f"Row {back} is earlier than the one before: sort the rows by date first."
                 )
         complete: Any = ~np.isnan(everything).any(axis=1)
-        found = cut(complete, self._times if self.needs_times else None, self.rule, self._anchor)
-        # rows that were transformed before have no part in this batch
-        found.of_row[:before] = -1
-        done = run(everything, complete, [found], self.solver, n_jobs=self.n_jobs)
-        figures, _ = figures_of([found], [self.gone], done, self.solver.output_names)
-        status = np.append(figures["status"], "none")[found.of_row[before:]]
+        times = self._times if self.needs_times else None
+        windows = cut(complete, times, self.rule, [slice(0, len(complete))], self._anchor)
+        windows.of_row[:before] = -1  # these rows were transformed with their own batch
+        outputs, figures, _ = run(everything, complete, windows, self.solver, n_jobs=self.n_jobs)
+        columns, _ = window_columns(windows, figures, self.solver.output_names)
+        status = np.append(columns["status"], "none")[windows.of_row[before:]]
         without = Counter(_WITHOUT[kind] for kind in status[complete[before:]] if kind in _WITHOUT)
         without["with missing values"] = int((~complete[before:]).sum())
-        new = figures["last"] > self._reported
-        figures = {name: column[new] for name, column in figures.items()}
         gone = self.gone
-        self._keep(everything, found)
-        return Pushed(done.outputs[before:], figures, gone, +without)
+        columns["first"], columns["last"] = columns["first"] + gone, columns["last"] + gone
+        new = columns["last"] > self._reported
+        columns = {name: column[new] for name, column in columns.items()}
+        self._keep(everything, windows)
+        return Pushed(outputs[before:], columns, gone, +without)
 
     def _keep(self, everything: Array, found: Any) -> None:
         """Keep the rows of the window that the next row belongs to, and all later ones."""

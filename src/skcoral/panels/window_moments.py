@@ -20,7 +20,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
-class Stack:
+class WindowMoments:
     """Moments of some windows: ``comoment`` sums weighted products of deviations."""
 
     mean: Array
@@ -35,6 +35,11 @@ class Stack:
         with np.errstate(divide="ignore", invalid="ignore"):  # one row alone has a weight
             return np.sqrt(np.diagonal(self.comoment, axis1=1, axis2=2) / freedom[:, None])
 
+    def varying(self) -> Any:
+        """Windows whose columns clearly vary."""
+        spread = np.sqrt(np.diagonal(self.comoment, axis1=1, axis2=2) / self.weight[:, None])
+        return (spread > 1e-12 * np.abs(self.mean) + 1e-140).all(axis=1)
+
     def correlation(self) -> Array:
         """Correlation matrices; not finite where a column is constant."""
         deviation = np.sqrt(np.diagonal(self.comoment, axis1=1, axis2=2))
@@ -47,7 +52,7 @@ class Stack:
 
 def window_moments(
     rows: Array, starts: Array, ends: Array, halflife: float | None, fresh: Any = None
-) -> Stack:
+) -> WindowMoments:
     """Moments of ``rows[start:end]`` for each window; both ends move forward.
 
     Parameters
@@ -72,7 +77,7 @@ def window_moments(
             mean[k], comoment[k] = sums.moments()
     size = (ends - starts).astype(np.float64)
     weight = _geometric(q, size)
-    return Stack(mean, comoment, weight, _geometric(q * q, size))
+    return WindowMoments(mean, comoment, weight, _geometric(q * q, size))
 
 
 def _geometric(q: float, n: Any) -> Any:

@@ -7,6 +7,7 @@ ended that many rows earlier, so that its output is made of the past alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,18 +25,23 @@ _FAR = 2**40  # rows: further than any table goes
 class Rule:
     """How windows are cut: ``rows`` or ``span`` (nanoseconds) back, every ``step`` rows.
 
-    ``period`` turns times, local to ``zone``, into numbers of calendar periods, where a new model
-    begins with each.
+    With neither, all rows of a group are one window, which every row belongs to. ``period`` turns
+    times, local to ``zone``, into numbers of calendar periods, where a new model begins with each.
     """
 
-    rows: int | None
-    span: int | None
-    expanding: bool
-    step: int
-    lag: int
     min_rows: int
+    rows: int | None = None
+    span: int | None = None
+    expanding: bool = False
+    step: int = 1
+    lag: int = 0
     period: Any = None
     zone: Any = None
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether windows are spans of time, or models begin with calendar periods."""
+        return self.span is not None or self.period is not None
 
 
 def rule(
@@ -70,12 +76,12 @@ def rule(
     if rows is not None and not expanding and least > rows:
         raise InvalidArgumentError(f"min_rows={least} rows never fit into a window of {rows}.")
     lag = min(check_count("lag", lag, minimum=0), _FAR)
-    return Rule(rows, span, expanding, min(step, _FAR), lag, least, period)
+    return Rule(least, rows, span, expanding, min(step, _FAR), lag, period)
 
 
 @dataclass
 class Windows:
-    """The windows of one group.
+    """The windows of all groups.
 
     Attributes
     ----------
@@ -83,22 +89,27 @@ class Windows:
         Rows that each window begins and ends with, incomplete ones included.
     starts, ends : ndarray of int
         The same among the complete rows, ``ends`` exclusive.
-    of_row : ndarray of int
-        The window of each row; -1 before there is one.
     long_enough : ndarray of bool
         Windows with at least ``min_rows`` complete rows.
+    of_row : ndarray of int
+        The window of each row; -1 before there is one.
+    group : ndarray of int
+        The group of each window, in increasing order.
     """
 
     first: Any
     last: Any
     starts: Any
     ends: Any
-    of_row: Any
     long_enough: Any
+    of_row: Any
+    group: Any
 
 
-def cut(complete: Any, times: Any, rule: Rule, anchor: int | None = None) -> Windows:
-    """Cut the rows of one group into windows.
+def cut(
+    complete: Any, times: Any, rule: Rule, groups: Sequence[slice], anchor: int | None = None
+) -> Windows:
+    """Cut rows that are sorted by group into windows.
 
     Parameters
     ----------
@@ -108,20 +119,43 @@ def cut(complete: Any, times: Any, rule: Rule, anchor: int | None = None) -> Win
         Nanoseconds, where windows are spans of time or models begin with calendar periods.
     rule : Rule
         How.
+    groups : sequence of slice
+        Where the rows of each group are.
     anchor : int, optional
         The row that a window is known to end with: the first, where rows go on from earlier ones.
     """
-    n = len(complete)
     seen = np.concatenate([[0], np.cumsum(complete)])
+    begins, ends, of_rows = [], [], []
+    count = 0
+    for part in groups:
+        own_times = None if times is None else times[part]
+        begin, end, of_row = _cut_group(complete[part], own_times, rule, anchor)
+        begins.append(begin + part.start)
+        ends.append(end + part.start)
+        of_rows.append(np.where(of_row >= 0, of_row + count, -1))
+        count += len(end)
+    nothing = [np.empty(0, dtype=np.intp)]
+    first, last, of_row = (np.concatenate(side or nothing) for side in (begins, ends, of_rows))
+    starts, stops = seen[first], seen[last + 1]
+    group = np.repeat(np.arange(len(ends)), [len(own) for own in ends])
+    return Windows(first, last, starts, stops, stops - starts >= rule.min_rows, of_row, group)
+
+
+def _cut_group(complete: Any, times: Any, rule: Rule, anchor: int | None) -> tuple[Any, Any, Any]:
+    """Rows that the windows of one group begin and end with, and the window of each row."""
+    n = len(complete)
     row = np.arange(n)
+    if rule.rows is None and rule.span is None:
+        ends = row[n - 1 :]
+        return np.zeros_like(ends), ends, np.zeros(n, dtype=np.intp)
+    seen = np.concatenate([[0], np.cumsum(complete)])
     if rule.expanding:
         begin = np.zeros(n, dtype=np.intp)
     elif rule.span is not None:
         begin = np.searchsorted(times, times - rule.span, side="right")
     else:
         begin = np.maximum(row - (rule.rows or 0) + 1, 0)
-    enough = seen[row + 1] - seen[begin] >= rule.min_rows
-    usable = np.flatnonzero(enough)
+    usable = np.flatnonzero(seen[row + 1] - seen[begin] >= rule.min_rows)
     ends = np.empty(0, dtype=np.intp)
     if anchor is not None or len(usable):
         beginning = int(usable[0]) if anchor is None else anchor
@@ -131,22 +165,7 @@ def cut(complete: Any, times: Any, rule: Rule, anchor: int | None = None) -> Win
             number = rule.period(times, rule.zone)
             turns = np.flatnonzero(np.diff(number, prepend=number[0]) != 0) - rule.lag
             ends = np.unique(np.concatenate([[beginning], turns[turns > beginning]]))
-    of_row = np.searchsorted(ends, row - rule.lag, side="right") - 1
-    return Windows(begin[ends], ends, seen[begin[ends]], seen[ends + 1], of_row, enough[ends])
-
-
-def whole(complete: Any, min_rows: int) -> Windows:
-    """All rows of a group as one window, which every row belongs to."""
-    n, count = len(complete), int(np.sum(complete))
-    ends = np.array([n - 1] if n else [], dtype=np.intp)
-    return Windows(
-        np.zeros_like(ends),
-        ends,
-        np.zeros_like(ends),
-        np.full_like(ends, count),
-        np.zeros(n, dtype=np.intp),
-        np.full(len(ends), count >= min_rows),
-    )
+    return begin[ends], ends, np.searchsorted(ends, row - rule.lag, side="right") - 1
 
 
 def _nanoseconds(span: Any) -> int:

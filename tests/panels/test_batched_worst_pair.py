@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.panels.stacked_exact import thresholds
-from skcoral.panels.stacked_tradeoff import above_thresholds, tradeoffs
-from skcoral.panels.stacked_worst import beyond_squares, worst_pairs
+from skcoral.panels.batched_exact import thresholds
+from skcoral.panels.batched_tradeoff import above_thresholds, tradeoffs
+from skcoral.panels.batched_worst_pair import beyond_squares, worst_pairs
 from skcoral.tradeoff.dual import dual_bound
 
 

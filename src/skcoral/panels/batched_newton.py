@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.panels.stacked_exact import Mask, cholesky, inverse, solve
+from skcoral.panels.batched_exact import Mask, cholesky, inverse, solve
 from skcoral.results import Array
 
 SOLVED = 1e-11  # relative residual at which Newton's method stops

@@ -1,6 +1,6 @@
 """The trade-off of many small matrices at once, from neighbours: squared criterion and worst pair.
 
-Newton's method for the floors that bind is in :mod:`skcoral.panels.stacked_newton`. The variables
+Newton's method for the floors that bind is in :mod:`skcoral.panels.batched_newton`. The variables
 whose floors do not bind are completed exactly. Each answer is judged by the bound (★) of
 :mod:`skcoral.tradeoff.dual`; one that does not close its gap counts as not solved.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.panels.stacked_exact import (
+from skcoral.panels.batched_exact import (
     Mask,
     Roots,
     assemble,
@@ -20,7 +20,7 @@ from skcoral.panels.stacked_exact import (
     largest_means,
     solve,
 )
-from skcoral.panels.stacked_newton import Problems, Stack, newton
+from skcoral.panels.batched_newton import Problems, Stack, newton
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral.panels.stacked_exact import Mask, assemble, complement, largest_means
-from skcoral.panels.stacked_newton import (
+from skcoral.panels.batched_exact import Mask, assemble, complement, largest_means
+from skcoral.panels.batched_newton import (
     SOLVED,
     Points,
     Problems,
@@ -22,7 +22,7 @@ from skcoral.panels.stacked_newton import (
     newton_dropping,
     pairs_of,
 )
-from skcoral.panels.stacked_tradeoff import Tradeoffs, judged
+from skcoral.panels.batched_tradeoff import Tradeoffs, judged
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
 

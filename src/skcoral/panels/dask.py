@@ -55,19 +55,12 @@ def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
             f"{[str(name) for name in X.columns][:8]}."
         )
     arguments = {"by": names, **arguments}
-    example = _example(X)
-    # every row of a group is brought to one partition, in any order
-    together = X.shuffle(on=names)
+    together = X.shuffle(on=names)  # every row of a group in one partition, in any order
     made = {
-        what: together.map_partitions(_part, what, arguments, meta=_part(example, what, arguments))
+        what: together.map_partitions(_part, what, arguments, meta=_part(X._meta, what, arguments))
         for what in ("outputs", "windows")
     }
     return DaskPanel(**made)
-
-
-def _example(X: Any) -> Any:
-    """No rows, of the types that the table has."""
-    return X._meta
 
 
 def _part(rows: Any, what: str, arguments: dict[str, Any]) -> Any:
