@@ -21,10 +21,13 @@ from skcoral._arrays import (
     diagonal,
     identity,
     inner,
+    inverse_factored,
+    library,
     row_products,
     scaled,
     submatrix,
     to_device,
+    to_host,
     zeros,
 )
 from skcoral.tradeoff.binding import binding_floors
@@ -38,6 +41,7 @@ TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room 
 _SHARE = 1e-13  # of the sum of squares that the products make up when the tie-break stops
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
+_CENTRED = 0.01  # products where it starts from the centre
 _MAX_ITER = 50  # steps after which there is taken to be no feasible point
 
 
@@ -58,11 +62,13 @@ def break_ties(
     T: Any,
     worst: float,
     max_iter: int,
+    near: tuple[State, Index] | None = None,
 ) -> Decided | None:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    Returns None if no such outputs were found.
+    ``near`` is where the first level ended, with its variables. Returns None if no such outputs
+    were found.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
@@ -85,14 +91,20 @@ def break_ties(
     room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
     if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
         counted = to_device(counts.astype(np.float64), R)
-        S = sources * problem.pairs
-        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
+        within = to_device(room, R)
+        if near is not None and np.isin(others, near[1]).all():
+            first = _from_centre(problem, within, counted, T, members, others, *near)
+        else:
+            S = sources * problem.pairs
+            model = Bounded.squares(within, problem.pairs, counted, S, _START)
+            first = start_from(problem, model, _START)
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
+        first = start_from(problem, model, _START)
     max_iter = min(max_iter, _MAX_ITER)
     progress = follow_until(
         problem,
-        start_from(problem, model, _START),
+        first,
         share=_SHARE,
         tolerance=_TOLERANCE,
         size_of=_squares,
@@ -119,6 +131,39 @@ def break_ties(
     T = submatrix(U, keep, keep) @ state.T
     order = np.argsort(every[keep])
     return Decided(every[keep][order], submatrix(T, order, order), used)
+
+
+def _from_centre(
+    problem: Problem,
+    bounds: Any,
+    bound: Any,
+    T: Any,
+    members: Index,
+    others: Index,
+    state: State,
+    active: Index,
+) -> State:
+    """Start from the end of the first level: the centre of what it leaves open.
+
+    There the derivatives of the logarithms of ``P``, ``z`` and the slacks balance, so that τ times
+    them is nearly dual feasible for a large τ.
+    """
+    held, p = len(members), problem.p
+    m, o = np.searchsorted(active, members), np.searchsorted(active, others)
+    across = library(T).linalg.solve(T, submatrix(state.T, m, o)) if held else zeros((0, p), T)
+    T = block_triangular(identity(held, state.T), across, submatrix(state.T, o, o))
+    nothing = zeros((held, p - held), state.T)
+    P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
+    W = problem.root.T @ T
+    model = Bounded.squares(
+        bounds, problem.pairs, bound, (W.T @ W + P) * problem.pairs, _CENTRED, 0.999
+    )
+    slack = np.concatenate([np.ones(held), np.asarray(to_host(state.z))[o]])
+    z = to_device(slack, state.T)
+    free = problem.block
+    H = _CENTRED * inverse_factored(problem.definite(P)) * free
+    H = H + (model.a - model.b + model.s) * model.bound * (1.0 - free)
+    return State(H, _CENTRED / z * problem.free, z, T, W, P, model)
 
 
 def _squares(state: State) -> float:

@@ -208,11 +208,13 @@ class Bounded:
         return cls(live, live, c, even, 1.0 * even, s, u, v, 0.0)
 
     @classmethod
-    def squares(cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float) -> Bounded:
+    def squares(
+        cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float, share: float = 0.9
+    ) -> Bounded:
         """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside."""
         xp = library(S)
         c = bounds * bound
-        inside = xp.clip(S, -0.9 * c, 0.9 * c)
+        inside = xp.clip(S, -share * c, share * c)
         s = inside * bound + S * (1.0 - bound)
         u, v = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
         return cls(live, bound, c, 0.5 * mu / u, 0.5 * mu / v, s, u, v, 1.0)

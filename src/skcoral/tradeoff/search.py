@@ -49,6 +49,7 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
 _EARLY = (1e-3, 1e-5, 1e-8)
+_EARLY_SHARP = (1e-6,)  # for the criteria that are not smooth
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
 _CERTIFIABLE = (2e-5, 1e-7)  # residuals at which the gap, about their square, is evaluated
@@ -130,7 +131,7 @@ class Search:
             if entered is not None:
                 return entered
         state = start(problem, self.criterion, self.inner_omega)
-        early = _EARLY if self.criterion == "squared" else ()
+        early = _EARLY if self.criterion == "squared" else _EARLY_SHARP
         best: Solved | None = None
         for share in (*early, *_LATE):
             progress = self._follow(problem, state, share)
@@ -181,7 +182,7 @@ class Search:
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final)
+            candidate = self._completed(found, final=final, at=at)
             rough = self.criterion == "squared" and problem.p > FORMED
             if candidate.complete and rough and not problem.fixed[found[2]].all():
                 H, keep = found[0].H, found[2]
@@ -189,7 +190,7 @@ class Search:
                 found = self._newton(problem, H, keep, ACCURATE)
                 if found is None:
                     return None
-                candidate = self._completed(found, final=final)
+                candidate = self._completed(found, final=final, at=at)
             if candidate.complete:
                 return candidate
             dual, T, keep = found
@@ -205,13 +206,14 @@ class Search:
             del candidate, found, dual, T  # large matrices
         return None
 
-    def _completed(self, found: Binding, *, final: bool) -> Candidate:
-        """Complete the other outputs, or ask for what the criterion leaves open."""
+    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
+        """Complete the other outputs, or from the state ``at``, what the criterion leaves open."""
         dual, T, _ = found
         candidate = complete(self.R, self.floors, T, dual)
         if candidate.complete or not final:
             return candidate
-        return self._undecided(dual, T, self._worst(dual.members, T))
+        centre = at if isinstance(at, State) else None
+        return self._undecided(dual, T, self._worst(dual.members, T), centre)
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
         """The model of ``keep``, whose problem it is."""
@@ -283,10 +285,13 @@ class Search:
             keep, H = keep[on], submatrix(found.point.H, on, on)
         return None
 
-    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
+    def _undecided(
+        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
+    ) -> Candidate:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
         left = max(self.max_iter - self.used, 1)
-        more = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
+        near = None if centre is None else (centre, self.active)
+        more = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left, near)
         if more is None:
             return complete(self.R, self.floors, T, dual)
         self.used += more.n_iter
