@@ -28,7 +28,7 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.exact import BestExact, solve_exact, solve_threshold
+from skcoral.exact import BestExact, Options, solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Decorrelation, Frontier, Threshold
 
@@ -110,7 +110,7 @@ def threshold(
         from skcoral.frames import singular_threshold
 
         return singular_threshold(given.deficiency, dense=given.dense, there=given.like, **settings)
-    return solve_threshold(given.placed, threshold=given.threshold, **settings)
+    return solve_threshold(given.placed, Options(threshold=given.threshold, **settings))
 
 
 def decorrelate(
@@ -250,19 +250,19 @@ def decorrelate(
             problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
         )
     else:
-        there = problem.placed
+        there, options = problem.placed, Options(threshold=problem.threshold, **settings)
         answer: Decorrelation | BestExact | None = None
         if warm is not None and floors is not None:
             from skcoral.tradeoff import solve_from_neighbour
 
-            answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), **settings)
+            answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), options)
         if answer is None:
-            answer = solve_exact(there, floors, threshold=problem.threshold, **settings)
+            answer = solve_exact(there, floors, options)
         if isinstance(answer, BestExact):
             assert floors is not None  # "as high as possible" is always within reach
             from skcoral.tradeoff import solve_tradeoff
 
-            answer = solve_tradeoff(there, floors, refused=answer, **settings)
+            answer = solve_tradeoff(there, floors, options, refused=answer)
         result = answer
     return given.described(result, composites)
 
@@ -341,7 +341,8 @@ def maximize_fidelity(
 
         limit = check_budget(budget, "The largest VIF", least=1.0)
         problem.regular("A limit on the VIF")
-        result = solve_vif(problem.placed, limit, threshold=problem.threshold, **settings)
+        options = Options(threshold=problem.threshold, **settings)
+        result = solve_vif(problem.placed, limit, options)
         return given.described(result, composites)
     amount = check_budget(budget)
     if problem.deficiency is not None:
@@ -353,7 +354,8 @@ def maximize_fidelity(
     else:
         from skcoral.tradeoff import solve_budget
 
-        result = solve_budget(problem.placed, amount, threshold=problem.threshold, **settings)
+        options = Options(threshold=problem.threshold, **settings)
+        result = solve_budget(problem.placed, amount, options)
     return given.described(result, composites)
 
 
@@ -402,11 +404,14 @@ def frontier(
     problem = given if anchors is None else Composites(given, anchors).judged
     floors = None if rho_min is None else read_common_floors(rho_min)
     settings = _settings(problem, criterion, pair_weights, tol=tol, callback=callback)
-    settings["n_points"] = check_count("n_points", n_points, minimum=2)
+    check_count("n_points", n_points, minimum=2)
     if problem.deficiency is not None:
         from skcoral.frames import singular_frontier
 
-        return singular_frontier(problem.deficiency, floors, there=given.like, **settings)
+        return singular_frontier(
+            problem.deficiency, floors, there=given.like, n_points=n_points, **settings
+        )
     from skcoral.tradeoff import trace_frontier
 
-    return trace_frontier(problem.placed, floors, threshold=problem.threshold, **settings)
+    options = Options(threshold=problem.threshold, **settings)
+    return trace_frontier(problem.placed, floors, options, n_points=n_points)

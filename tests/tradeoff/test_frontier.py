@@ -98,11 +98,11 @@ def test_uncorrelated_variables_have_one_point():
 
 
 def test_open_gaps_are_admitted(systems, monkeypatch):
-    from skcoral.tradeoff import trace_frontier
+    from skcoral.tradeoff import Options, trace_frontier
 
     R = systems["wine"]
     with pytest.warns(NotCertifiedWarning, match="is open"):
-        curve = trace_frontier(R, np.array([0.95]), names=["x"] * 13, max_iter=2)
+        curve = trace_frontier(R, np.array([0.95]), Options(("x",) * 13, max_iter=2))
     assert curve.gap[0] > 1e-7
 
 

@@ -6,13 +6,12 @@ is the dual of the convex problem ``min_{μ ≥ 0} tr(D C D)^{1/2} - Σ μ_j ρ_
 ``D = Diag(1 + μ)``, and the optimal ``T = D S⁻¹`` is unique. Weights never fall below one, so the
 problem does not degenerate; μ_j > 0 only where the floor binds.
 
-A floor that asks for the whole variable (one, for a correlation matrix) pins its output. Its weight
-would have to be infinite, so the others are solved in what the pinned variables leave of them.
+A floor that asks for the whole variable (one, for a correlation matrix) fixes its output. Its
+weight would have to be infinite, so the others are solved in what the fixed variables leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,21 +20,22 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     Array,
+    block_triangular,
     cholesky,
     column_dots,
     diagonal,
     norm,
+    plus_diagonal,
+    solve_positive,
     submatrix,
-    to_device,
     to_host,
+    zeros,
 )
 from skcoral._linalg import gram_defect, make_exact, precise_column_dots
-from skcoral.exact.completion import assemble, complement
-from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
+from skcoral.exact.newton import Callback, NewtonSystem, Problem, minimise
 from skcoral.exact.weighted import WeightedRoot, trace_excess
 
 Index = NDArray[np.intp]
-Callback = Callable[[int, float, float], object]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Beyond this weight the others are lost in the rounding of the trace.
@@ -44,15 +44,15 @@ _WEIGHT_LIMIT = 1e12
 
 @dataclass(frozen=True)
 class BestExact:
-    """Result of :func:`best_exact`.
+    """Result of :func:`best_exact`; the matrices lie where ``C`` does.
 
     Attributes
     ----------
-    T, fidelity : ndarray
+    T, fidelity : array
         The decorrelator and its fidelities.
     weights : ndarray
         ``1 + μ``; where ``feasible`` is false, weights λ that prove it: ``tr S < λᵀρ``.
-    S : ndarray
+    S : array
         ``(D C D)^{1/2}`` at ``weights``.
     feasible : bool
         Whether the floors are met (to ``tol``).
@@ -62,10 +62,10 @@ class BestExact:
         Newton steps.
     """
 
-    T: Array
+    T: Any
     fidelity: Array
     weights: Array
-    S: Array
+    S: Any
     feasible: bool
     trace_margin: float
     n_iter: int
@@ -84,8 +84,7 @@ def best_exact(
     Parameters
     ----------
     C : array of shape (p, p)
-        Positive definite matrix; its diagonal need not be one. The work is done where it lies, and
-        the result is in NumPy.
+        Positive definite matrix; its diagonal need not be one. The work is done where it lies.
     floors : ndarray of shape (p,)
         The least fidelity of each variable.
     tol : float
@@ -95,50 +94,46 @@ def best_exact(
     callback : callable, optional
         Called as ``callback(iteration, mean fidelity bound, weakest margin)``.
     """
-    p = C.shape[0]
     whole = floors >= np.sqrt(diagonal(C)) * (1 - 4 * _EPS)
     if whole.any() and not whole.all():
-        pinned = _best_beside_pinned(C, floors, whole, tol, max_iter, callback)
-        if pinned is not None:
-            return pinned
+        beside_fixed = _best_beside_fixed(
+            C, floors, whole, tol, max_iter=max_iter, callback=callback
+        )
+        if beside_fixed is not None:
+            return beside_fixed
     problem = _AtLeastOne(C, floors, tol, callback)
-    root = minimise(problem, problem.at(np.ones(p)), max_iter)
+    root = minimise(problem, problem.at(np.ones(len(floors))), max_iter)
     T, fidelity, feasible = root.transform(), root.fidelity, False
     if not problem.refuted(root):
-        T, defect = make_exact(C, T)
-        fidelity = column_dots(C, T)
-        feasible = bool(np.all(fidelity >= floors - tol)) and norm(defect) < 1e-6
+        T, fidelity, feasible = _judged(C, T, floors, tol)
     return _result(root, floors, T, fidelity, feasible, problem.n_iter)
+
+
+def _judged(C: Any, T: Any, floors: Array, tol: float) -> tuple[Any, Array, bool]:
+    """``T`` made exact, its fidelities, and whether they meet the floors."""
+    T, defect = make_exact(C, T)
+    fidelity = column_dots(C, T)
+    return T, fidelity, bool(np.all(fidelity >= floors - tol)) and norm(defect) < 1e-6
 
 
 def _result(
     root: WeightedRoot, floors: Array, T: Any, fidelity: Array, feasible: bool, n_iter: int
 ) -> BestExact:
     weights = root.weights
-    return BestExact(
-        T=to_host(T),
-        fidelity=fidelity,
-        weights=weights,
-        S=to_host(root.root()),
-        feasible=feasible,
-        trace_margin=(root.trace - float(weights @ floors)) / float(weights.sum()),
-        n_iter=n_iter,
-    )
+    margin = (root.trace - float(weights @ floors)) / float(weights.sum())
+    return BestExact(T, fidelity, weights, root.root(), feasible, margin, n_iter)
 
 
 class _AtLeastOne(Problem):
     """Minimise ``tr S - λᵀρ`` over ``λ ≥ 1``, by projection."""
 
     def __init__(self, C: Any, floors: Array, tol: float, callback: Callback | None) -> None:
-        super().__init__(C, goal=1e-14, close=tol)
+        super().__init__(C, goal=1e-14, close=tol, callback=callback)
         self.floors = floors
-        self.callback = callback
 
-    def value(self, root: WeightedRoot) -> float:
-        return root.trace - float(root.weights @ self.floors)
-
-    def gradient(self, root: WeightedRoot) -> Array:
-        return np.asarray(root.weights * (root.fidelity - self.floors))
+    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
+        slack = root.fidelity - self.floors
+        return root.trace - float(root.weights @ self.floors), root.weights * slack
 
     def residual(self, root: WeightedRoot) -> float:
         """Return the violation of ``min(μ_j, f_j - ρ_j) = 0``."""
@@ -159,10 +154,15 @@ class _AtLeastOne(Problem):
         return solved or self.refuted(root) or largest > _WEIGHT_LIMIT
 
     def move(self, weights: Array, d: Array) -> Array:
-        return np.maximum(1.0, weights * stretch(d))
+        """Change by ``d`` to first order, within factors of [1/20, 20].
+
+        Weights that grow without bound do so like ``1/(1-d)``: their gradients fall like ``1/λ``.
+        """
+        factors = np.where(d < 0, 1 + np.maximum(d, -0.95), 1 / (1 - np.minimum(d, 0.95)))
+        return np.maximum(1.0, weights * factors)
 
     def direction(self, root: WeightedRoot) -> Array | None:
-        gradient = self.gradient(root)
+        gradient = self.merit(root)[1]
         # Weights next to their bound that want to fall go there, apart from the Newton step: it
         # would be cut short by them (Bertsekas, 1982).
         bound = 1.0 + min(0.1, self.residual(root))
@@ -174,65 +174,76 @@ class _AtLeastOne(Problem):
         if free.any():
             size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
             # The trace is homogeneous: it has no curvature in the common scale of all weights.
-            bend = np.maximum(gradient, 0.0)
-            accuracy = min(0.1, max(size, 1e-6))
-            d = d + newton_direction(root, gradient, bend, free=free, rtol=accuracy)
+            system = NewtonSystem(root, np.maximum(gradient, 0.0), free=free)
+            d = d + system.solve(gradient, min(0.1, max(size, 1e-6)))
         return d
+
+
+def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
+    """Return what the variables ``kept`` leave of the ``rest``, and the mix that takes them out.
+
+    With B = ``kept`` these are ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` and ``C_BB⁻¹ C_Bc``. The outputs
+    ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every output made of the kept variables, and their
+    fidelities are those of ``T̃`` for ``C̃``.
+    """
+    if not len(kept):
+        return C, zeros((0, len(rest)), C)
+    mix = solve_positive(submatrix(C, kept, kept), submatrix(C, kept, rest))
+    residual = submatrix(C, rest, rest) - submatrix(C, rest, kept) @ mix
+    return (residual + residual.T) / 2, mix
+
+
+def complete_exactly(
+    C: Any, floors: Array, kept: Index, T_kept: Any, **options: Any
+) -> tuple[Any, BestExact]:
+    """Extend the outputs of ``kept`` by the best ones for the others, uncorrelated with them.
+
+    Returns the outputs of all variables, and the best decorrelator of what the kept ones leave of
+    the others; ``options`` are those of :func:`best_exact`.
+    """
+    rest = np.setdiff1d(np.arange(len(floors)), kept)
+    residual, mix = complement(C, kept, rest)
+    best = best_exact(residual, floors[rest], **options)
+    if not len(kept):
+        return best.T, best
+    order = np.argsort(np.concatenate([kept, rest]))
+    T = block_triangular(T_kept, -mix @ best.T, best.T)
+    return submatrix(T, order, order), best
 
 
 def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
     """Return by how much another decorrelator that meets the floors can exceed ``T`` in the mean.
 
     For any ``d ≥ 1`` and ``S ≻ 0`` it is :func:`trace_excess` and ``Σ (d_j - 1) (f_j - ρ_j)``: both
-    keep their digits when weights are large, with floors at the edge of the possible.
-
-    Parameters
-    ----------
-    C, floors
-        The problem, as in :func:`best_exact`.
-    weights, S
-        The dual point: ``d`` and a positive definite matrix.
-    T : array of shape (p, p)
-        A decorrelator, exact but for rounding.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        ``S`` is not positive definite.
+    keep their digits when weights are large, with floors at the edge of the possible. Raises
+    ``LinAlgError`` where ``S`` is not positive definite.
     """
     excess = trace_excess(C, weights, S, T, gram_defect(C, T, precise=True))
     slack = float((weights - 1) @ (precise_column_dots(C, T) - floors))
     return (excess + slack) / len(weights)
 
 
-def _best_beside_pinned(
-    C: Any,
-    floors: Array,
-    whole: NDArray[np.bool_],
-    tol: float,
-    max_iter: int,
-    callback: Callback | None,
+def _best_beside_fixed(
+    C: Any, floors: Array, whole: NDArray[np.bool_], tol: float, **options: Any
 ) -> BestExact | None:
     """Best decorrelator whose ``whole`` outputs are their sources; None if there is none."""
-    kept, rest = np.flatnonzero(whole), np.flatnonzero(~whole)
-    size = np.sqrt(diagonal(C))
-    among = to_host(submatrix(C, kept, kept)) / np.outer(size[kept], size[kept])
+    kept = np.flatnonzero(whole)
+    size = np.sqrt(diagonal(C))[kept]
+    among = to_host(submatrix(C, kept, kept)) / np.outer(size, size)
     if np.abs(among - np.eye(len(kept))).max() > tol:
         return None  # correlated as they are, they cannot all stay
-    residual, mix = complement(C, kept, rest)
-    inner = best_exact(residual, floors[rest], tol=tol, max_iter=max_iter, callback=callback)
+    sources = plus_diagonal(zeros((len(kept), len(kept)), C), 1 / size)
+    T, inner = complete_exactly(C, floors, kept, sources, tol=tol, **options)
     if not inner.feasible:
         return None
-    whole_outputs = to_device(np.diag(1 / size[kept]), C)
-    T, defect = make_exact(C, assemble(kept, rest, whole_outputs, to_device(inner.T, C), mix))
-    fidelity = column_dots(C, T)
-    if norm(defect) >= 1e-6 or np.any(fidelity < floors - tol):
+    T, fidelity, feasible = _judged(C, T, floors, tol)
+    if not feasible:
         return None
-    # A pinned variable proves its case in the limit of infinite weight. Large weights come near it
+    # A fixed variable proves its case in the limit of infinite weight. Large weights come near it
     # until rounding takes over; where that happens is a matter of trying.
     factor = cholesky(C)
     weights = np.ones(C.shape[0])
-    weights[rest] = inner.weights
+    weights[~whole] = inner.weights
     gap, best = np.inf, WeightedRoot(C, weights, factor)
     for large in 10.0 ** np.arange(4, 9.1, 0.5):
         trial = weights.copy()

@@ -8,6 +8,7 @@ changes ``d = dλ/λ``, because then the Hessian is that of :meth:`WeightedRoot.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from skcoral._arrays import (
 from skcoral._linalg import conjugate_gradient_matrix
 from skcoral.exact.weighted import WeightedRoot
 
+Callback = Callable[[int, float, float], object]
+
 _NEAR = 1e-6  # residuals below this deserve accurate singular values
 _NEARBY = 0.05  # relative changes below this leave the Laplacian a good preconditioner
 _CG_STEPS = 30
@@ -33,19 +36,14 @@ _CG_STEPS = 30
 class Problem(ABC):
     """A function of the weights, its constraints, and the state of the search for its minimum.
 
-    Attributes
-    ----------
-    C, factor : array
-        Positive definite matrix and its Cholesky factor.
-    goal, close : float
-        The search ends at a residual of ``goal``, or of ``close`` when it has stopped to fall.
+    The search ends at a residual of ``goal``, or of ``close`` when it has stopped to fall.
     """
 
-    def __init__(self, C: Any, *, goal: float, close: float) -> None:
+    def __init__(self, C: Any, *, goal: float, close: float, callback: Callback | None) -> None:
         self.C = C
         self.factor = cholesky(C)
-        self.goal = goal
-        self.close = close
+        self.goal, self.close = goal, close
+        self.callback = callback
         self.n_iter = 0
         self.accurate = False
 
@@ -54,16 +52,16 @@ class Problem(ABC):
         return WeightedRoot(self.C, weights, self.factor, accurate=self.accurate)
 
     @abstractmethod
-    def value(self, root: WeightedRoot) -> float:
-        """Return what is minimised."""
-
-    @abstractmethod
-    def gradient(self, root: WeightedRoot) -> Array:
-        """Return its gradient in relative changes of the weights."""
+    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
+        """Return what is minimised, and its gradient in relative changes of the weights."""
 
     @abstractmethod
     def residual(self, root: WeightedRoot) -> float:
         """Return the distance from optimality: zero at the solution."""
+
+    @abstractmethod
+    def finished(self, root: WeightedRoot) -> bool:
+        """Report the point, and tell whether the search can end here for a reason of its own."""
 
     @abstractmethod
     def direction(self, root: WeightedRoot) -> Array | None:
@@ -72,10 +70,6 @@ class Problem(ABC):
     @abstractmethod
     def move(self, weights: Array, d: Array) -> Array:
         """Return feasible weights that change by about ``d``."""
-
-    def finished(self, root: WeightedRoot) -> bool:
-        """Whether the search can end here for a reason of its own."""
-        return False
 
 
 def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoot:
@@ -105,77 +99,9 @@ def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoo
         root = step
 
 
-def stretch(d: Array) -> Array:
-    """Factors that change by ``d`` to first order and stay within [1/20, 20].
-
-    Weights that fall to zero do so linearly; those that grow without bound do so like ``1/(1-d)``,
-    because their gradients tend to zero like ``1/λ``.
-    """
-    return np.where(d < 0, 1 + np.maximum(d, -0.95), 1 / (1 - np.minimum(d, 0.95)))
-
-
-def newton_direction(
-    root: WeightedRoot,
-    gradient: Array,
-    bend: Array,
-    *,
-    free: NDArray[np.bool_] | None = None,
-    normal: Array | None = None,
-    rtol: float | None,
-) -> Array:
-    """Solve ``(Hessian + Diag(bend)) d = -gradient``.
-
-    Parameters
-    ----------
-    root, gradient, bend
-        Where, and the rest of the equation.
-    free : ndarray of bool, optional
-        Which weights may change.
-    normal : ndarray, optional
-        Keep ``normalᵀ d = 0``.
-    rtol : float or None
-        Relative accuracy; None for that of the Laplacian, which otherwise is the preconditioner.
-    """
-    on = np.arange(len(gradient)) if free is None else np.flatnonzero(free)
-    K = submatrix(root.laplacian(), on, on)
-    if normal is not None:
-        normal = normal[on]
-        # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.
-        K = K + to_device(root.trace * normal[:, None], K) * to_device(normal[None, :], K)
-    factor, ridge = None, 1e-14
-    while factor is None:
-        K = plus_diagonal(K, (bend + ridge * root.diagonal)[on])
-        factor = cholesky_or_none(K)
-        ridge *= 100
-    across = np.zeros(len(on)) if normal is None else solve_factored(factor, normal)
-
-    def precondition(r: Array) -> Array:
-        y = solve_factored(factor, r)
-        return y if normal is None else y - across * float((normal @ y) / (normal @ across))
-
-    def apply(d: Array) -> Array:
-        full = np.zeros(len(gradient))
-        full[on] = d
-        return (root.curvature(full) + bend * full)[on]
-
-    full = np.zeros(len(gradient))
-    if rtol is None:
-        full[on] = precondition(-gradient[on])
-    else:
-        full[on], _, _ = conjugate_gradient_matrix(
-            apply,
-            -gradient[on],
-            precondition,
-            rtol=rtol,
-            small=lambda _: True,
-            max_iter=_CG_STEPS,
-        )
-    return full
-
-
 def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot | None:
     """Shorten the step until the value falls; None if rounding leaves no descent."""
-    gradient, value = problem.gradient(root), problem.value(root)
+    value, gradient = problem.merit(root)
     residual = problem.residual(root)
     noise = 4e-15 * (root.trace + abs(root.trace - value))
     length = 1.0
@@ -185,7 +111,7 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
         candidate = problem.at(weights)
         if length * np.abs(d).max() < _NEARBY:
             candidate.take_laplacian(root)
-        if expected < 0 and problem.value(candidate) - value <= 1e-4 * expected + noise:
+        if expected < 0 and problem.merit(candidate)[0] - value <= 1e-4 * expected + noise:
             return candidate
         if abs(expected) < 1e-8 * root.trace:
             # Too close for the value to tell: is optimality nearer?
@@ -196,3 +122,72 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
             return None
         length *= 0.5
     return None
+
+
+class NewtonSystem:
+    """``Hessian + Diag(bend)`` at a root, preconditioned by the Laplacian instead of the Hessian.
+
+    Parameters
+    ----------
+    root, bend
+        Where, and what is added.
+    free : ndarray of bool, optional
+        Which weights may change.
+    normal : ndarray, optional
+        Keep ``normalᵀ d = 0``.
+    """
+
+    def __init__(
+        self,
+        root: WeightedRoot,
+        bend: Array,
+        *,
+        free: NDArray[np.bool_] | None = None,
+        normal: Array | None = None,
+    ) -> None:
+        self.root, self.bend = root, bend
+        self.on = np.arange(len(bend)) if free is None else np.flatnonzero(free)
+        K = submatrix(root.laplacian(), self.on, self.on)
+        self.normal = None if normal is None else normal[self.on]
+        if self.normal is not None:
+            # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.
+            n = to_device(self.normal, K)
+            K = K + root.trace * n[:, None] * n[None, :]
+        self.factor, ridge = None, 1e-14
+        while self.factor is None:
+            K = plus_diagonal(K, (bend + ridge * root.diagonal)[self.on])
+            self.factor = cholesky_or_none(K)
+            ridge *= 100
+        if self.normal is not None:
+            self.across = solve_factored(self.factor, self.normal)
+
+    def _precondition(self, r: Array) -> Array:
+        y = solve_factored(self.factor, r)
+        if self.normal is None:
+            return y
+        return y - self.across * float((self.normal @ y) / (self.normal @ self.across))
+
+    def _apply(self, d: Array) -> Array:
+        full = np.zeros(len(self.bend))
+        full[self.on] = d
+        return (self.root.curvature(full) + self.bend * full)[self.on]
+
+    def solve(self, gradient: Array, rtol: float | None = None) -> Array:
+        """Return ``d`` with ``(Hessian + Diag(bend)) d = -gradient`` to a relative accuracy.
+
+        Without one, the Laplacian stands for the Hessian.
+        """
+        d = np.zeros(len(self.bend))
+        right = -gradient[self.on]
+        if rtol is None:
+            d[self.on] = self._precondition(right)
+        else:
+            d[self.on] = conjugate_gradient_matrix(
+                self._apply,
+                right,
+                self._precondition,
+                rtol=rtol,
+                small=lambda _: True,
+                max_iter=_CG_STEPS,
+            )[0]
+        return d

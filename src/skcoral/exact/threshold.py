@@ -10,39 +10,28 @@ the common floor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import (
-    Array,
-    column_dots,
-    diagonal,
-    norm,
-    scaled,
-    submatrix,
-    to_device,
-    to_host,
-)
+from skcoral._arrays import Array, column_dots, diagonal, norm, scaled, submatrix, to_device
 from skcoral._linalg import gram_defect, gram_rounding, make_exact, precise_column_dots
-from skcoral.exact.completion import assemble, complement
-from skcoral.exact.largest_mean import BestExact, best_exact
-from skcoral.exact.newton import Problem, minimise, newton_direction, stretch
+from skcoral.exact.largest_mean import complete_exactly
+from skcoral.exact.newton import Callback, NewtonSystem, Problem, minimise
 from skcoral.exact.weighted import WeightedRoot, trace_excess
 
 Index = NDArray[np.intp]
-Callback = Callable[[int, float, float], object]
 
 _PURE = 0.5  # longest fall of a weight that needs no barrier
+_EJECT = 1e-3  # weights relative to the largest that may leave
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class ExactThreshold:
-    """Result of :func:`exact_threshold`.
+    """Result of :func:`exact_threshold`; the matrices lie where ``C`` does.
 
     Attributes
     ----------
@@ -51,15 +40,15 @@ class ExactThreshold:
         ``upper``.
     weights : ndarray of shape (p,)
         λ ≥ 0 with ``Σ λ_j floors_j = 1``; exactly zero where a variable does not bind.
-    S : ndarray of shape (m, m)
+    S : array of shape (m, m)
         ``(D C D)^{1/2}`` on the binding variables: with ``weights`` it proves ``upper``.
-    rest_weights, rest_S : ndarray
+    rest_weights, rest_S : array
         The dual point behind the largest mean fidelity of the variables that do not bind, beside
         the outputs that do: weights of at least one, zero where a variable binds.
-    T, fidelity : ndarray
+    T, fidelity : array
         The decorrelator and its fidelities.
-    defect : float
-        ``‖TᵀCT - I‖_F``; ``lower`` already allows for it.
+    start : ndarray
+        Fidelities at the first weights: of a correlation matrix, those of ZCA-cor.
     n_iter : int
         Newton steps.
     """
@@ -67,12 +56,12 @@ class ExactThreshold:
     lower: float
     upper: float
     weights: Array
-    S: Array
+    S: Any
     rest_weights: Array
-    rest_S: Array
-    T: Array
+    rest_S: Any
+    T: Any
     fidelity: Array
-    defect: float
+    start: Array
     n_iter: int
 
     @property
@@ -94,8 +83,7 @@ def exact_threshold(
     Parameters
     ----------
     C : array of shape (p, p)
-        Positive definite matrix; its diagonal need not be one. The work is done where it lies, and
-        the result is in NumPy.
+        Positive definite matrix; its diagonal need not be one. The work is done where it lies.
     floors : ndarray of shape (p,), optional
         Relative floors, ones by default. A zero floor asks for nothing: it can always be met by the
         sign of the output.
@@ -108,73 +96,54 @@ def exact_threshold(
     """
     p = C.shape[0]
     floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)
-    relative = scaled(C, 1 / np.where(floors > 0, floors, 1.0))
+    search = _Search(scaled(C, 1 / np.where(floors > 0, floors, 1.0)), tol, max_iter, callback)
     binding: Index = np.flatnonzero(floors > 0)
-    start = np.ones(len(binding)) / np.sqrt(diagonal(relative)[binding])
-    eject = 1e-3
-    n_iter = 0
-    rest_weights, rest_S = np.zeros(p), np.zeros((0, 0))
+    start = diagonal(search.C)[binding] ** -0.5
+    eject, rest_S = _EJECT, None
+    rest_weights = np.zeros(p)
     while True:
-        binding, root, n_iter = _solve(
-            relative, binding, start, eject, tol, n_iter, max_iter, callback
-        )
+        binding, root = search.run(binding, start, eject)
         T = root.transform() / to_device(floors[binding][:, None], C)
         rest: Index = np.setdiff1d(np.arange(p), binding)
         if not len(rest):
             break
-        rest_floors = float(root.fidelity.min()) * floors[rest]
-        residual, mix = complement(C, binding, rest)
-        completion = _complete(residual, rest_floors, tol)
-        if completion.feasible or n_iter >= max_iter or eject < 1e-12:
-            T = assemble(binding, rest, T, to_device(completion.T, C), mix)
-            rest_weights[rest], rest_S = completion.weights, completion.S
+        least = float(root.fidelity.min()) * floors
+        full, completion = complete_exactly(C, least, binding, T, tol=1e-2 * tol)
+        if not completion.feasible:
+            # Floors on the very edge of what is possible: ask for a little less before giving up.
+            second = complete_exactly(C, least - 0.3 * tol, binding, T, tol=1e-2 * tol)
+            full, completion = second if second[1].feasible else (full, completion)
+        if completion.feasible or search.n_iter >= max_iter or eject < 1e-12:
+            T, rest_S = full, completion.S
+            rest_weights[rest] = completion.weights
             break
         # The weights that refute the completion are a descent direction: they join the binding set.
-        push = completion.weights * floors[rest]
-        joins = push > 0.03 * push.max()
-        start = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins] / push.max()])
+        push = completion.weights * floors[rest] / np.max(completion.weights * floors[rest])
+        joins = push > 0.03
         members = np.concatenate([binding, rest[joins]])
+        start = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins]])
         order = np.argsort(members)
         binding, start = members[order], start[order]
         eject *= 1e-3
     T, defect = make_exact(C, T)
     fidelity = column_dots(C, T)
-    size = norm(defect)
+    allowance = fidelity_allowance(C, T, norm(defect))
     weights = np.zeros(p)
     weights[binding] = root.weights / floors[binding]
     S = root.root()
     on = floors > 0
     return ExactThreshold(
-        lower=float(np.min((fidelity - fidelity_allowance(C, T, size))[on] / floors[on])),
+        lower=float(np.min((fidelity - allowance)[on] / floors[on])),
         upper=_upper_bound(C, T, defect, binding, weights[binding], S),
         weights=weights,
-        S=to_host(S),
+        S=S,
         rest_weights=rest_weights,
-        rest_S=rest_S,
-        T=to_host(T),
+        rest_S=S[:0, :0] if rest_S is None else rest_S,
+        T=T,
         fidelity=fidelity,
-        defect=size,
-        n_iter=n_iter,
+        start=np.zeros(0) if search.first is None else search.first,
+        n_iter=search.n_iter,
     )
-
-
-class KeptThreshold:
-    """ρ★ of one matrix: solved when first asked for, and again only for more accuracy."""
-
-    def __init__(self, R: Any) -> None:
-        self._R = R
-        self._found: ExactThreshold | None = None
-        self._tol, self._max_iter = np.inf, 0
-
-    def solve(
-        self, *, tol: float = 1e-10, max_iter: int = 100, callback: Callback | None = None
-    ) -> ExactThreshold:
-        """As :func:`exact_threshold`; the callback hears nothing where ρ★ is known."""
-        tried = tol >= self._tol and max_iter <= self._max_iter
-        if self._found is None or not (tried or self._found.gap <= tol):
-            self._found = exact_threshold(self._R, tol=tol, max_iter=max_iter, callback=callback)
-            self._tol, self._max_iter = tol, max_iter
-        return self._found
 
 
 def _upper_bound(C: Any, T: Any, defect: Any, on: Index, weights: Array, S: Any) -> float:
@@ -200,36 +169,27 @@ def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:
     return np.asarray(shift * np.sqrt(diagonal(C)) + rounding)
 
 
-def _complete(residual: Any, floors: Array, tol: float) -> BestExact:
-    """Best decorrelator of what the binding variables leave of the others."""
-    completion = best_exact(residual, floors, tol=1e-2 * tol)
-    if not completion.feasible:
-        # Floors on the very edge of what is possible: ask for a hair less before giving up.
-        second = best_exact(residual, floors - 0.3 * tol, tol=1e-2 * tol)
-        if second.feasible:
-            completion = second
-    return completion
+class _Search:
+    """The minimum over the simplex, without the variables whose weights tend to zero."""
 
+    def __init__(self, C: Any, tol: float, max_iter: int, callback: Callback | None) -> None:
+        self.C, self.tol, self.max_iter, self.callback = C, tol, max_iter, callback
+        self.n_iter = 0
+        self.first: Array | None = None
 
-def _solve(
-    C: Any,
-    members: Index,
-    weights: Array,
-    eject: float,
-    tol: float,
-    n_iter: int,
-    max_iter: int,
-    callback: Callback | None,
-) -> tuple[Index, WeightedRoot, int]:
-    """Return the binding members, the weighted root at the minimum over them, and the steps."""
-    while True:
-        problem = _Simplex(submatrix(C, members, members), eject, tol, callback)
-        problem.n_iter = n_iter
-        root = minimise(problem, problem.at(weights / weights.sum()), max_iter)
-        n_iter = problem.n_iter
-        if not problem.idle.any():
-            return members, root, n_iter
-        members, weights = members[~problem.idle], root.weights[~problem.idle]
+    def run(self, members: Index, weights: Array, eject: float) -> tuple[Index, WeightedRoot]:
+        """Return the binding members, and the weighted root at the minimum over them."""
+        while True:
+            problem = _Simplex(submatrix(self.C, members, members), eject, self.tol, self.callback)
+            problem.n_iter = self.n_iter
+            root = problem.at(weights / weights.sum())
+            if self.first is None:
+                self.first = root.fidelity
+            root = minimise(problem, root, self.max_iter)
+            self.n_iter = problem.n_iter
+            if not problem.idle.any():
+                return members, root
+            members, weights = members[~problem.idle], root.weights[~problem.idle]
 
 
 class _Simplex(Problem):
@@ -239,19 +199,17 @@ class _Simplex(Problem):
     """
 
     def __init__(self, C: Any, eject: float, tol: float, callback: Callback | None) -> None:
-        super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol)
+        super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol, callback=callback)
         self.eject = eject
-        self.callback = callback
         self.barrier, self.pure = np.inf, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
 
-    def value(self, root: WeightedRoot) -> float:
-        inside = self.barrier * float(np.log(root.weights).sum()) if not self.pure else 0.0
-        return root.trace - inside
-
-    def gradient(self, root: WeightedRoot) -> Array:
+    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
         plain = root.diagonal - root.trace * root.weights
-        return plain if self.pure else plain + self.barrier * (len(plain) * root.weights - 1)
+        if self.pure:
+            return root.trace, plain
+        value = root.trace - self.barrier * float(np.log(root.weights).sum())
+        return value, plain + self.barrier * (len(plain) * root.weights - 1)
 
     def residual(self, root: WeightedRoot) -> float:
         return root.trace - float(root.fidelity.min())
@@ -262,7 +220,7 @@ class _Simplex(Problem):
         return bool(self.idle.any())
 
     def move(self, weights: Array, d: Array) -> Array:
-        moved = weights * stretch(d)
+        moved = weights * np.clip(1 + d, 0.05, 20.0)
         return np.asarray(moved / moved.sum())
 
     def direction(self, root: WeightedRoot) -> Array | None:
@@ -272,22 +230,23 @@ class _Simplex(Problem):
         # Without the barrier convergence is quadratic, unless a weight wants to vanish. Blocks that
         # are tied have no curvature between them: a little keeps them where they are.
         self.pure = True
-        plain, little = self.gradient(root), 1e-11 * root.diagonal
-        d = newton_direction(root, plain, little, normal=weights, rtol=None)
+        plain, little = self.merit(root)[1], 1e-11 * root.diagonal
+        system = NewtonSystem(root, little, normal=weights)
+        d = system.solve(plain)
         idle = (weights < self.eject * weights.max()) & (d < -2) & (root.fidelity > root.trace)
         if idle.any():
             # They leave together: when the others are near their optimum, many have gathered, or
             # small weights begin to cost digits.
-            d = newton_direction(root, plain, little, free=~idle, normal=weights, rtol=None)
+            d = NewtonSystem(root, little, free=~idle, normal=weights).solve(plain)
             tiny = weights[idle].min() < 1e-5 * weights.max()
             if d.min() > -_PURE or idle.mean() > 0.2 or tiny:
                 self.idle = idle
                 return None
         elif d.min() > -_PURE:
-            d = newton_direction(root, plain, little, normal=weights, rtol=accuracy)
+            d = system.solve(plain, accuracy)
             if d.min() > -_PURE:
                 return d
         self.pure = False
         self.barrier = min(self.barrier, 0.02 * gap / len(weights))
         bend = np.maximum(plain, self.barrier)
-        return newton_direction(root, self.gradient(root), bend, normal=weights, rtol=accuracy)
+        return NewtonSystem(root, bend, normal=weights).solve(self.merit(root)[1], accuracy)

@@ -24,6 +24,7 @@ from skcoral._arrays import (
     solve_positive,
     to_device,
     to_host,
+    zeros,
 )
 
 # Ratios of the eigenvalues of D C D below which their roots lose digits that matter at the end of a
@@ -150,5 +151,6 @@ def trace_excess(C: Any, weights: Array, S: Any, T: Any, defect: Any) -> float:
 
     which keeps its digits. ``defect`` is ``TᵀCT - I``.
     """
-    E = solve_positive(S, to_device(np.diag(weights), C)).T - T
+    D = plus_diagonal(zeros(C.shape, C), weights)
+    E = solve_positive(S, D).T - T
     return 0.5 * inner(E, C @ (E @ S)) - 0.5 * inner(S, defect)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
-from skcoral.exact import solve_exact
+from skcoral.exact import Options, solve_exact
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import criteria, solve_tradeoff
 
@@ -65,20 +64,15 @@ def _searched(
     R = A.T @ A
     R *= 1.0 - shrunk
     np.fill_diagonal(R, 1.0)
-    settings: dict[str, Any] = {
-        "names": tuple(f"x{j}" for j in range(len(R))),
-        "criterion": criterion,
-        "pair_weights": pair_weights,
-        "tol": tol,
-        "max_iter": max_iter,
-    }
+    names = tuple(f"x{j}" for j in range(len(R)))
+    options = Options(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            refused = solve_exact(R, floors, **settings)
+            refused = solve_exact(R, floors, options)
             if isinstance(refused, Decorrelation):
                 return None
-            answer = solve_tradeoff(R, floors, refused=refused, **settings)
+            answer = solve_tradeoff(R, floors, options, refused=refused)
         except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
             return None
     dual = answer.certificate.arrays

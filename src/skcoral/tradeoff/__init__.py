@@ -1,5 +1,6 @@
 """The trade-off: floors above the threshold, budgets, the frontier, each with a certificate."""
 
+from skcoral.exact import Options
 from skcoral.tradeoff.budget import solve_budget
 from skcoral.tradeoff.dual import dual_bound
 from skcoral.tradeoff.frontier import trace_frontier
@@ -7,6 +8,7 @@ from skcoral.tradeoff.inflation import solve_vif
 from skcoral.tradeoff.solver import solve_from_neighbour, solve_tradeoff
 
 __all__ = [
+    "Options",
     "dual_bound",
     "solve_budget",
     "solve_from_neighbour",

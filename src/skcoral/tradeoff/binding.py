@@ -17,18 +17,15 @@ from skcoral._arrays import (
     Array,
     block_symmetric,
     block_triangular,
-    column_dots,
     diagonal,
     eigh,
     identity,
     library,
     submatrix,
-    to_device,
     to_host,
     zeros,
 )
-from skcoral.exact import best_exact
-from skcoral.exact.completion import assemble, complement
+from skcoral.exact import complement, complete_exactly
 from skcoral.tradeoff.points import Problem, State
 
 Index = NDArray[np.intp]
@@ -88,13 +85,18 @@ def complete(
     members = dual.members if members is None else members
     p = len(floors)
     rest = np.setdiff1d(np.arange(p), members)
-    full, missed = _complete_exactly(R, floors, members, rest, T)
+    missed = rest[:0]
+    if len(rest):
+        T, best = complete_exactly(R, floors, members, T)
+        if not best.feasible:  # ``members`` was too small
+            short = best.fidelity < floors[rest] - _MISSED
+            missed = rest[short] if short.any() else rest
     bind = np.zeros(p, dtype=bool)
     bind[members] = True
     lam = np.zeros(p)
     lam[dual.members] = dual.lam
     H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)
-    return Candidate(lam, H, full, bind, missed)
+    return Candidate(lam, H, T, bind, missed)
 
 
 def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
@@ -124,30 +126,3 @@ def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float)
     H = block_symmetric(H, across, own)
     rest = np.setdiff1d(np.arange(R.shape[0]), np.concatenate([kept, joins]))
     return extended(H, np.concatenate([kept, joins]), rest, R)
-
-
-def _complete_exactly(
-    R: Any, floors: Array, members: Index, rest: Index, T_members: Any
-) -> tuple[Any, Index]:
-    """Extend the transformation of ``members`` by exactly uncorrelated outputs for the ``rest``.
-
-    Returns
-    -------
-    T : array of shape (p, p)
-    missed : ndarray of int
-        The completed outputs that do not meet their floors; if any, ``members`` was too small.
-    """
-    if not len(rest):
-        return T_members, rest
-    if len(members):
-        residual, mix = complement(R, members, rest)
-    else:
-        residual, mix = R, zeros((0, len(rest)), R)
-    best = best_exact(residual, floors[rest])
-    T_rest = to_device(best.T, R)
-    T = assemble(members, rest, T_members, T_rest, mix) if len(members) else T_rest
-    if best.feasible:
-        return T, rest[:0]
-    fidelity = column_dots(residual, T_rest)
-    missed = rest[fidelity < floors[rest] - _MISSED]
-    return T, missed if len(missed) else rest

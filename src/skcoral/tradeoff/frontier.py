@@ -7,23 +7,22 @@ like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, cholesky_or_none, to_device, to_host
-from skcoral.exact import KeptThreshold, best_exact
-from skcoral.results import Criterion, Frontier
+from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
+from skcoral.exact import Options, best_exact
+from skcoral.results import Frontier
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
-from skcoral.tradeoff.results import Solved, prices_of, warn_open_gap
+from skcoral.tradeoff.results import Solved, warn_open_gap
 from skcoral.tradeoff.search import Warm
 from skcoral.tradeoff.solver import solve_floors
 
-Callback = Callable[[int, float, float], object]
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
 
 
@@ -47,71 +46,80 @@ class Node:
 
 
 class Path:
-    """Solve common floors one after the other, each from its nearest neighbours."""
+    """Solve common floors one after the other, each from its nearest neighbours.
 
-    def __init__(
-        self,
-        R: Any,
-        *,
-        criterion: Criterion,
-        pair_weights: Array | None,
-        tol: float,
-        max_iter: int,
-        rough: bool = False,
-        threshold: KeptThreshold | None = None,
-    ) -> None:
+    Points of a ``rough`` path are solved no further than to the tolerance.
+    """
+
+    def __init__(self, R: Any, options: Options, *, rough: bool = False) -> None:
         self._there = R  # the solvers work where the matrix lies
         self.R: Array = to_host(R)
-        self.criterion: Criterion = criterion
-        self.pair_weights = pair_weights
-        self.tol = tol
-        self.max_iter = max_iter
+        self.options, self.callback = replace(options, callback=None), options.callback
         self.rough = rough
-        self.kept = threshold or KeptThreshold(R)
-        self.threshold = self.kept.solve()
+        self.threshold = options.kept_threshold(R).solve()
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
-        self.nodes: list[Node] = []
-        omega = criteria.pair_matrix(pair_weights, len(self.R))
-        self._omega = omega
+        self.nodes: dict[float, Node] = {}
+        omega = criteria.pair_matrix(options.pair_weights, len(self.R))
         self._limit = _limit_at_one(self.R, omega)
-        self._warm = criterion == "squared"
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
-        floors = np.full(len(self.R), rho)
-        solved = self._exact(rho, floors) if rho <= self.edge else None
-        if solved is None:
-            solved = solve_floors(
-                self._there,
-                floors,
-                criterion=self.criterion,
-                pair_weights=self.pair_weights,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                warm=self._neighbour(rho) if self._warm and rho < 1 else None,
-                rough=self.rough,
-                refused=self.threshold,
-            )
-        node = Node(rho, solved, float(np.sum(prices_of(solved, floors))))
-        self.nodes.append(node)
-        self.nodes.sort(key=lambda node: node.rho)
-        return node
+        if rho not in self.nodes:
+            floors = np.full(len(self.R), rho)
+            solved = self._exact(floors) if rho <= self.edge else None
+            if solved is None:
+                solved = solve_floors(
+                    self._there,
+                    floors,
+                    self.options,
+                    warm=self._neighbour(rho) if rho < 1 else None,
+                    rough=self.rough,
+                    refused=self.threshold,
+                )
+            self.nodes[rho] = Node(rho, solved, float(np.sum(solved.prices(floors))))
+            if self.callback is not None:
+                self.callback(len(self.nodes), solved.objective, solved.lower_bound)
+        return self.nodes[rho]
 
-    def _exact(self, rho: float, floors: Array) -> Solved | None:
-        p = len(floors)
-        T = self.threshold.T
-        if rho < self.edge - 1e-9:
+    def highest(
+        self,
+        rho: float,
+        excess: Callable[[Node], float],
+        following: Callable[[Node, Node], float | None],
+    ) -> Node:
+        """Return the highest floor found whose ``excess``, an increasing function, is not positive.
+
+        ``rho`` is tried first, and then what ``following`` proposes after the last point and the
+        highest one within the limit; None ends the search, and a proposal outside of the bracket
+        is replaced by its middle.
+        """
+        inside, high = self.solve(self.edge), 1.0
+        for _ in range(60):
+            node = self.solve(rho)
+            if excess(node) <= 0.0:
+                inside = node
+            else:
+                high = rho
+            proposal = following(node, inside)
+            if proposal is None or high - inside.rho <= 4e-16:
+                break
+            rho = proposal if inside.rho < proposal < high else 0.5 * (inside.rho + high)
+        return inside
+
+    def _exact(self, floors: Array) -> Solved | None:
+        p, T = len(floors), self.threshold.T
+        if floors[0] < self.edge - 1e-9:
             best = best_exact(self._there, floors)
             if not best.feasible:
                 return None
             T = best.T
-        G = np.asarray(to_host(correlation_of(self._there, to_device(T, self._there))))
+        G = np.asarray(to_host(correlation_of(self._there, T)))
         return Solved(
-            T=T,
+            T=to_host(T),
             G=G,
-            fidelity=np.einsum("ji,ij->j", self.R, T),
-            objective=criteria.value(self.criterion, G, self.pair_weights),
+            fidelity=column_dots(self._there, T),
+            objective=criteria.value(self.options.criterion, G, self.options.pair_weights),
             lower_bound=0.0,
             lam=np.zeros(p),
             H=np.zeros((p, p)),
@@ -122,10 +130,9 @@ class Path:
     def _neighbour(self, rho: float) -> Warm | None:
         """Interpolate the dual of the nearest points; None where none of them is any good."""
         theta = float(np.arccos(rho))
-        known = sorted(
-            (n for n in self.nodes if self.edge < n.rho < 1.0), key=lambda n: abs(n.angle - theta)
-        )
-        if not known:
+        known = [n for n in self.nodes.values() if self.edge < n.rho < 1.0]
+        known.sort(key=lambda n: abs(n.angle - theta))
+        if not known or self.options.criterion != "squared":
             return None
         sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
         if len({n.bound_by for n in sides}) > 1:  # floors that begin to bind in between
@@ -158,40 +165,12 @@ class Path:
 
 
 def trace_frontier(
-    R: Any,
-    floors: Array | None = None,
-    *,
-    names: Sequence[str],
-    criterion: Criterion = "squared",
-    pair_weights: Array | None = None,
-    n_points: int = 25,
-    tol: float = 1e-9,
-    max_iter: int = 200,
-    callback: Callback | None = None,
-    threshold: KeptThreshold | None = None,
+    R: Any, floors: Array | None, options: Options, *, n_points: int = 25
 ) -> Frontier:
     """Compute the frontier at given common floors, or at points that lie evenly along it.
 
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix, positive definite.
-    floors : ndarray of shape (n,), optional
-        Common floors; by default ``n_points`` of them from ρ★ to 1, both included.
-    names : sequence of str
-        The variables.
-    criterion, pair_weights, tol, max_iter
-        As in :func:`solve_tradeoff`.
-    n_points : int
-        Number of points where no floors are given.
-    callback : callable, optional
-        Called as ``callback(point, objective, lower_bound)`` after each point.
-    threshold : KeptThreshold, optional
-        Where ρ★ of ``R`` is kept.
-
-    Returns
-    -------
-    Frontier
+    Without floors there are ``n_points`` of them from ρ★ to 1, both included. The callback is
+    called as ``callback(point, objective, lower_bound)`` after each point.
 
     Warns
     -----
@@ -201,40 +180,23 @@ def trace_frontier(
     Examples
     --------
     >>> import numpy as np
-    >>> from skcoral.tradeoff import trace_frontier
+    >>> from skcoral.tradeoff import Options, trace_frontier
     >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> curve = trace_frontier(R, names=["a", "b"], n_points=5)
+    >>> curve = trace_frontier(R, None, Options(("a", "b")), n_points=5)
     >>> round(float(curve.objective[0]), 12), round(float(curve.objective[-1]), 12)
     (0.0, 0.64)
     """
-    path = Path(
-        R,
-        criterion=criterion,
-        pair_weights=pair_weights,
-        tol=tol,
-        max_iter=max_iter,
-        rough=True,
-        threshold=threshold,
-    )
-    count = 0
-
-    def visit(rho: float) -> Node:
-        nonlocal count
-        node = path.solve(rho)
-        count += 1
-        if callback is not None:
-            callback(count, node.solved.objective, node.solved.lower_bound)
-        return node
-
+    path = Path(R, options, rough=True)
     if floors is None:
-        nodes = _even(path, visit, n_points)
+        nodes = _even(path, n_points)
     else:
-        by_floor = {rho: visit(rho) for rho in sorted({float(rho) for rho in floors})}
-        nodes = [by_floor[float(rho)] for rho in floors]
+        for rho in np.unique(floors):
+            path.solve(float(rho))
+        nodes = [path.nodes[float(rho)] for rho in floors]
     solved = [node.solved for node in nodes]
-    for node in nodes:
-        if not node.solved.certified:
-            warn_open_gap(node.solved, criterion, stacklevel=3)
+    for each in solved:
+        if not each.certified:
+            warn_open_gap(each, options.criterion, stacklevel=3)
     return Frontier(
         rho_min=np.array([node.rho for node in nodes]),
         objective=np.array([s.objective for s in solved]),
@@ -246,22 +208,23 @@ def trace_frontier(
         min_fidelity=np.array([s.fidelity.min() for s in solved]),
         mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
         threshold=path.edge,
-        criterion=criterion,
-        names=tuple(names),
-        pair_weights=pair_weights,
+        criterion=options.criterion,
+        names=options.names,
+        pair_weights=options.pair_weights,
     )
 
 
-def _even(path: Path, visit: Callable[[float], Node], n_points: int) -> list[Node]:
+def _even(path: Path, n_points: int) -> list[Node]:
     """Start from the ends, then halve (in angle) the longest step of floor and residual together.
 
     Each is measured in parts of its whole range, so that points lie evenly along the curve.
     """
-    edge = visit(path.edge)
+    nodes = [path.solve(path.edge)]
     if path.edge >= 1.0:
-        return [edge]
-    nodes = [edge, visit(1.0)]
-    floors, residuals = 1.0 - path.edge, nodes[1].solved.objective - edge.solved.objective
+        return nodes
+    nodes.append(path.solve(1.0))
+    floors = 1.0 - path.edge
+    residuals = nodes[1].solved.objective - nodes[0].solved.objective
 
     def length(a: Node, b: Node) -> float:
         rise = abs(b.solved.objective - a.solved.objective)
@@ -269,8 +232,8 @@ def _even(path: Path, visit: Callable[[float], Node], n_points: int) -> list[Nod
 
     while len(nodes) < n_points:
         k = int(np.argmax([length(a, b) for a, b in pairwise(nodes)]))
-        middle = 0.5 * (np.arccos(nodes[k].rho) + np.arccos(nodes[k + 1].rho))
-        nodes.insert(k + 1, visit(float(np.cos(middle))))
+        middle = 0.5 * (nodes[k].angle + nodes[k + 1].angle)
+        nodes.insert(k + 1, path.solve(float(np.cos(middle))))
     return nodes
 
 

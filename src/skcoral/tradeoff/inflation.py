@@ -12,61 +12,36 @@ transformation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 
-from skcoral._arrays import Array, column_dots
+from skcoral._arrays import Array, column_dots, to_host
 from skcoral.certificates.inflation import proved_floor
-from skcoral.exact import KeptThreshold, solve_exact
+from skcoral.exact import Options, threshold_result
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import inflation_factors
-from skcoral.results import LIMIT_GAP, Criterion, Decorrelation
+from skcoral.results import LIMIT_GAP, Decorrelation
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
 from skcoral.tradeoff.frontier import Node, Path
-from skcoral.tradeoff.results import as_result
+from skcoral.tradeoff.results import Solved, as_result
 
-Callback = Callable[[int, float, float], object]
 _LARGEST = 150  # variables beyond which the curve's answer is not improved
 _ROUNDS, _STEPS = 16, 600  # of the multipliers, and of the descent in each
 _CLOSE = 1e-9
 
+Proof = tuple[float, dict[str, Array]]  # a bound on the floor, and what proves it
 
-def solve_vif(
-    R: Any,
-    limit: float,
-    *,
-    names: Sequence[str],
-    criterion: Criterion = "squared",
-    pair_weights: Array | None = None,
-    tol: float = 1e-9,
-    max_iter: int = 200,
-    callback: Callback | None = None,
-    threshold: KeptThreshold | None = None,
-) -> Decorrelation:
+
+def solve_vif(R: Any, limit: float, options: Options) -> Decorrelation:
     """Find the highest common floor whose largest VIF is at most ``limit``.
 
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix, positive definite.
-    limit : float
-        Largest acceptable VIF, at least one.
-    names : sequence of str
-        The variables.
-    criterion, pair_weights
-        Squares over all pairs and no others: what the residual in the result is.
-    tol, max_iter
-        As in :func:`solve_tradeoff`.
-    callback : callable, optional
-        Called as ``callback(point, objective, lower_bound)`` after each floor tried.
-    threshold : KeptThreshold, optional
-        Where ρ★ of ``R`` is kept.
+    The criterion says what the residual in the result is; every pair counts. The callback is called
+    as ``callback(point, objective, lower_bound)`` after each floor tried.
 
     Returns
     -------
@@ -79,71 +54,63 @@ def solve_vif(
     Examples
     --------
     >>> import numpy as np
-    >>> from skcoral.tradeoff import solve_vif
-    >>> answer = solve_vif(np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25, names=["a", "b"])
+    >>> from skcoral.tradeoff import Options, solve_vif
+    >>> answer = solve_vif(np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25, Options(("a", "b")))
     >>> round(float(answer.rho_min[0]), 6), bool(answer.details["rho_upper"] < 0.9732491)
     (0.973249, True)
     """
-    if pair_weights is not None:
+    if options.pair_weights is not None:
         raise InvalidArgumentError(
             "pair_weights cannot be combined with a limit on the VIF: every pair counts in it."
         )
-    path = Path(
-        R,
-        criterion=criterion,
-        pair_weights=None,
-        tol=tol,
-        max_iter=max_iter,
-        threshold=threshold,
-    )
+    path = Path(R, options)
     if limit <= 1.0:
-        exact = solve_exact(
-            R, None, names=tuple(names), criterion=criterion, tol=tol, threshold=path.kept
-        )
-        if isinstance(exact, Decorrelation):
-            return _limited(exact, limit, min(path.threshold.upper, 1.0))
-    node = _on_the_curve(path, limit, callback)
-    p, solved, upper = len(path.R), node.solved, 1.0
-    proof: dict[str, Array] = {}
-    if node.rho < 1.0 and limit > 1.0:
-        upper, proof = _near_exact(path, solved.T, limit)
-        upper, proof = (upper, proof) if upper < 1.0 else (1.0, {})
-    if node.rho < 1.0 and p <= _LARGEST:
-        L: Array = np.asarray(np.linalg.cholesky(path.R), dtype=np.float64)
-        W: Array = L.T @ np.asarray(solved.T, dtype=np.float64)
-        best, found = node.rho, solved
-        for margin in (_CLOSE, 30.0 * _CLOSE, 1000.0 * _CLOSE):  # a further round for the digits
-            if upper - best <= 0.1 * LIMIT_GAP or limit * (1.0 - margin) <= 1.0:
-                break
-            W, lam, mu = _improved(L, W, limit * (1.0 - margin))
-            T = _transformation(path.R, L, W)
-            floor, G = float(column_dots(path.R, T).min()), correlation_of(path.R, T)
-            if floor > best and float(inflation_factors(G).max()) <= limit:
-                best, found = floor, replace(solved, T=T, G=G)
-            proved = _proof(path.R, L, W, lam, mu, limit)
-            upper, proof = proved if proved[0] < upper else (upper, proof)
-        if best > node.rho:
-            # what is proved about the residual is about this floor, whoever attains it
-            node = path.solve(best)
-            solved = replace(
-                node.solved,
-                T=found.T,
-                G=found.G,
-                fidelity=column_dots(path.R, found.T),
-                objective=criteria.value(criterion, found.G, None),
-            )
-    result = as_result(
-        solved,
-        np.full(p, node.rho),
-        names=names,
-        criterion=criterion,
-        pair_weights=None,
-        max_iter=max_iter,
-        warn=False,
-    )
+        exact = threshold_result(R, path.threshold, options)
+        return _limited(exact, limit, min(path.threshold.upper, 1.0))
+    node = _on_the_curve(path, limit)
+    solved = node.solved
+    bound: Proof = (1.0, {})
+    if node.rho < 1.0:
+        bound = min(bound, _near_exact(path, solved.T, limit), key=_floor)
+    if node.rho < 1.0 and len(path.R) <= _LARGEST:
+        node, solved, bound = _improve(path, node, limit, bound)
+    upper, proof = bound
+    floors = np.full(len(path.R), node.rho)
+    result = as_result(solved, floors, options, warn=False)
     dual = result.certificate
     result = replace(result, certificate=replace(dual, arrays={**dual.arrays, **proof}))
     return _limited(result, limit, max(upper, node.rho))
+
+
+def _floor(proof: Proof) -> float:
+    return proof[0]
+
+
+def _improve(path: Path, node: Node, limit: float, bound: Proof) -> tuple[Node, Solved, Proof]:
+    """Raise the floor of a point of the curve; also return the transformation and the bound."""
+    R, best, found = path.R, node.rho, node.solved
+    L: Array = np.asarray(np.linalg.cholesky(R), dtype=np.float64)
+    W: Array = L.T @ np.asarray(found.T, dtype=np.float64)
+    for margin in (_CLOSE, 30.0 * _CLOSE, 1000.0 * _CLOSE):  # a further round for the digits
+        if bound[0] - best <= 0.1 * LIMIT_GAP or limit * (1.0 - margin) <= 1.0:
+            break
+        W, lam, mu = _improved(L, W, limit * (1.0 - margin))
+        T = _transformation(R, L, W)
+        floor, G = float(column_dots(R, T).min()), correlation_of(R, T)
+        if floor > best and float(inflation_factors(G).max()) <= limit:
+            best, found = floor, replace(found, T=T, G=G)
+        bound = min(bound, _proof(R, L, W, lam, mu, limit), key=_floor)
+    if best > node.rho:
+        # what is proved about the residual is about this floor, whoever attains it
+        node = path.solve(best)
+        found = replace(
+            node.solved,
+            T=found.T,
+            G=found.G,
+            fidelity=column_dots(R, found.T),
+            objective=criteria.value(path.options.criterion, found.G),
+        )
+    return node, found, bound
 
 
 def _transformation(R: Array, L: Array, W: Array) -> Array:
@@ -153,7 +120,7 @@ def _transformation(R: Array, L: Array, W: Array) -> Array:
     return np.asarray(T @ solve_triangular(actual, wanted.T, lower=True, trans="T"))
 
 
-def _near_exact(path: Path, T: Array, limit: float) -> tuple[float, dict[str, Array]]:
+def _near_exact(path: Path, T: Array, limit: float) -> Proof:
     """Bound the floor within a limit next to one by the multipliers of the threshold.
 
     With their S, ``Y = (cI - S)^{1/2}`` and ``s_j = Y_jj / limit``, what the bound exceeds ρ★ by is
@@ -162,7 +129,7 @@ def _near_exact(path: Path, T: Array, limit: float) -> tuple[float, dict[str, Ar
     edge, p = path.threshold, len(path.R)
     on = np.flatnonzero(edge.weights > 0)
     H = 1e-11 * np.eye(p)
-    H[np.ix_(on, on)] = 0.5 * (edge.S + edge.S.T)
+    H[np.ix_(on, on)] = to_host(edge.S)
     values, vectors = np.linalg.eigh(H)
     c = criteria.value("squared", H, None) / (2.0 * p * (1.0 - 1.0 / limit))
     c = max(c**0.5, 1.001 * values[-1])
@@ -172,9 +139,7 @@ def _near_exact(path: Path, T: Array, limit: float) -> tuple[float, dict[str, Ar
     return proved_floor(path.R, T, arrays, limit), arrays
 
 
-def _proof(
-    R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float
-) -> tuple[float, dict[str, Array]]:
+def _proof(R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float) -> Proof:
     """Bound the common floor within the limit by the multipliers of the solution.
 
     With weights λ of sum one and ``X = G⁻¹`` they give ``H = D - X diag(μ) Xᵀ``, D diagonal; see
@@ -183,7 +148,7 @@ def _proof(
     G = W.T @ W
     X = np.linalg.inv(G)
     T = np.asarray(solve_triangular(L, W, lower=True, trans="T"))
-    best: tuple[float, dict[str, Array]] = (np.inf, {})
+    best: Proof = (np.inf, {})
     for floor in (1e-5, 1e-7, 1e-9, 1e-11):  # weights of variables whose floor does not bind
         weights = lam + floor / len(lam)
         scale = 1.0 / weights.sum()
@@ -197,7 +162,7 @@ def _proof(
             "vif_roots": roots,
             "vif_vectors": Y,
         }
-        best = min(best, (proved_floor(R, T, arrays, limit), arrays), key=lambda found: found[0])
+        best = min(best, (proved_floor(R, T, arrays, limit), arrays), key=_floor)
     return best
 
 
@@ -240,24 +205,27 @@ def _improved(L: Array, W: Array, limit: float) -> tuple[Array, Array, Array]:
     return W, lam, mu / limit
 
 
-def _on_the_curve(path: Path, limit: float, callback: Callback | None) -> Node:
+def _on_the_curve(path: Path, limit: float) -> Node:
     """The highest floor of the curve of least squared residuals that keeps to the limit."""
-    visited: dict[float, tuple[Node, float]] = {}
 
-    def excess(rho: float) -> float:
-        if rho not in visited:
-            node = path.solve(rho)
-            visited[rho] = node, float(inflation_factors(node.solved.G).max()) - limit
-            if callback is not None:
-                callback(len(visited), node.solved.objective, node.solved.lower_bound)
-        return visited[rho][1]
+    def excess(node: Node) -> float:
+        return float(np.log(inflation_factors(node.solved.G).max() / limit))
 
-    if excess(1.0) > 0.0 and excess(path.edge) < 0.0:
-        crossing, step = brentq(excess, path.edge, 1.0, xtol=1e-10), 1e-9
-        while excess(crossing) > 0.0:
-            crossing, step = max(crossing - step, path.edge), 4.0 * step
-    floor = max((rho for rho in visited if excess(rho) <= 0.0), default=path.edge)
-    return visited[floor][0]
+    edge, one = path.solve(path.edge), path.solve(1.0)
+    if excess(one) <= 0.0 or excess(edge) >= 0.0:
+        return one if excess(one) <= 0.0 else edge
+    low, high = [edge.rho, excess(edge)], [one.rho, excess(one)]
+
+    def following(node: Node, inside: Node) -> float | None:
+        """Regula falsi; the end that stays twice counts half (Illinois)."""
+        moved, kept = (low, high) if node is inside else (high, low)
+        moved[:] = node.rho, excess(node)
+        kept[1] *= 0.5
+        if high[0] - low[0] <= 1e-10:
+            return None
+        return (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+
+    return path.highest(0.5 * (edge.rho + one.rho), excess, following)
 
 
 def _limited(result: Decorrelation, limit: float, upper: float) -> Decorrelation:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array
+from skcoral.exact import Options
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
 from skcoral.tradeoff import criteria
@@ -36,57 +36,63 @@ class Solved:
         """``objective - lower_bound``."""
         return self.objective - self.lower_bound
 
-    def joined(self, other: Solved) -> Solved:
-        """Return the better transformation of the two with the better bound."""
-        best = self if self.objective <= other.objective else other
-        dual = self if self.lower_bound >= other.lower_bound else other
-        return replace(
-            best, lower_bound=dual.lower_bound, lam=dual.lam, H=dual.H, binding=dual.binding
-        )
-
     @property
     def certified(self) -> bool:
         """Whether the gap is closed as far as the word "optimal" promises."""
         return self.gap <= _AIM * OPTIMAL_GAP * max(1.0, self.objective)
 
+    def joined(self, other: Solved) -> Solved:
+        """Return the better transformation of the two with the better bound."""
+        best = self if self.objective <= other.objective else other
+        return best.proved_by(self if self.lower_bound >= other.lower_bound else other)
+
+    def proved_by(self, other: Solved) -> Solved:
+        """Return this transformation with the dual point and the bound of another."""
+        return replace(
+            self, lower_bound=other.lower_bound, lam=other.lam, H=other.H, binding=other.binding
+        )
+
+    def prices(self, floors: Array) -> Array:
+        """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
+
+        Near one the objective falls like the square root of ``1 - ρ_j``: its slope has no bound.
+        """
+        prices = 2.0 * self.lam
+        ones = floors >= 1.0
+        costs = np.max(np.abs(criteria.off(self.H)), axis=1, initial=0.0) > 0
+        prices[ones] = np.where(costs[ones], np.inf, 0.0)
+        return prices
+
 
 def as_result(
-    solved: Solved,
-    floors: Array,
-    *,
-    names: Sequence[str],
-    criterion: Criterion,
-    pair_weights: Array | None,
-    max_iter: int,
-    stacklevel: int = 3,
-    warn: bool = True,
+    solved: Solved, floors: Array, options: Options, *, stacklevel: int = 4, warn: bool = True
 ) -> Decorrelation:
     """Judge what was solved, and warn where the gap is open (unless the caller does)."""
     solved = replace(solved, lower_bound=max(solved.lower_bound, 0.0))  # no criterion is negative
     status: Status = "optimal"
     if not solved.certified:
-        status = "not_converged" if solved.n_iter >= max_iter else "best_found"
+        status = "not_converged" if solved.n_iter >= options.max_iter else "best_found"
         if warn:
-            warn_open_gap(solved, criterion, stacklevel=stacklevel + 1)
+            warn_open_gap(solved, options.criterion, stacklevel=stacklevel)
     return Decorrelation(
         T=solved.T,
         correlation=solved.G,
         fidelity=solved.fidelity,
         rho_min=floors,
-        criterion=criterion,
+        criterion=options.criterion,
         objective=solved.objective,
         lower_bound=solved.lower_bound,
-        prices=prices_of(solved, floors),
+        prices=solved.prices(floors),
         weights=solved.lam,
         status=status,
-        names=tuple(names),
+        names=options.names,
         certificate=Certificate(
             kind="tradeoff",
             arrays={"multipliers": solved.lam, "H": solved.H},
-            info={"criterion": criterion},
+            info={"criterion": options.criterion},
         ),
         n_iter=solved.n_iter,
-        pair_weights=pair_weights,
+        pair_weights=options.pair_weights,
     )
 
 
@@ -95,21 +101,9 @@ def warn_open_gap(solved: Solved, criterion: Criterion, *, stacklevel: int) -> N
     warnings.warn(
         f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
         f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
-        f"{solved.objective - solved.lower_bound:.2e} is open after {solved.n_iter} steps; "
+        f"{solved.gap:.2e} is open after {solved.n_iter} steps; "
         "a larger max_iter may close it, unless floors next to one or nearly collinear variables "
         "leave no more digits.",
         NotCertifiedWarning,
         stacklevel=stacklevel + 1,
     )
-
-
-def prices_of(solved: Solved, floors: Array) -> Array:
-    """∂objective/∂ρ_j = 2 λ_j; infinite for a floor of one that costs anything.
-
-    Near one the objective falls like the square root of ``1 - ρ_j``, so its slope has no bound.
-    """
-    prices = 2.0 * solved.lam
-    ones = floors >= 1.0
-    costs = np.max(np.abs(criteria.off(solved.H)), axis=1, initial=0.0) > 0
-    prices[ones] = np.where(costs[ones], np.inf, 0.0)
-    return prices

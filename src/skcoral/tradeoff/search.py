@@ -19,8 +19,7 @@ from skcoral._arrays import (
     to_device,
     to_host,
 )
-from skcoral.exact import BestExact, ExactThreshold, best_exact
-from skcoral.results import Criterion
+from skcoral.exact import BestExact, ExactThreshold, Options, best_exact
 from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import (
     Candidate,
@@ -43,7 +42,6 @@ from skcoral.tradeoff.points import Problem, State, start
 from skcoral.tradeoff.results import Solved
 
 Index = NDArray[np.intp]
-Callback = Callable[[int, float, float], object]
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
 
 # Shares of the objective that the products make up when the binding floors are guessed: early where
@@ -68,21 +66,12 @@ class Warm:
 class Search:
     """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
 
-    def __init__(
-        self,
-        R: Any,
-        floors: Array,
-        omega: Array,
-        criterion: Criterion,
-        top: float,
-        tol: float,
-        max_iter: int,
-        callback: Callback | None,
-    ) -> None:
-        self.R, self.floors, self.omega, self.criterion, self.top = R, floors, omega, criterion, top
+    def __init__(self, R: Any, floors: Array, omega: Array, top: float, options: Options) -> None:
+        self.R, self.floors, self.omega, self.top = R, floors, omega, top
+        self.criterion, self.callback = options.criterion, options.callback
+        self.tol, self.max_iter = options.tol, options.max_iter
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
-        self.tol, self.max_iter, self.callback = tol, max_iter, callback
         self.used = 0
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
         self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
@@ -101,22 +90,11 @@ class Search:
             )
 
     @classmethod
-    def of(
-        cls,
-        R: Any,
-        floors: Array,
-        criterion: Criterion,
-        pair_weights: Array | None,
-        tol: float,
-        max_iter: int,
-        callback: Callback | None,
-    ) -> Search | None:
+    def of(cls, R: Any, floors: Array, options: Options) -> Search | None:
         """Scale the weights; None if all of them are zero."""
-        omega = criteria.pair_matrix(pair_weights, len(floors))
+        omega = criteria.pair_matrix(options.pair_weights, len(floors))
         top = float(omega.max(initial=0.0))
-        if top == 0.0:
-            return None
-        return cls(R, floors, omega / top, criterion, top, tol, max_iter, callback)
+        return None if top == 0.0 else cls(R, floors, omega / top, top, options)
 
     def run(self) -> Solved:
         """Follow the path from a cold start."""
