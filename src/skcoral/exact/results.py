@@ -158,6 +158,6 @@ def _certificate(found: BestExact | ExactThreshold) -> Certificate:
     arrays = {"weights": found.weights, "S": to_host(found.S)}
     if isinstance(found, BestExact):
         return Certificate("exact", arrays)
-    if len(found.rest_S):
+    if found.rest_S is not None:
         arrays |= {"rest_weights": found.rest_weights, "rest_S": to_host(found.rest_S)}
     return Certificate("threshold", arrays)

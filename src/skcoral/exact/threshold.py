@@ -44,7 +44,8 @@ class ExactThreshold:
         ``(D C D)^{1/2}`` on the binding variables: with ``weights`` it proves ``upper``.
     rest_weights, rest_S : array
         The dual point behind the largest mean fidelity of the variables that do not bind, beside
-        the outputs that do: weights of at least one, zero where a variable binds.
+        the outputs that do: weights of at least one, zero where a variable binds. ``rest_S`` is
+        None where all bind.
     T, fidelity : array
         The decorrelator and its fidelities.
     start : ndarray
@@ -138,7 +139,7 @@ def exact_threshold(
         weights=weights,
         S=S,
         rest_weights=rest_weights,
-        rest_S=S[:0, :0] if rest_S is None else rest_S,
+        rest_S=rest_S,
         T=T,
         fidelity=fidelity,
         start=np.zeros(0) if search.first is None else search.first,

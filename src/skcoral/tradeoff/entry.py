@@ -49,7 +49,7 @@ def _turned(
 def _refuted(
     problem: Problem, model: Quadratic, exact: BestExact | ExactThreshold
 ) -> Stationary | None:
-    if len(exact.S) < problem.p:  # a threshold that some variables do not bind
+    if exact.S.shape[0] < problem.p:  # a threshold that some variables do not bind
         return None
     S = to_device(exact.S, problem.R) * problem.live
     gain = float(exact.weights @ problem.floor_values) - inner(S, problem.identity)
