@@ -229,7 +229,7 @@ class Search:
                 max_iter=max(self.max_iter - self.used, 1),
             )
             self.used += progress.n_iter
-            if not progress.total <= _EARLY[-1] * size:
+            if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
                 return None
             binding = binding_floors(sub, progress.state, size)
             if binding.all():
