@@ -14,7 +14,7 @@ EDITABLE := --no-deps --no-build-isolation --editable .
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 PYTEST := -m pytest --quiet
-# Old libraries use what newer ones among them have deprecated; that is their affair.
+# Old libraries use functions that newer ones among them have deprecated.
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
@@ -25,10 +25,10 @@ help:
 	@echo "make test         style, types, import directions and tests"
 	@echo "make docs         the documentation site, in build/site"
 	@echo "make docs-serve   show it on this machine (PORT=8000)"
-	@echo "make docs-check   build it and look at it: links, anchors, and pages in a browser"
+	@echo "make docs-check   build it and check links, anchors, and pages in a browser"
 	@echo "make test-slow    the long studies"
 	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
-	@echo "make mutants      a mutation run of one room (ROOM=certificates COUNT=60 SEED=0)"
+	@echo "make mutants      a mutation run of one package (PACKAGE=certificates COUNT=60 SEED=0)"
 	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
 	@echo "make coverage     how often confident floors hold: a simulation of half an hour, and its table in the docs"
@@ -51,9 +51,9 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# What no test executes; the processes that tests start are not counted.
+# What no test executes; the processes that tests start are not counted. Tracing is slow: no time limit.
 cov: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m coverage run --source=skcoral $(PYTEST) -p no:benchmark -m "not slow"
+	$(ONE_THREAD) $(BIN)/python -m coverage run --source=skcoral $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 unit: $(READY)
@@ -76,12 +76,12 @@ test-slow: $(READY)
 test-lowest: $(LOWEST)/.ready
 	$(ONE_THREAD) $(LOWEST)/bin/python $(PYTEST) $(OLD_LIBRARIES) -n $(WORKERS) -m "not slow and not site"
 
-# One small bug at a time, and the tests have to notice: make mutants ROOM=tradeoff COUNT=100 SEED=1
-ROOM ?= certificates
+# One small bug at a time, which the tests have to detect: make mutants PACKAGE=tradeoff COUNT=100 SEED=1
+PACKAGE ?= certificates
 COUNT ?= 60
 SEED ?= 0
 mutants: $(READY)
-	$(ONE_THREAD) $(BIN)/python benchmarks/mutants $(ROOM) --count $(COUNT) --seed $(SEED)
+	$(ONE_THREAD) $(BIN)/python benchmarks/mutants $(PACKAGE) --count $(COUNT) --seed $(SEED)
 
 # Random problems and files with fresh seeds; prints a table and fails if anything went wrong.
 FUZZ_SECONDS ?= 60

@@ -43,7 +43,7 @@ autosummary_generate = True
 autodoc_typehints = "none"
 default_role = "literal"
 numpydoc_show_class_members = False
-# Types of this package become links; those of others stay words, for want of a network to link to.
+# Types of this package become links; those of others do not, because that takes a network.
 DEFAULT_LINKS.clear()
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
@@ -62,16 +62,16 @@ numpydoc_xref_aliases = {
         "margins.": ["Margins"],
         "moments.": ["Moments"],
         "panels.": ["Panel", "Bets"],
-        "scale.": ["TableFile"],
+        "tables.": ["TableFile"],
         "limits.": ["Limits"],
         "report.": ["ReportFacts"],
         "datasets.": ["Dataset", "NamedCorrelation"],
-        "paper.": ["Cell", "ProtocolComparison", "ProtocolRun", "Reproduction", "Row"],
+        "paper.": ["Cell", "ProtocolComparison", "ProtocolRun", "Reproduction", "Row", "Study"],
     }.items()
     for name in names
 }
 
-# The gallery: examples are run, and an example that fails or warns fails the build.
+# The gallery: examples are run, and one that raises an error stops the build.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
@@ -115,3 +115,26 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}  # as the reader has set it
 html_sidebars = {"index": [], "start": [], "whats_new": [], "benchmarks": []}
+
+# Of MathJax's files, those that pages load: its TeX input, its HTML output, menu and speech.
+MATHJAX = [
+    *("tex-chtml.js", "input/tex", "output/chtml", "ui", "a11y"),
+    *("sre/mathmaps/base.json", "sre/mathmaps/en.json"),
+]
+
+
+def remove_unused_mathjax(app, exception):
+    """Delete the other outputs and languages, which make up most of the site."""
+    folder = Path(app.outdir) / "_static" / "mathjax"
+    for path in sorted(folder.rglob("*"), reverse=True):
+        name = path.relative_to(folder).as_posix()
+        if not any(f"{name}/".startswith(f"{kept}/") for kept in MATHJAX):
+            if path.is_file():
+                path.unlink()
+            elif not any(path.iterdir()):
+                path.rmdir()
+
+
+def setup(app):
+    """Run after the extension that copies MathJax into the site."""
+    app.connect("build-finished", remove_unused_mathjax, priority=900)

@@ -48,6 +48,36 @@ def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
     return path
 
 
+def semidefinite_optimum(
+    R: np.ndarray, floors: Any, criterion: str = "squared", omega: np.ndarray | None = None
+) -> float:
+    """The least residual at the floors, by cvxpy and Clarabel: an independent solver."""
+    import cvxpy as cp
+
+    p = len(R)
+    omega = np.ones((p, p)) if omega is None else omega
+    C, G = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True)
+    gram = cp.bmat([[R, C], [C.T, G]])
+    rows, cols = np.triu_indices(p, 1)
+    pairs = cp.multiply(G[rows, cols], np.ones(len(rows)))
+    weights = omega[rows, cols]
+    loss = {
+        "squared": cp.sum(cp.multiply(weights, cp.square(pairs))),
+        "worst": cp.max(cp.multiply(weights, cp.abs(pairs))),
+        "absolute": cp.sum(cp.multiply(weights, cp.abs(pairs))),
+    }[criterion]
+    problem = cp.Problem(cp.Minimize(loss), [gram >> 0, cp.diag(G) == 1, cp.diag(C) >= floors])
+    tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    problem.solve(solver=cp.CLARABEL, **tight)
+    return float(problem.value)
+
+
+@pytest.fixture(scope="session")
+def conic_optimum() -> Callable[..., float]:
+    """The least residual at given floors, by a conic solver that is not ours."""
+    return semidefinite_optimum
+
+
 @pytest.fixture(scope="session")
 def warm() -> Iterator[WarmCommand]:
     """Runs ``coral`` in processes forked from one that has imported the libraries."""

@@ -33,10 +33,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
     "certificates": ["tests/certificates", "tests/frames/test_branching.py"],
-    "exact": ["tests/exact", "tests/certificates/test_small_lies.py"],
-    "tradeoff": ["tests/tradeoff", "tests/certificates/test_small_lies.py"],
+    "exact": ["tests/exact", "tests/certificates/test_falsified_values.py"],
+    "tradeoff": ["tests/tradeoff", "tests/certificates/test_falsified_values.py"],
     "frames": ["tests/frames", "tests/certificates/test_singular.py"],
-    "support": ["tests/support", "tests/certificates/test_small_lies.py"],
+    "support": ["tests/support", "tests/certificates/test_falsified_values.py"],
     "tolerances": ["tests/certificates", "tests/test_tolerances.py"],
 }
 

@@ -10,10 +10,11 @@ from skcoral.stability import holdout
 from skcoral.support import support_from_threshold
 
 
-def test_first_view_is_wine_with_a_certificate(open_app, metric, wine):
+def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_optimum):
     at = open_app()
     result = api.decorrelate(wine.correlation, 0.85)
-    assert metric(at, "Residual") == pytest.approx(0.02208413, abs=5e-6)  # an independent solver
+    expected = conic_optimum(wine.correlation, 0.85)
+    assert metric(at, "Residual") == pytest.approx(expected, abs=5e-6)
     assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
     assert metric(at, "Mean fidelity") == pytest.approx(result.mean_fidelity, abs=1e-4)
     said = at.success[0].value.replace("\\", "").strip().split("\n\n")
@@ -61,7 +62,7 @@ def test_budget(open_app, metric, slider, wine):
     again = api.decorrelate(wine.correlation, metric(at, "Weakest fidelity"))
     assert again.objective == pytest.approx(0.5, abs=5e-3)
     slider(at, "Budget").set_value(0.0).run()
-    assert metric(at, "Weakest fidelity") == pytest.approx(0.8262, abs=1e-4)
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.8262, abs=1e-4)  # the paper's ρ★
     assert at.query_params["budget"] == "0"
 
 
@@ -72,9 +73,10 @@ def test_budget_of_a_link_is_not_rounded(open_app, metric, budget):
     assert at.query_params["budget"] == budget
 
 
-def test_worst_pair(open_app, metric, wine):
+def test_worst_pair(open_app, metric, wine, conic_optimum):
     at = open_app(mode="worst", floor="0.95")
-    assert metric(at, "Residual") == pytest.approx(0.414324, abs=1e-4)  # an independent solver
+    expected = conic_optimum(wine.correlation, 0.95, "worst")
+    assert metric(at, "Residual") == pytest.approx(expected, abs=1e-4)
     assert "largest residual correlation" in at.success[0].value
 
 

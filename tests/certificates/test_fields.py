@@ -18,8 +18,8 @@ from skcoral.results import Certificate
 from skcoral.support import support_from_threshold
 
 from .conftest import MASK, R, honest, verdict
+from .test_falsified_values import broken, rotation, with_T
 from .test_files import signed
-from .test_small_lies import broken, rotation, with_T
 
 FIVE = np.full(5, 0.9)
 

@@ -71,12 +71,12 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("guide/*.md")), ids=page_name)
-def test_guide_pages_begin_with_the_answer_and_end_under_the_hood(page):
+def test_guide_pages_begin_with_code_and_end_with_links(page):
     if page.stem != "index":
         text = page.read_text("utf-8")
         assert re.match(r"# .+\n\n```(pycon|python|console)\n", text)
         last = re.split(r"^## ", text, flags=re.MULTILINE)[-1]
-        assert last.startswith("Under the hood\n")
+        assert last.startswith("See also\n")
         assert re.search(r"\]\(\.\./(theory|api|development|benchmarks)", last)
 
 

@@ -1,9 +1,12 @@
+"""When a support allows exact decorrelation: patterns, precision matrices and bounds."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from skcoral import decorrelate
 from skcoral.support import exactness
+from skcoral.support.lower_bounds import least_norm_bound
 
 
 def ar1(p, r=0.7):
@@ -86,7 +89,7 @@ def test_the_papers_support_is_impossible(paper_system):
     R, mask = paper_system
     verdict = exactness(pd.DataFrame(R), mask)
     assert verdict.verdict == "impossible"
-    assert verdict.bound == pytest.approx(0.206554, abs=1e-6)
+    assert verdict.bound == pytest.approx(least_norm_bound(R, mask).value, abs=1e-9)
     i, j = (int(name) for name in verdict.pair)
     assert not (mask[i] & mask[j]).any()
     K = np.linalg.inv(R)

@@ -54,29 +54,6 @@ def star(
     return float(2 * floors @ lam - np.trace(H) - conjugate - cost)
 
 
-def sdp(
-    R: np.ndarray, floors: np.ndarray, criterion: str, omega: np.ndarray | None = None
-) -> float:
-    """The semidefinite relaxation by a general-purpose conic solver."""
-    cp = pytest.importorskip("cvxpy")
-    p = len(R)
-    omega = np.ones((p, p)) if omega is None else omega
-    C, G = cp.Variable((p, p)), cp.Variable((p, p), symmetric=True)
-    gram = cp.bmat([[R, C], [C.T, G]])
-    rows, cols = np.triu_indices(p, 1)
-    pairs = cp.multiply(G[rows, cols], np.ones(len(rows)))
-    weights = omega[rows, cols]
-    loss = {
-        "squared": cp.sum(cp.multiply(weights, cp.square(pairs))),
-        "worst": cp.max(cp.multiply(weights, cp.abs(pairs))),
-        "absolute": cp.sum(cp.multiply(weights, cp.abs(pairs))),
-    }[criterion]
-    problem = cp.Problem(cp.Minimize(loss), [gram >> 0, cp.diag(G) == 1, cp.diag(C) >= floors])
-    tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
-    problem.solve(solver=cp.CLARABEL, **tight)
-    return float(problem.value)
-
-
 def project_on_caps(W: np.ndarray, A: np.ndarray, floors: np.ndarray) -> np.ndarray:
     """Nearest point of each cap ``{w : |w| = 1, a_jᵀw ≥ ρ_j}``, column by column."""
     out = np.empty_like(W)
@@ -128,12 +105,12 @@ def system_of_kind() -> Callable[..., np.ndarray]:
 
 
 @pytest.fixture(scope="session")
-def naive() -> SimpleNamespace:
+def naive(conic_optimum: Callable[..., float]) -> SimpleNamespace:
     """Definitions and independent solvers."""
     return SimpleNamespace(
         objective=objective,
         star=star,
-        sdp=sdp,
+        sdp=conic_optimum,
         off=off,
         projected_gradient=projected_gradient,
         project_on_caps=project_on_caps,

@@ -1,11 +1,15 @@
 """Floors and pair weights that differ by orders of magnitude leave no gap open."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check
+from skcoral.exceptions import NotCertifiedWarning
 
+PROBLEMS = Path(__file__).parent / "problems"
 CRITERIA = ("squared", "worst", "absolute")
 FLOORS = np.array([0.0, 0.5, 0.9, 0.99, 0.999, 1 - 1e-5, 1 - 1e-6, 1 - 1e-8, 1.0])
 
@@ -56,6 +60,24 @@ def test_chains_of_small_prices(criterion):
     R = np.corrcoef(rows.T)
     for floors in ([0.999, 0.5, 0.9, 0.3, 0.99, 0.7], np.linspace(0.5, 0.9999, 6)):
         certified(R, floors, criterion=criterion)
+
+
+@pytest.mark.parametrize("path", sorted(PROBLEMS.glob("*.npz")), ids=lambda path: path.stem)
+def test_stored_problems_are_solved_to_the_end(path):
+    """Matrices, floors and weights at which an interior-point method can stop too early."""
+    with np.load(path) as problem:
+        R, floors, criterion = problem["R"], problem["floors"], str(problem["criterion"])
+        weights = problem.get("weights")
+    assert certified(R, floors, criterion=criterion, pair_weights=weights).status == "optimal"
+
+
+def test_rounding_that_leaves_no_floor_to_bind():
+    # 1e-9 above the threshold, condition 1e8, weights over eight decades: no digits for a bound
+    with np.load(PROBLEMS / "hard" / "worst_no_floor_left.npz") as kept:
+        R, floors, weights = kept["R"], kept["floors"], kept["weights"]
+    with pytest.warns(NotCertifiedWarning):
+        result = decorrelate(R, floors, criterion="worst", pair_weights=weights)
+    assert check(result, R).problems == ()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Independent roads to the same numbers: a conic solver, descent on the caps, closed forms."""
+"""The same numbers by a conic solver, by descent on the caps, and by closed forms."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,16 @@ def test_conic_solver_agrees(random_correlation, naive, seed, p):
         reference = naive.sdp(R, floors, criterion)
         assert result.objective == pytest.approx(reference, abs=1e-6 * max(1.0, reference))
         assert result.lower_bound == pytest.approx(reference, abs=1e-6 * max(1.0, reference))
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("system", ["p6", "p18", "wdi", "wine"])
+def test_conic_solver_agrees_on_the_papers_systems(systems, naive, verify, system, criterion):
+    R = systems[system]
+    result = decorrelate(R, 0.98, criterion=criterion)
+    reference = naive.sdp(R, 0.98, criterion)
+    assert result.objective == pytest.approx(reference, abs=1e-6 * max(1.0, reference))
+    verify(R, result)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])

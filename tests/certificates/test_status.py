@@ -17,9 +17,9 @@ from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import Certificate, Decorrelation
 
 from .conftest import MAKERS, R, honest
+from .test_falsified_values import rotation, with_T
 from .test_singular import HONEST as SINGULAR
 from .test_singular import R as SINGULAR_R
-from .test_small_lies import rotation, with_T
 
 KINDS = [kind for kind in MAKERS if isinstance(honest(kind), Decorrelation)]
 same = pytest.mark.parametrize("kind", KINDS)
