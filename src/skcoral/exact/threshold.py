@@ -25,7 +25,7 @@ from skcoral.exact.weighted import WeightedRoot, trace_excess
 Index = NDArray[np.intp]
 
 _PURE = 0.5  # longest fall of a weight that needs no barrier
-_EJECT = 1e-3  # weights relative to the largest that may leave
+_LEAVES = 1.2  # fall of a small weight that does not bind: more than the whole of it
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -100,7 +100,7 @@ def exact_threshold(
     search = _Search(scaled(C, 1 / np.where(floors > 0, floors, 1.0)), tol, max_iter, callback)
     binding: Index = np.flatnonzero(floors > 0)
     start = diagonal(search.C)[binding] ** -0.5
-    eject, rest_S = _EJECT, None
+    eject, rest_S = 1e-3, None  # weights relative to the largest that may leave
     rest_weights = np.zeros(p)
     while True:
         binding, root = search.run(binding, start, eject)
@@ -190,7 +190,7 @@ class _Search:
             self.n_iter = problem.n_iter
             if not problem.idle.any():
                 return members, root
-            members, weights = members[~problem.idle], root.weights[~problem.idle]
+            members, weights = members[~problem.idle], problem.kept
 
 
 class _Simplex(Problem):
@@ -204,6 +204,7 @@ class _Simplex(Problem):
         self.eject = eject
         self.barrier, self.pure = np.inf, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
+        self.kept = np.zeros(0)
 
     def merit(self, root: WeightedRoot) -> tuple[float, Array]:
         plain = root.diagonal - root.trace * root.weights
@@ -234,7 +235,8 @@ class _Simplex(Problem):
         plain, little = self.merit(root)[1], 1e-11 * root.diagonal
         system = NewtonSystem(root, little, normal=weights)
         d = system.solve(plain)
-        idle = (weights < self.eject * weights.max()) & (d < -2) & (root.fidelity > root.trace)
+        small = weights < self.eject * weights.max()
+        idle = small & (d < -_LEAVES) & (root.fidelity > root.trace)
         if idle.any():
             # They leave together: when the others are near their optimum, many have gathered, or
             # small weights begin to cost digits.
@@ -242,6 +244,7 @@ class _Simplex(Problem):
             tiny = weights[idle].min() < 1e-5 * weights.max()
             if d.min() > -_PURE or idle.mean() > 0.2 or tiny:
                 self.idle = idle
+                self.kept = self.move(weights, d if d.min() > -_PURE else 0.0 * d)[~idle]
                 return None
         elif d.min() > -_PURE:
             d = system.solve(plain, accuracy)

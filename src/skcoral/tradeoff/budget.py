@@ -19,8 +19,6 @@ from skcoral.tradeoff import criteria
 from skcoral.tradeoff.frontier import Node, Path
 from skcoral.tradeoff.results import as_result
 
-_NEAREST = 1e-6  # of the way from ρ★: nearer floors have no dual point that is worth its digits
-
 
 def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
     """Find the largest common floor whose least residual stays within ``budget``.
@@ -53,47 +51,23 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
         exact = threshold_result(R, path.threshold, options)
         upper = min(path.threshold.upper, 1.0)
         return replace(exact, details={"budget": budget, "rho_upper": upper})
-    tangents = _Tangents(path, budget)
     # Squares grow quadratically from the threshold, the other criteria linearly.
-    share = max((budget / everything) ** tangents.power, _NEAREST)
-    guess = float(np.cos(np.arccos(path.edge) * (1.0 - 0.5 * share)))
-    node = path.highest(guess, lambda node: node.solved.objective - budget, tangents.following)
-    best = tangents.best
-    if best is not None and _reach(node, budget) > max(tangents.upper, node.rho) + OPTIMAL_GAP:
-        # Below a budget of 1e-10 or so nothing is left to solve, and ρ★ itself has no dual point;
-        # the tangent of another point holds for every floor.
+    power = 0.5 if options.criterion == "squared" else 1.0
+    node = path.highest(
+        lambda node: node.solved.objective**power - budget**power, xtol=0.1 * options.tol
+    )
+    # Nearer to ρ★ no floor has a dual point that is worth its digits.
+    nearest = float(np.cos(np.arccos(path.edge) * (1.0 - 5e-7)))
+    if node.rho < nearest:
+        path.solve(nearest)
+    best = min(path.nodes.values(), key=lambda node: _reach(node, budget))
+    upper = max(_reach(best, budget), node.rho)
+    if _reach(node, budget) > upper + OPTIMAL_GAP:
+        # The tangent of another point holds for every floor.
         solved = node.solved.proved_by(best.solved)
         bound = best.solved.lower_bound + best.slope * (node.rho - best.rho)
         node = Node(node.rho, replace(solved, lower_bound=bound), best.slope)
-    return _result(node, budget, max(tangents.upper, node.rho), options)
-
-
-class _Tangents:
-    """The least floor at which a tangent of the curve meets the budget, and whose tangent it is."""
-
-    def __init__(self, path: Path, budget: float) -> None:
-        self.budget, self.tol = budget, path.options.tol
-        self.power = 0.5 if path.options.criterion == "squared" else 1.0
-        self.upper = 1.0
-        self.best: Node | None = None
-
-    def following(self, node: Node, inside: Node) -> float | None:
-        """Newton's step: far away in the power of the objective that is nearly linear, else as is.
-
-        Close by, the tangents' bound is better than the step needs to be; aiming a little below it
-        ends within the budget. None where no further floor can gain anything.
-        """
-        value, slope, budget, power = node.solved.objective, node.slope, self.budget, self.power
-        # What the gap of a single solve leaves open, no further floor can close.
-        blur = max(node.solved.gap, 0.0) / slope if slope > 0 else 0.0
-        if _reach(node, budget) < self.upper:
-            self.upper, self.best = _reach(node, budget), node
-        if self.upper - inside.rho <= max(0.1 * self.tol, 4.0 * blur):
-            return None
-        if slope > 0 and value > 0 and not 0.5 * budget < value < 2.0 * budget:
-            rise = (budget**power - value**power) / (power * value ** (power - 1.0))
-            return float(node.rho + rise / slope)
-        return self.upper - max(0.05 * self.tol, 1e-3 * abs(self.upper - node.rho), 1.5 * blur)
+    return _result(node, budget, upper, options)
 
 
 def _reach(node: Node, budget: float) -> float:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.exact import Options, best_exact
@@ -82,30 +83,21 @@ class Path:
                 self.callback(len(self.nodes), solved.objective, solved.lower_bound)
         return self.nodes[rho]
 
-    def highest(
-        self,
-        rho: float,
-        excess: Callable[[Node], float],
-        following: Callable[[Node, Node], float | None],
-    ) -> Node:
+    def highest(self, excess: Callable[[Node], float], *, xtol: float) -> Node:
         """Return the highest floor found whose ``excess``, an increasing function, is not positive.
 
-        ``rho`` is tried first, and then what ``following`` proposes after the last point and the
-        highest one within the limit; None ends the search, and a proposal outside of the bracket
-        is replaced by its middle.
+        It lies within ``xtol`` of the root.
         """
-        inside, high = self.solve(self.edge), 1.0
-        for _ in range(60):
-            node = self.solve(rho)
-            if excess(node) <= 0.0:
-                inside = node
-            else:
-                high = rho
-            proposal = following(node, inside)
-            if proposal is None or high - inside.rho <= 4e-16:
-                break
-            rho = proposal if inside.rho < proposal < high else 0.5 * (inside.rho + high)
-        return inside
+        ends = self.solve(self.edge), self.solve(1.0)
+        if excess(ends[0]) < 0.0 < excess(ends[1]):
+            root = brentq(lambda rho: excess(self.solve(rho)), self.edge, 1.0, xtol=xtol)
+            while excess(self.solve(root)) > 0.0 and root > self.edge:
+                root, xtol = max(root - xtol, self.edge), 4.0 * xtol
+        return max(
+            (node for node in self.nodes.values() if excess(node) <= 0.0),
+            key=lambda node: node.rho,
+            default=ends[0],
+        )
 
     def _exact(self, floors: Array) -> Solved | None:
         p, T = len(floors), self.threshold.T

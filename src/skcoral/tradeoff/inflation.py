@@ -67,7 +67,9 @@ def solve_vif(R: Any, limit: float, options: Options) -> Decorrelation:
     if limit <= 1.0:
         exact = threshold_result(R, path.threshold, options)
         return _limited(exact, limit, min(path.threshold.upper, 1.0))
-    node = _on_the_curve(path, limit)
+    node = path.highest(
+        lambda node: float(inflation_factors(node.solved.G).max()) - limit, xtol=1e-10
+    )
     solved = node.solved
     bound: Proof = (1.0, {})
     if node.rho < 1.0:
@@ -203,29 +205,6 @@ def _improved(L: Array, W: Array, limit: float) -> tuple[Array, Array, Array]:
         penalty *= 4.0 if off > 0.3 * last else 1.0
         last = off
     return W, lam, mu / limit
-
-
-def _on_the_curve(path: Path, limit: float) -> Node:
-    """The highest floor of the curve of least squared residuals that keeps to the limit."""
-
-    def excess(node: Node) -> float:
-        return float(np.log(inflation_factors(node.solved.G).max() / limit))
-
-    edge, one = path.solve(path.edge), path.solve(1.0)
-    if excess(one) <= 0.0 or excess(edge) >= 0.0:
-        return one if excess(one) <= 0.0 else edge
-    low, high = [edge.rho, excess(edge)], [one.rho, excess(one)]
-
-    def following(node: Node, inside: Node) -> float | None:
-        """Regula falsi; the end that stays twice counts half (Illinois)."""
-        moved, kept = (low, high) if node is inside else (high, low)
-        moved[:] = node.rho, excess(node)
-        kept[1] *= 0.5
-        if high[0] - low[0] <= 1e-10:
-            return None
-        return (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
-
-    return path.highest(0.5 * (edge.rho + one.rho), excess, following)
 
 
 def _limited(result: Decorrelation, limit: float, upper: float) -> Decorrelation:
