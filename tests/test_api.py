@@ -1,4 +1,4 @@
-"""The public face: names kept, input judged, the same answer whatever the container."""
+"""The public functions: names kept, input validated, the same answer for every container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices of other libraries: the same answers, computed where the matrix lies."""
+"""Matrices of other libraries: the same answers, computed on their device."""
 
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,3 +1,5 @@
+"""Classical decorrelators against their definitions, and their assignment to variables."""
+
 from itertools import permutations
 
 import numpy as np

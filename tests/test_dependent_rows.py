@@ -1,4 +1,4 @@
-"""Rows that hang together: drawn, left out and added up together."""
+"""Dependent rows: groups and blocks are drawn, left out and summed together."""
 
 import numpy as np
 import pandas as pd

@@ -1,3 +1,5 @@
+"""Fidelity, residuals, VIF and condition number against their definitions."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Metadata, locks, workflows and the environment that the Makefile builds."""
+
 import re
 import shutil
 import subprocess

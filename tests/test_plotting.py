@@ -1,4 +1,4 @@
-"""Displays: the numbers are right, the labels are there, and nothing global moves."""
+"""Displays: numbers, labels, and no change of global settings."""
 
 from __future__ import annotations
 

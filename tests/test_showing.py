@@ -1,4 +1,4 @@
-"""Results that show themselves: small, safe HTML; a summary; a picture; labelled loadings."""
+"""Results in notebooks: small, safe HTML; a summary; a plot; labelled loadings."""
 
 from __future__ import annotations
 

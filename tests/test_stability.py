@@ -1,4 +1,4 @@
-"""What happens on other rows: hold-out by hand, intervals that cover, derivatives that match."""
+"""Other rows: hold-out by hand, coverage of intervals, derivatives."""
 
 import os
 from pathlib import Path

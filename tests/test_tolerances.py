@@ -1,4 +1,4 @@
-"""Promises outside the certificates, tested at their size: tolerances of input, files, caches."""
+"""Tolerances outside the certificates, tested at their size: input, files, caches."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Validation of matrices, floors, budgets, supports and anchors, and its messages."""
+
 from decimal import Decimal
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The app in a real browser, started by ``coral app``: seen, moved and taken away."""
+"""The app in a real browser, started by ``coral app``: shown, operated, and its downloads."""
 
 import io
 import re

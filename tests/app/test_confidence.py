@@ -1,4 +1,4 @@
-"""Floors for the population in the app: which rows belong together, and what is taken away."""
+"""Floors for the population in the app: dependent rows, and what is downloaded."""
 
 import json
 import shlex

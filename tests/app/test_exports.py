@@ -1,4 +1,4 @@
-"""What is taken away says the same as the screen."""
+"""Downloads of the app agree with what the screen shows."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Visitors who mean harm: their bombs do not reach the others, and nothing leaves the machine."""
+"""Malicious uploads do not affect other visitors, and the app opens no connection elsewhere."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What one visitor brings stays with that visitor; failures are words; names are only names."""
+"""Uploads stay with their visitor; failures give messages; names are shown literally."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""Links: whatever is said in one is understood or told, and comes back the same."""
+"""Settings in links are applied or reported, and survive a round trip."""
 
 import numpy as np
 import pytest

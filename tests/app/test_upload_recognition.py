@@ -1,4 +1,4 @@
-"""Uploads as people have them: matrices, missing marks, ids and years; and what is said of them."""
+"""Recognition of uploads: matrices, missing values, ids and years, and the notes on them."""
 
 from __future__ import annotations
 

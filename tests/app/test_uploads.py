@@ -1,4 +1,4 @@
-"""What people bring: read, explained, or refused in words."""
+"""Uploads are read, explained, or refused with a message."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Certificates: true results pass, and every way of lying about one is found."""
+"""``check`` passes true results and refuses altered ones."""
 
 from __future__ import annotations
 

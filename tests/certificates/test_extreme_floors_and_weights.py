@@ -1,4 +1,4 @@
-"""Floors next to one, pair weights of any size: whatever is answered passes its own check."""
+"""Floors next to one and pair weights of any size: every answer passes its own check."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lies of the size of the promise: each tolerance of the table has one that is a little too large.
+"""Values falsified a little beyond each tolerance of the table are refused.
 
-Every claim but one is made to hold, so that it is that one which refuses. The sizes are between the
-tolerance and ten times the tolerance: whoever widens one of them tenfold is told here.
+All other claims are made to hold, so that the falsified one is the reason for the refusal. The
+sizes are between one and ten times the tolerance: a tolerance ten times as wide fails here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Single fields and single parts of a certificate: what is refused, and in which words."""
+"""Altered fields and parts of a certificate: what is refused, and with which message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificate files: nothing is lost on the way, and no altered file is believed."""
+"""Certificate files: complete round trips, and no altered file is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floors at the edge of what is possible: the second level of the claim, beside what binds."""
+"""Floors that cannot all be raised: the largest mean beside the outputs that bind."""
 
 from __future__ import annotations
 

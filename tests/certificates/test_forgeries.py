@@ -1,4 +1,4 @@
-"""Every way of lying about a result that we could think of, and hundreds that we did not."""
+"""Forged results: known ways to falsify one, and hundreds of random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifiers that need NumPy alone pass what is true and refuse lies."""
+"""The verifiers that need NumPy alone accept true certificates and refuse false ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the proofs for supports that rounding decides, at the size of their promise."""
+"""Support certificates where rounding decides, at the size of the tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that are kept as factors: their files, and lies of the size of the promise."""
+"""Results kept as factors: their files, and values falsified just beyond the tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From inspect to a decision: what the screen recommends is what the written file holds."""
+"""From ``inspect`` to ``fit``: the written file has what the recommendation says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command on files as people have them: matrices, missing marks, ids, notes, titles."""
+"""The command on files from practice: matrices, marks of missing values, ids, notes, titles."""
 
 from __future__ import annotations
 

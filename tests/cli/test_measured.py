@@ -1,4 +1,4 @@
-"""What ``coral fit`` says first is what anyone finds in the file that it wrote."""
+"""The figures that ``coral fit`` prints first are those of the file that it wrote."""
 
 from __future__ import annotations
 

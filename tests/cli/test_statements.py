@@ -1,4 +1,4 @@
-"""Sentences on the screen and in the report, held against the file that was written."""
+"""Sentences on the screen and in the report agree with the file that was written."""
 
 from __future__ import annotations
 

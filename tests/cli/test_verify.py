@@ -1,4 +1,4 @@
-"""``coral fit --certificate`` and ``coral verify``: exit status and plain words."""
+"""``coral fit --certificate`` and ``coral verify``: exit status and messages."""
 
 from __future__ import annotations
 

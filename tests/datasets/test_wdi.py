@@ -1,4 +1,4 @@
-"""The fetcher against a local server with the API's shape and its ways of failing."""
+"""The client against a local server with the API's format and failures; tables from CSV files."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""The bad tables of life are refused, with the columns and the remedy."""
+"""Tables that cannot be fitted are refused, with the columns and the remedy."""
 
 import numpy as np
 import pandas as pd

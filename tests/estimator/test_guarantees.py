@@ -1,4 +1,4 @@
-"""What the transformation promises: decorrelated, faithful, invertible, whatever the units."""
+"""Guarantees of the transformation: decorrelated, faithful, invertible, independent of units."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Ranks and normal scores: the promise is exact on the rows fitted and follows to new rows."""
+"""Ranks and normal scores: floors hold exactly on the rows fitted, and new rows are mapped."""
 
 from __future__ import annotations
 

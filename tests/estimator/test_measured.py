@@ -1,4 +1,4 @@
-"""What ``measured_`` says is what the outputs show, and weights never end in a catastrophe."""
+"""``measured_`` agrees with the outputs; weights of any scale are handled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about the rows is judged on the rows, also where rounding is magnified."""
+"""Statements about rows are checked on the rows, also where rounding is amplified."""
 
 import warnings
 

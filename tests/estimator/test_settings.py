@@ -1,4 +1,4 @@
-"""Floors, criteria, supports, composites, ranks: each does what it says."""
+"""Floors, criteria, supports, composites, ranks: the effect of each setting."""
 
 import numpy as np
 import pandas as pd

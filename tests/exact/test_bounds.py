@@ -1,3 +1,5 @@
+"""The analytic bounds of the paper, against naive versions and its printed figures."""
+
 from itertools import combinations
 
 import numpy as np

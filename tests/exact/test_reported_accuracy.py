@@ -1,4 +1,4 @@
-"""What results of the exact regime say of themselves, at the size of rounding."""
+"""What results of the exact regime report, at the size of rounding errors."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""A round of the fuzz run, and its judge confronted with lies."""
+"""A round of the fuzz run, and its judge on falsified answers."""
 
 import importlib.util
 import sys

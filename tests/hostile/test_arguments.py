@@ -1,4 +1,4 @@
-"""Arguments at and beyond the ends of floating point, and columns of odd types: words, or work."""
+"""Arguments at the ends of floating point, and columns of odd types: an answer or a message."""
 
 import warnings
 

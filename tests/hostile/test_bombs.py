@@ -1,4 +1,4 @@
-"""Small files that stand for very much: refused in words or read, in bounded memory and time."""
+"""Small files that expand to very large ones: refused or read, in bounded memory and time."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The command on hostile machines and inputs: words, exit statuses, and no file left behind."""
+"""The command on failing machines and hostile input: messages, exit statuses, no leftovers."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Model files by someone who means harm, with checksums that fit: refused in words."""
+"""Malicious model files with valid checksums are refused with a message."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Model files come back to the last bit, or not at all."""
+"""Model files are restored bit by bit, or refused."""
 
 import json
 import os

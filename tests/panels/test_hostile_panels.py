@@ -1,4 +1,4 @@
-"""Tables and arguments that invite wrong windows: refused in words, or answered rightly."""
+"""Tables and arguments that could give wrong windows: refused, or answered correctly."""
 
 from __future__ import annotations
 

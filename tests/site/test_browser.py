@@ -1,4 +1,4 @@
-"""Pages of the site in a real browser: on a desk and on a phone, by day and by night."""
+"""Pages of the site in a real browser: wide and narrow, light and dark."""
 
 import functools
 import http.server

@@ -1,4 +1,4 @@
-"""The built pages: links and anchors lead somewhere, and nothing is loaded from elsewhere."""
+"""The built pages: links and anchors exist, and nothing is loaded from elsewhere."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""Pages in Markdown: their sessions are true, their code compiles, their links lead somewhere."""
+"""Pages in Markdown: their sessions are correct, their code compiles, their links exist."""
 
 import ast
 import doctest

@@ -1,3 +1,5 @@
+"""Support patterns: masks from matrices, dictionaries and graphs, and what is refused."""
+
 import numpy as np
 import pandas as pd
 import pytest

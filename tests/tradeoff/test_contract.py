@@ -1,4 +1,4 @@
-"""What a caller can rely on: status words, warnings, callbacks, determinism, symmetry."""
+"""The contract with the caller: status words, warnings, callbacks, determinism, symmetry."""
 
 import numpy as np
 import pytest

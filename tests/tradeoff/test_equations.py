@@ -1,4 +1,4 @@
-"""The Newton equations: two ways to solve them, and derivatives that are derivatives."""
+"""The Newton equations: two ways to solve them, and derivatives against differences."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Floors next to one and next to the threshold, and pairs that do not count."""
+"""Floors next to one and next to the threshold, and pairs of weight zero."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Systems that break solvers: nearly singular, equal, in blocks, at the edges."""
+"""Difficult systems: nearly singular, equicorrelated, in blocks, at the limits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Hundreds of systems of all kinds: always feasible, always certified, never a stray warning."""
+"""Hundreds of systems of all kinds: feasible, certified, and without unexpected warnings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Answers from neighbouring answers: the same, in fewer steps, and never a wrong one."""
+"""Warm starts from neighbouring answers: the same answers in fewer steps."""
 
 import numpy as np
 import pytest
