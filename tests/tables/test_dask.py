@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -112,6 +113,7 @@ def test_what_is_not_on_the_cluster(frame):
             coral_dask.transform(coral, data)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_a_worker_is_killed_in_the_middle(tmp_path):
     distributed = pytest.importorskip("distributed")
     from dask import delayed
