@@ -20,37 +20,30 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array
+from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
 from skcoral.certificates.frame_bounds import from_dual, spent
-from skcoral.certificates.inequalities import definite
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
-from skcoral.results import OPTIMAL_GAP, Certificate
+from skcoral.results import Certificate
 
 _ROUNDING = 1e-13  # of unit lengths and right angles
 _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
 
 
-def branched_bound(
-    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic, weights: Array
-) -> tuple[Enclosure, Array]:
-    """Lower bound of D2 that a certificate of kind "branched" proves, and its slopes in the floors.
+def leaf_bounds(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> list[tuple[Enclosure, Array]]:
+    """Lower bounds of D2 on the leaves that a certificate of kind "branched" proves, each with λ.
 
-    The slopes are ``2λ`` of the lowest leaf, or of that among equally low ones whose λ are the
-    weights.
+    Higher floors leave smaller caps, so a bound grows by ``2λ`` in the floors on its leaf.
     """
     tree = _Tree(certificate.arrays, rho_min, A)
-    bounds = {leaf: tree.bound(leaf, slabs, arithmetic) for leaf, slabs in tree.leaves()}
-    least, most = (
-        min(float(getattr(bound, end)) for bound in bounds.values()) for end in ("lower", "upper")
-    )
-    if not np.isfinite([least, most]).all():
+    found = [(tree.bound(leaf, slabs, arithmetic), tree.lam[leaf]) for leaf, slabs in tree.leaves()]
+    if not all(np.isfinite([bound.lower, bound.upper]).all() for bound, _ in found):
         raise CertificateError("a leaf proves nothing.")
-    limit = least + OPTIMAL_GAP * max(1.0, least)
-    lam = tree.lam[[leaf for leaf, bound in bounds.items() if bound.lower <= limit]]
-    slopes: Array = 2.0 * lam[int(np.argmin(np.abs(lam - weights).max(axis=1)))]
-    return Enclosure(least, most), slopes
+    return found
 
 
 class _Tree:
@@ -63,9 +56,10 @@ class _Tree:
             raise CertificateError("`at` is a list of cuts, and `mu` a table with a row per leaf.")
         cuts, parts, most = len(arrays["at"]), len(arrays["mu"]), np.shape(arrays["mu"])[-1]
         self.N = numbers(arrays["N"], (parts * r, r), "`N`").reshape(parts, r, r)
-        self.lam = numbers(arrays["multipliers"], (parts, p), "`multipliers`")
-        self.kappa = numbers(arrays["kappa"], (parts, p), "`kappa`")
-        self.mu = numbers(arrays["mu"], (parts, most), "`mu`")
+        shape = (parts, p)
+        self.lam = numbers(arrays["multipliers"], shape, "`multipliers`", nonnegative=True)
+        self.kappa = numbers(arrays["kappa"], shape, "`kappa`")
+        self.mu = numbers(arrays["mu"], (parts, most), "`mu`", nonnegative=True)
         self.at = numbers(arrays["at"], (cuts,), "`at`")
         self.direction = numbers(arrays["direction"], (cuts, r), "`direction`")
         variable = numbers(arrays["variable"], (cuts,), "`variable`")
@@ -76,8 +70,8 @@ class _Tree:
         ):
             raise CertificateError("a cut is of no variable, or leads nowhere.")
         self.variable, self.children = variable.astype(int), children.astype(int)
-        if not cuts or np.any(self.mu < 0) or np.any(self.lam < 0):
-            raise CertificateError("a multiplier is negative, or there is no cut.")
+        if not cuts:
+            raise CertificateError("there is no cut.")
         sources = A.T[self.variable]
         lengths = np.einsum("ij,ij->i", self.direction, self.direction)
         cosine = np.einsum("ij,ij->i", self.direction, sources)
@@ -153,14 +147,13 @@ class _Tree:
         middle = 0.5 * (lo + hi)
         N, lam, a = self.N[leaf], float(self.lam[leaf, j]), self.A[:, j]
         size = float(np.abs(N).max() + mu.sum() + abs(self.kappa[leaf, j]))
-        for shift in _SHIFTS:
-            kappa = float(self.kappa[leaf, j]) + shift * size
-            M = N + kappa * np.eye(r) + (V.T * mu) @ V
-            proof = definite(arithmetic, M, np.full((r, r), 1e-15 * (r + len(mu)) * size))
-            if proof is not None:
-                break
-        else:
-            raise CertificateError("a leaf has a matrix that is not positive definite.")
+        radius = np.full((r, r), 1e-15 * (r + len(mu)) * size)
+        shifted = (float(self.kappa[leaf, j]) + shift * size for shift in _SHIFTS)
+        trials = ((kappa, N + kappa * np.eye(r) + (V.T * mu) @ V) for kappa in shifted)
+        (kappa, M), proof = first_definite(
+            ((trial, definite(arithmetic, trial[1], radius)) for trial in trials),
+            "a leaf has a matrix that is not positive definite.",
+        )
         w = np.linalg.solve(M, lam * a + (mu * middle) @ V)[:, None]
         dots = arithmetic.enclosure(arithmetic.product(np.vstack([V, a, w.T]), w))[:, 0]
         t, fidelity, length = dots[: len(mu)], dots[len(mu)], dots[len(mu) + 1]
@@ -168,7 +161,7 @@ class _Tree:
             arithmetic.apply(np.ascontiguousarray(w.T), arithmetic.product(N, w))
         )[0, 0]
         # z - Mw, which a crude bound will do for
-        rest = lam * a + V.T @ (mu * (middle - 0.5 * (t.lower + t.upper))) - (N @ w)[:, 0]
+        rest = lam * a + V.T @ (mu * (middle - t.middle)) - (N @ w)[:, 0]
         crude = np.abs(rest - kappa * w[:, 0]) + 1e-14 * (r + len(mu)) * (lam + size) * max(
             1.0, float(np.abs(w).max())
         )
@@ -176,4 +169,5 @@ class _Tree:
         pull = (fidelity - float(self.rho_min[j])) * (2.0 * lam)
         # μ (vᵀw - lo)(vᵀw - hi), with 2m = lo + hi as it is
         slack = ((t - lo) * (t - hi) * mu).total()
-        return square - pull + slack - Enclosure(0.0, proof.inverse_form(crude[:, None]))
+        value: Enclosure = square - pull + slack
+        return value - Enclosure(0.0, proof.inverse_form(crude[:, None]))

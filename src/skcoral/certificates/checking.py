@@ -9,13 +9,12 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral._lowrank import FactoredCorrelation
-from skcoral.certificates import claims
 from skcoral.certificates.claims import judge_decorrelation
+from skcoral.certificates.definiteness import require_definite
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
-from skcoral.certificates.wide_claims import judge_frame_threshold, judge_wide
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation, Threshold
 
@@ -55,14 +54,14 @@ def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     >>> check(threshold(R), R).passed
     True
     """
-    problem = _Problem(result, R, factor)
+    R, factor = _matrix_or_factor(result, R, factor)
     try:
-        verdict = problem.judge(Floats(parts=2))
+        verdict = _judge(result, R, factor, Floats(parts=2))
         if verdict.passed:
             return verdict
     except CertificateError:
         pass
-    return problem.judge(Floats(parts=3))
+    return _judge(result, R, factor, Floats(parts=3))
 
 
 def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
@@ -103,10 +102,10 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
             'pip install "scikit-coral[rigorous]". `check` does without.'
         ) from None
 
-    problem = _Problem(result, R, factor)
+    matrix, own = _matrix_or_factor(result, R, factor)
     precision, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
-        proof = problem.judge(Balls(flint))
+        proof = _judge(result, matrix, own, Balls(flint))
     finally:
         flint.ctx.prec = precision
     failed = [claim for claim in proof.claims if not claim.holds]
@@ -118,40 +117,28 @@ def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
     return proof
 
 
-class _Problem:
-    """A result with the matrix, or the factor of it, that it is claimed of."""
+def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, Array | None]:
+    """The matrix, or the factor of it, that a result is claimed of."""
+    if isinstance(R, FactoredCorrelation):  # as the transformer keeps that of a wide table
+        R, factor = None, R.factor
+    if (R is None) == (factor is None):
+        raise CertificateError("give the correlation matrix R, or a factor of it.")
+    if R is not None:
+        return claimed_matrix(result, R), None
+    if getattr(result, "rank", None) is None:
+        raise CertificateError("a factor goes with results of rank below p; give R.")
+    factor = np.asarray(factor, dtype=np.float64)
+    if not np.isfinite(factor).all():
+        raise CertificateError("the factor holds numbers that are not finite.")
+    require_distinct(result.names)
+    return None, factor
 
-    def __init__(self, result: Any, R: Any, factor: Any) -> None:
-        if isinstance(R, FactoredCorrelation):  # as the transformer keeps that of a wide table
-            R, factor = None, R.factor
-        if (R is None) == (factor is None):
-            raise CertificateError("give the correlation matrix R, or a factor of it.")
-        self.result = result
-        if R is not None:
-            self.R: Array | None = claimed_matrix(result, R)
-            self.factor: Array | None = None
-            return
-        if getattr(result, "rank", None) is None:
-            raise CertificateError("a factor goes with results of rank below p; give R.")
-        self.R, self.factor = None, np.asarray(factor, dtype=np.float64)
-        if not np.isfinite(self.factor).all():
-            raise CertificateError("the factor holds numbers that are not finite.")
-        require_distinct(result.names)
 
-    def judge(self, arithmetic: Arithmetic) -> Check:
-        """Judge every claim."""
-        result, R = self.result, self.R
-        # Overflow and undefined operations end in intervals that prove nothing.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if isinstance(result, Threshold):
-                if result.rank is not None:
-                    return judge_frame_threshold(result, R, self.factor, arithmetic)
-                return judge_threshold(result, self._matrix(), arithmetic)
-            if self.factor is not None:
-                return judge_wide(result, self.factor, arithmetic, claims)
-            return judge_decorrelation(result, self._matrix(), arithmetic)
-
-    def _matrix(self) -> Array:
-        if self.R is None:
-            raise CertificateError("this result is judged with R itself.")
-        return self.R
+def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic) -> Check:
+    """Judge every claim."""
+    # Overflow and undefined operations end in intervals that prove nothing.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if R is not None and result.rank is None:
+            require_definite(arithmetic, R)
+        judge = judge_threshold if isinstance(result, Threshold) else judge_decorrelation
+        return judge(result, R, factor, arithmetic)

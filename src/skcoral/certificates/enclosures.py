@@ -52,10 +52,7 @@ class Enclosure:
             self.upper * other.lower,
             self.upper * other.upper,
         )
-        return Enclosure(
-            down(np.minimum.reduce(ends)),
-            up(np.maximum.reduce(ends)),
-        )
+        return Enclosure(down(np.minimum.reduce(ends)), up(np.maximum.reduce(ends)))
 
     def __truediv__(self, other: Any) -> Enclosure:
         """Divide by what is proved to be positive; anything else proves nothing."""
@@ -68,6 +65,20 @@ class Enclosure:
 
     def __getitem__(self, key: Any) -> Enclosure:
         return Enclosure(self.lower[key], self.upper[key])
+
+    @property
+    def T(self) -> Enclosure:
+        """The transpose."""
+        return Enclosure(self.lower.T, self.upper.T)
+
+    @property
+    def middle(self) -> Any:
+        """Floats near the middle."""
+        return 0.5 * (self.lower + self.upper)
+
+    def diagonal(self) -> Enclosure:
+        """The diagonal of a matrix."""
+        return Enclosure(np.diag(self.lower).copy(), np.diag(self.upper).copy())
 
     def size(self) -> Any:
         """Upper bound of the absolute value, entry by entry."""
@@ -103,6 +114,19 @@ class Enclosure:
         if not np.size(self.lower):
             return exactly(0.0)
         return Enclosure(np.max(self.lower), np.max(self.upper))
+
+    def least(self) -> Enclosure:
+        """The smallest entry."""
+        return Enclosure(np.min(self.lower), np.min(self.upper))
+
+    def at_least(self, value: float) -> Enclosure:
+        """``max(x, value)`` of a number that is known to exist."""
+        return Enclosure(max(float(self.lower), value), max(float(self.upper), value))
+
+
+def around(middle: Any, radius: Any) -> Enclosure:
+    """Numbers known to lie within ``radius`` of ``middle``."""
+    return Enclosure(down(middle - radius), up(middle + radius))
 
 
 def exactly(a: Any) -> Enclosure:

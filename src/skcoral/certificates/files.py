@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,20 +23,17 @@ from skcoral.certificates.checking import check, prove
 from skcoral.certificates.json_values import (
     array_of,
     checksum_of,
+    coded,
     names_of,
     no_constant,
     number_of,
-    open_ended_list,
-    optional_array,
     require_keys,
     unique_keys,
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
 from skcoral.certificates.stored_matrices import (
-    coded_transform,
     correlations_of,
-    factor_of,
     largest_difference,
     stored_factor,
     transform_of,
@@ -54,24 +50,13 @@ from skcoral.results import (
 )
 
 FORMAT, VERSION = "scikit-coral certificate", 1
-_TOP = {"format", "version", "checksum", "claim", "proof"}
-_PROOF = {"kind", "arrays", "info"}
 _SHARED = {"what", "sources", "names", "R", "rank", "T", "fidelity"}
-_THRESHOLD = _SHARED | {"lower", "upper", "zca", "trace"}
-_DECORRELATION = _SHARED | {
-    "rho_min",
-    "criterion",
-    "objective",
-    "lower_bound",
-    "prices",
-    "weights",
-    "status",
-    "pair_weights",
-    "anchors",
-    "support",
-    "budget",
-}
-_LIMIT = {"max_vif", "largest_vif", "rho_upper"}
+_THRESHOLD = ("lower", "upper", "zca", "trace")
+# Numbers and arrays of a decorrelation that are written as they are.
+_NUMBERS = ("objective", "lower_bound")
+_ARRAYS = ("fidelity", "rho_min", "prices", "weights", "pair_weights", "anchors")
+_DECORRELATION = {*_SHARED, *_NUMBERS, *_ARRAYS, "criterion", "status", "support", "budget"}
+_BUDGET, _LIMIT = {"budget", "rho_upper"}, {"max_vif", "largest_vif", "rho_upper"}
 _OPEN = "open"  # both words for an open gap claim the same
 
 
@@ -138,10 +123,13 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
     >>> "scikit-coral certificate" in certificate_text(threshold(R), R)
     True
     """
-    factored = isinstance(getattr(result, "T", None), LowRankTransform)
-    if factored and not largest_difference(factor_of(result), R) <= REPORTED_TOL:
-        raise CertificateError("the result is about another correlation matrix.")
-    matrix = None if factored else claimed_matrix(result, R)
+    T, matrix = getattr(result, "T", None), None
+    if isinstance(T, LowRankTransform):
+        if not largest_difference(stored_factor(result.certificate, T), R) <= REPORTED_TOL:
+            raise CertificateError("the result is about another correlation matrix.")
+        T = {"left": T.left, "right": T.right}
+    else:
+        matrix = claimed_matrix(result, R)
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
         names = result.names
@@ -149,53 +137,29 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
         "what": "threshold" if isinstance(result, Threshold) else "decorrelation",
         "sources": list(check_names(names, result.T.shape[0])),
         "names": list(result.names),
-        "R": None if matrix is None else matrix.tolist(),
+        "R": matrix,
         "rank": result.rank,
-        "T": coded_transform(result.T),
-        "fidelity": result.fidelity.tolist(),
+        "T": T,
     }
     if isinstance(result, Threshold):
-        claim |= {
-            "lower": float(result.lower),
-            "upper": float(result.upper),
-            "zca": float(result.bounds["zca"]),
-            "trace": float(result.bounds["trace"]),
-        }
+        claim |= {"fidelity": result.fidelity, "lower": result.lower, "upper": result.upper}
+        claim |= result.bounds
     else:
-        claim |= _decorrelation_claim(result)
+        claim |= {name: getattr(result, name) for name in (*_ARRAYS, *_NUMBERS, "criterion")}
+        details, known = result.details, result.status in ("exact", "optimal")
+        on = result.certificate.kind == "support" and "support" in details
+        claim |= {
+            "status": result.status if known else _OPEN,
+            "support": np.asarray(details["support"]).astype(int) if on else None,
+            "budget": {name: details[name] for name in _BUDGET} if "budget" in details else None,
+        }
+        if "max_vif" in details:
+            claim["vif"] = {name: details[name] for name in _LIMIT}
     certificate = result.certificate
-    proof = {
-        "kind": certificate.kind,
-        "arrays": {name: a.tolist() for name, a in sorted(certificate.arrays.items())},
-        "info": dict(sorted(certificate.info.items())),
-    }
-    content = {"claim": claim, "proof": proof}
+    proof = {"kind": certificate.kind, "arrays": certificate.arrays, "info": certificate.info}
+    content = {"claim": coded(claim), "proof": coded(proof)}
     envelope = {"format": FORMAT, "version": VERSION, "checksum": checksum_of(content), **content}
     return json.dumps(envelope, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _decorrelation_claim(result: Decorrelation) -> dict[str, Any]:
-    details = result.details
-    budget = None
-    if "budget" in details:
-        budget = {"budget": float(details["budget"]), "rho_upper": float(details["rho_upper"])}
-    support = details.get("support") if result.certificate.kind == "support" else None
-    limit = {}
-    if "max_vif" in details:
-        limit = {"vif": {name: float(details[name]) for name in sorted(_LIMIT)}}
-    return limit | {
-        "rho_min": result.rho_min.tolist(),
-        "criterion": result.criterion,
-        "objective": float(result.objective),
-        "lower_bound": float(result.lower_bound),
-        "prices": open_ended_list(result.prices),
-        "weights": open_ended_list(result.weights),
-        "status": result.status if result.status in ("exact", "optimal") else _OPEN,
-        "pair_weights": None if result.pair_weights is None else result.pair_weights.tolist(),
-        "anchors": None if result.anchors is None else result.anchors.tolist(),
-        "support": None if support is None else np.asarray(support).astype(int).tolist(),
-        "budget": budget,
-    }
 
 
 def save_certificate(
@@ -239,16 +203,6 @@ def save_certificate(
 def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     """Read a certificate file; nothing in it is believed before it is verified.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    CertificateFile
-        With ``verify``.
-
     Raises
     ------
     CertificateError
@@ -265,11 +219,9 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     True
     """
     try:
-        data = read_file(path)
+        return parse_certificate(read_file(path))
     except TooLargeError as error:
         raise CertificateError(str(error)) from error
-    try:
-        return parse_certificate(data)
     except CertificateError as error:
         raise CertificateError(f"{path}: {error}") from error
 
@@ -284,6 +236,45 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     >>> parse_certificate(certificate_text(threshold(R), R)).sources
     ('x0', 'x1')
     """
+    claim, proof = _content(data)
+    limited = {"vif"} & set(claim)
+    threshold = claim.get("what") == "threshold"
+    wanted = {*_SHARED, *_THRESHOLD} if threshold else _DECORRELATION | limited
+    require_keys(claim, wanted, "the claim")
+    if claim["what"] not in ("threshold", "decorrelation"):
+        raise CertificateError(f"a claim about {claim['what']!r} is not known.")
+    rank = claim["rank"]
+    if rank is not None and (type(rank) is not int or not rank > 0):
+        raise CertificateError(f"a rank is a whole number above 0, or null; got {rank!r}.")
+    arrays = {name: array_of(a, f"`{name}`") for name, a in proof["arrays"].items()}
+    dual = Certificate(proof["kind"], arrays, proof["info"])
+    for name, a in arrays.items():
+        if not np.array_equal(dual.arrays[name], a):
+            raise CertificateError(f"`{name}` is not symmetric.")
+    T, R = transform_of(claim["T"]), claim["R"]
+    R = stored_factor(dual, T) if R is None else array_of(R, "`R`")
+    if isinstance(R, np.ndarray) and (isinstance(T, LowRankTransform) or R.shape != (len(T),) * 2):
+        raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
+    result = _threshold(claim, dual, T) if threshold else _decorrelation(claim, dual, T, R)
+    if not isinstance(R, FactoredCorrelation):
+        try:
+            symmetric = np.array_equal(claimed_matrix(result, R), R)
+        except CertificateError:
+            raise
+        except CoralError as error:
+            raise CertificateError(str(error)) from error
+        if not symmetric:
+            raise CertificateError("`R` must be symmetric with ones on its diagonal.")
+    sources = names_of(claim["sources"])
+    if len(sources) != len(R):
+        raise CertificateError(f"{len(R)} variables, and {len(sources)} names.")
+    if getattr(result, "anchors", None) is None and sources != result.names:
+        raise CertificateError("the outputs have other names than their sources.")
+    return CertificateFile(result, R, sources)
+
+
+def _content(data: bytes | str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Claim and proof of the text of a file, as its checksum says they are."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         envelope = json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_keys)
@@ -294,116 +285,69 @@ def parse_certificate(data: bytes | str) -> CertificateFile:
     version = envelope.get("version")
     if type(version) is not int or version != VERSION:
         raise CertificateError(f"format version {version!r}; this release reads {VERSION}.")
-    require_keys(envelope, _TOP, "the file")
-    content = {"claim": envelope["claim"], "proof": envelope["proof"]}
-    if envelope["checksum"] != checksum_of(content):
+    require_keys(envelope, {"format", "version", "checksum", "claim", "proof"}, "the file")
+    claim, proof = envelope["claim"], envelope["proof"]
+    if envelope["checksum"] != checksum_of({"claim": claim, "proof": proof}):
         raise CertificateError("the content does not fit its checksum: the file was altered.")
-    claim, proof = content["claim"], content["proof"]
-    threshold = isinstance(claim, dict) and claim.get("what") == "threshold"
-    limited = {"vif"} & set(claim) if isinstance(claim, dict) else set()
-    require_keys(claim, _THRESHOLD if threshold else _DECORRELATION | limited, "the claim")
-    require_keys(proof, _PROOF, "the proof")
-    rank = claim["rank"]
-    if rank is not None and (type(rank) is not int or not rank > 0):
-        raise CertificateError(f"a rank is a whole number above 0, or null; got {rank!r}.")
-    if claim["what"] not in ("threshold", "decorrelation"):
-        raise CertificateError(f"a claim about {claim['what']!r} is not known.")
-    arrays, info = proof["arrays"], proof["info"]
-    if not isinstance(arrays, dict) or not isinstance(info, dict):
-        raise CertificateError("the proof consists of arrays and settings.")
-    dual = Certificate(
-        proof["kind"], {name: array_of(a, f"`{name}`") for name, a in arrays.items()}, info
-    )
-    for name, a in arrays.items():
-        if not np.array_equal(dual.arrays[name], array_of(a, name)):
-            raise CertificateError(f"`{name}` is not symmetric.")
-    sources = names_of(claim["sources"])
-    T = transform_of(claim["T"])
-    R: Any = optional_array(claim["R"], "`R`")
-    if R is None:
-        R = stored_factor(dual, T)
-    elif isinstance(T, LowRankTransform) or R.shape != (len(T), len(T)):
-        raise CertificateError(f"`T` is {T.shape} and `R` is {R.shape}: they do not fit.")
-    result = _threshold(claim, dual, T) if threshold else _decorrelation(claim, dual, T, R)
-    if not isinstance(R, FactoredCorrelation):
-        try:
-            matrix = claimed_matrix(result, R)
-        except CertificateError:
-            raise
-        except CoralError as error:
-            raise CertificateError(str(error)) from error
-        if not np.array_equal(matrix, R):
-            raise CertificateError("`R` must be symmetric with ones on its diagonal.")
-    if len(sources) != len(R):
-        raise CertificateError(f"{len(R)} variables, and {len(sources)} names.")
-    if getattr(result, "anchors", None) is None and sources != result.names:
-        raise CertificateError("the outputs have other names than their sources.")
-    return CertificateFile(result, R, sources)
+    require_keys(proof, {"kind", "arrays", "info"}, "the proof")
+    if not all(isinstance(part, dict) for part in (claim, proof["arrays"], proof["info"])):
+        raise CertificateError("a claim has parts, and a proof consists of arrays and settings.")
+    return claim, proof
 
 
-def _threshold(claim: Mapping[str, Any], dual: Certificate, T: Any) -> Threshold:
+def _threshold(claim: dict[str, Any], dual: Certificate, T: Any) -> Threshold:
+    found = {name: number_of(claim[name], f"`{name}`") for name in _THRESHOLD}
+    p, rank = T.shape[0], claim["rank"]
     return Threshold(
-        lower=number_of(claim["lower"], "`lower`"),
-        upper=number_of(claim["upper"], "`upper`"),
+        lower=found["lower"],
+        upper=found["upper"],
         weights=dual.arrays.get("weights", np.zeros(0)),
         T=T,
         fidelity=array_of(claim["fidelity"], "`fidelity`"),
         names=names_of(claim["names"]),
-        bounds={name: number_of(claim[name], f"`{name}`") for name in ("zca", "trace")},
+        bounds={name: found[name] for name in ("zca", "trace")},
         certificate=dual,
         n_iter=0,
         tol=OPTIMAL_GAP,
-        rank=claim["rank"],
-        least_residual=_least_residual(claim),
+        rank=rank,
+        least_residual=0.5 * (p * p / rank - p) if rank else 0.0,  # what the rank alone leaves
     )
 
 
-def _least_residual(claim: Mapping[str, Any]) -> float:
-    """What the rank alone leaves, ``(p²/r - p)/2``."""
-    p = len(claim["names"]) if isinstance(claim["names"], list) else 0
-    return 0.5 * (p * p / claim["rank"] - p) if claim["rank"] else 0.0
-
-
-def _decorrelation(claim: Mapping[str, Any], dual: Certificate, T: Any, R: Any) -> Decorrelation:
-    status = claim["status"]
-    if status not in ("exact", "optimal", _OPEN):
-        raise CertificateError(f"a status is 'exact', 'optimal' or 'open', got {status!r}.")
+def _decorrelation(claim: dict[str, Any], dual: Certificate, T: Any, R: Any) -> Decorrelation:
     details: dict[str, Any] = {}
-    if claim["support"] is not None:
-        details["support"] = array_of(claim["support"], "`support`")
     if (claim["support"] is None) == (dual.kind == "support"):
         raise CertificateError("a support goes with a certificate of the kind 'support'.")
-    if claim["budget"] is not None:
-        require_keys(claim["budget"], {"budget", "rho_upper"}, "the budget")
-        details |= {name: number_of(v, f"`{name}`") for name, v in claim["budget"].items()}
-    if "vif" in claim:
-        require_keys(claim["vif"], _LIMIT, "the limit on the VIF")
-        if claim["budget"] is not None:
-            raise CertificateError("a floor is maximised within a budget or a limit, not both.")
-        details |= {name: number_of(v, f"`{name}`") for name, v in claim["vif"].items()}
+    if claim["support"] is not None:
+        details["support"] = array_of(claim["support"], "`support`")
+    if claim["budget"] is not None and "vif" in claim:
+        raise CertificateError("a floor is maximised within a budget or a limit, not both.")
+    for name, wanted in (("budget", _BUDGET), ("vif", _LIMIT)):
+        if name in claim and (claim[name] is not None or name == "vif"):
+            require_keys(claim[name], wanted, f"the {name}")
+            details |= {key: number_of(v, f"`{key}`") for key, v in claim[name].items()}
     with np.errstate(over="ignore", invalid="ignore"):
         G, uncorrelated = correlations_of(T, R)
-    word: Status = "best_found"
-    if status != _OPEN:
-        word = status
-    elif dual.kind in ("exact", "threshold") and not uncorrelated:
-        word = "not_converged"
+    words: dict[Any, Status] = {"exact": "exact", "optimal": "optimal", _OPEN: "best_found"}
+    if not isinstance(claim["status"], str) or claim["status"] not in words:
+        told = f"a status is 'exact', 'optimal' or 'open', got {claim['status']!r}."
+        raise CertificateError(told)
+    if dual.kind in ("exact", "threshold") and not uncorrelated:
+        words[_OPEN] = "not_converged"
+    fields: dict[str, Any] = {name: number_of(claim[name], f"`{name}`") for name in _NUMBERS}
+    for name in _ARRAYS:
+        given, words_too = claim[name], name in ("prices", "weights")
+        if given is not None or name not in ("pair_weights", "anchors"):
+            fields[name] = array_of(given, f"`{name}`", open_ended=words_too)
     return Decorrelation(
         T=T,
         correlation=G,
-        fidelity=array_of(claim["fidelity"], "`fidelity`"),
-        rho_min=array_of(claim["rho_min"], "`rho_min`"),
         criterion=claim["criterion"],
-        objective=number_of(claim["objective"], "`objective`"),
-        lower_bound=number_of(claim["lower_bound"], "`lower_bound`"),
-        prices=array_of(claim["prices"], "`prices`", open_ended=True),
-        weights=array_of(claim["weights"], "`weights`", open_ended=True),
-        status=word,
+        status=words[claim["status"]],
         names=names_of(claim["names"]),
         certificate=dual,
         n_iter=0,
-        pair_weights=optional_array(claim["pair_weights"], "`pair_weights`"),
-        anchors=optional_array(claim["anchors"], "`anchors`"),
         details=details,
         rank=claim["rank"],
+        **fields,
     )

@@ -13,20 +13,18 @@ p × p array is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from skcoral._arrays import Array
+from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
-from skcoral.certificates.inequalities import definite
-from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
 from skcoral.results import FACTOR_TOL, Certificate
 
 _SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
-_BLOCK = 512
 
 
 def certified_factor(certificate: Certificate, p: int) -> Array:
@@ -66,8 +64,7 @@ def criterion_bound(criterion: str, squares: Enclosure, p: int) -> Enclosure:
     """A bound on the sum of squares as one on the criterion: no correlation exceeds one."""
     if criterion != "worst":
         return squares
-    inside = Enclosure(max(float(squares.lower), 0.0), max(float(squares.upper), 0.0))
-    return (inside / max(p * (p - 1) / 2, 1.0)).sqrt()
+    return (squares.at_least(0.0) / max(p * (p - 1) / 2, 1.0)).sqrt()
 
 
 def squares_bound(
@@ -104,19 +101,16 @@ def spent(
 ) -> tuple[Enclosure, Array]:
     """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
     r, p = A.shape
-    N = numbers(arrays["N"], (r, r), "`N`")
-    lam = numbers(arrays[name], (p,), f"`{name}`")
-    kappa = numbers(arrays["kappa"], (p,), "`kappa`")
-    if np.any(lam < 0) or np.any(kappa < 0) or not np.array_equal(N, N.T):
-        raise CertificateError("a multiplier is negative, or `N` is not symmetric.")
+    N = numbers(arrays["N"], (r, r), "`N`", symmetric=True)
+    lam, kappa = (
+        numbers(arrays[key], (p,), f"`{key}`", nonnegative=True) for key in (name, "kappa")
+    )
     values, Q = np.linalg.eigh(N)
     size = max(float(np.abs(values).max()), float(np.min(kappa)), 1e-12)
-    for share in _SHIFTS:
-        shift = share * size
-        if definite(arithmetic, N + shift * np.eye(r)) is not None:
-            break
-    else:
-        raise CertificateError("`N` is not positive semidefinite, so it proves nothing.")
+    shift, _ = first_definite(
+        ((s * size, definite(arithmetic, N + s * size * np.eye(r))) for s in _SHIFTS),
+        "`N` is not positive semidefinite, so it proves nothing.",
+    )
     kappa = kappa + 2 * shift  # N + κ_j I is then at least κ_j - shift
     V = Q @ ((Q.T @ A) * lam / (np.maximum(values, 0.0)[:, None] + kappa))
     image = arithmetic.product(N, V)
@@ -125,59 +119,9 @@ def spent(
         np.abs(pull) + np.abs(push)
     )
     rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * WIDER
-    fidelity = _column_dots(A, V, rho_min, arithmetic)
-    lengths = _column_dots(V, V, np.ones(p), arithmetic)
+    fidelity = column_dots(A, V, rho_min, arithmetic)
+    lengths = column_dots(V, V, np.ones(p), arithmetic)
     energy = arithmetic.enclosure(arithmetic.product(V, np.ascontiguousarray(V.T)))
     value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
     value = value + (energy * N).total() - Enclosure(0.0, rest)
     return value, N
-
-
-def _column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enclosure:
-    """``a_jᵀb_j - c_j`` for every column, some columns at a time."""
-    lower, upper = np.empty(A.shape[1]), np.empty(A.shape[1])
-    for start in range(0, A.shape[1], 16):
-        columns = slice(start, start + 16)
-        left = np.ascontiguousarray(A[:, columns].T)
-        product = arithmetic.product(left, np.ascontiguousarray(B[:, columns]))
-        block = arithmetic.enclosure(product, np.diag(minus[columns]))
-        lower[columns], upper[columns] = np.diag(block.lower), np.diag(block.upper)
-    return Enclosure(lower, upper)
-
-
-def outputs_of(T: Any, A: Array, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    """The outputs ``A T`` (r × p) as floats, and how far each can be off."""
-    if hasattr(T, "left"):  # the identity plus a product of two factors
-        inner = arithmetic.product(np.ascontiguousarray(T.left.T), np.ascontiguousarray(A.T))
-        image = arithmetic.apply(np.ascontiguousarray(T.right.T), inner)
-        found = arithmetic.enclosure(image, -np.ascontiguousarray(A.T))
-        found = Enclosure(found.lower.T, found.upper.T)
-    else:
-        found = arithmetic.enclosure(arithmetic.product(A, T))
-    middle = 0.5 * (found.lower + found.upper)
-    return middle, np.maximum(found.upper - middle, middle - found.lower)
-
-
-def output_blocks(U: Array, radius: Array, arithmetic: Arithmetic) -> Any:
-    """Correlations of the outputs with some of them at a time, enclosed."""
-    off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
-    length = np.sqrt(np.sum(U * U, axis=0)) * WIDER
-    Ut = np.ascontiguousarray(U.T)
-    for start in range(0, U.shape[1], _BLOCK):
-        columns = slice(start, min(start + _BLOCK, U.shape[1]))
-        block = arithmetic.enclosure(arithmetic.product(Ut, np.ascontiguousarray(U[:, columns])))
-        spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
-        yield columns, block + Enclosure(-spread * WIDER, spread * WIDER)
-
-
-def output_squares(U: Array, radius: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-    """D2 and the lengths of the outputs, by their frame operator ``UUᵀ`` (r × r)."""
-    off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
-    lengths = _column_dots(U, U, np.ones(U.shape[1]), arithmetic)
-    spread = (2 * np.sqrt(np.sum(U * U, axis=0)) + off) * off * WIDER
-    lengths = lengths + Enclosure(-spread, spread)
-    frame = arithmetic.enclosure(arithmetic.product(U, np.ascontiguousarray(U.T)))
-    wide = float(np.sum(spread)) * WIDER
-    frame = frame + Enclosure(np.full(frame.lower.shape, -wide), np.full(frame.lower.shape, wide))
-    squares = frame.square().total() - (lengths + 1.0).square().total()
-    return squares * 0.5, lengths

@@ -19,57 +19,13 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
-from skcoral.certificates.enclosures import WIDER, Enclosure, down, exactly, up
+from skcoral.certificates.definiteness import definite, first_definite
+from skcoral.certificates.enclosures import WIDER, Enclosure, around, exactly, up
 from skcoral.certificates.products import Arithmetic
 from skcoral.exceptions import CertificateError
 
 # Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.
 _SHIFTS = (0.0, 1e-15, 1e-13, 1e-11)
-
-
-@dataclass(frozen=True)
-class Definite:
-    """A proof that a symmetric matrix is positive definite.
-
-    ``inverse`` is a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``: ``A⁻¹ ⪯ KᵀK / (1 - doubt)``.
-    """
-
-    factor: Array
-    inverse: Array
-    doubt: float
-
-    def inverse_form(self, z: Array) -> float:
-        """Upper bound of ``tr(ZᵀA⁻¹Z)`` from the sizes of the entries of ``Z``."""
-        y = (np.abs(self.inverse) @ z) * WIDER
-        form = float(np.sum(y * y)) * WIDER / (1 - self.doubt) * WIDER
-        return form if np.isfinite(form) else np.inf
-
-
-def definite(
-    arithmetic: Arithmetic, A: Array, radius: Array | None = None, *, scale: bool = True
-) -> Definite | None:
-    """Prove that ``A``, known within ``radius``, is positive definite; None where that fails."""
-    diagonal = np.diag(A)
-    if not np.all(diagonal > 0):
-        return None
-    # Powers of two make the diagonal nearly one without a rounding.
-    d = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2)) if scale else np.ones(len(A))
-    scaled = A * np.outer(d, d)
-    factor, info = sla.lapack.dpotrf(scaled, lower=1, clean=1)
-    if info != 0:
-        return None
-    K, info = sla.lapack.dtrtri(factor, lower=1)
-    if info != 0 or not np.isfinite(K).all():
-        return None
-    image = arithmetic.product(scaled, np.ascontiguousarray(K.T))
-    error = arithmetic.enclosure(arithmetic.apply(K, image), np.eye(len(A))).size()
-    if radius is not None:
-        size = np.abs(K)
-        error = error + size @ (radius * np.outer(d, d)) @ size.T * WIDER
-    doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
-    if not doubt < 1:
-        return None
-    return Definite(factor / d[:, None], K * d[None, :], doubt)
 
 
 @dataclass(frozen=True)
@@ -92,19 +48,21 @@ def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) ->
     """Floors of anchors as they are, to more digits than a float has."""
     gram = arithmetic.apply(np.ascontiguousarray(B.T), arithmetic.product(R, B))
     length = np.sqrt(np.diag(arithmetic.enclosure(gram).upper))
-    squares = [Fraction(c) ** 2 for c in length.tolist()]
-    near = np.array([float(q) for q in squares])
-    lack = np.array([float(q - Fraction(n)) for q, n in zip(squares, near.tolist(), strict=True)])
-    short = arithmetic.enclosure(gram, np.diag(near))
-    short = Enclosure(np.diag(short.lower), np.diag(short.upper)) - lack
+    near, lack = _products(length, length)
+    short = arithmetic.enclosure(gram, np.diag(near)).diagonal() - lack
     # √(b) = c + (b - c²) / (√b + c), and the denominator is 2c but for a rounding
-    more = short / (Enclosure(down(2 * length), up(2 * length)) * Enclosure(1 - 1e-12, 1 + 1e-12))
-    products = [
-        Fraction(c) * Fraction(r) for c, r in zip(length.tolist(), rho_min.tolist(), strict=True)
-    ]
-    near = np.array([float(q) for q in products])
-    lack = np.array([float(q - Fraction(n)) for q, n in zip(products, near.tolist(), strict=True)])
-    return Floors(near, more * rho_min + Enclosure(down(lack), up(lack)))
+    more = short / (around(2 * length, 0.0) * Enclosure(1 - 1e-12, 1 + 1e-12))
+    near, lack = _products(length, rho_min)
+    return Floors(near, more * rho_min + around(lack, 0.0))
+
+
+def _products(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a b``, entry by entry, and what rounding took of it, rounded once itself."""
+    exact = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    near = [float(q) for q in exact]
+    return np.array(near), np.array(
+        [float(q - Fraction(n)) for q, n in zip(exact, near, strict=True)]
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +77,7 @@ class Square:
     def value(self, floors: Floors) -> Enclosure:
         """``2 Σ κ_j (c_j - b_jᵀRx_j) + ⟨XᵀRX - I, H⟩ - rest``: the bound lies between the ends."""
         over = self.arithmetic.enclosure(self.fidelity, np.diag(floors.near))
-        short = floors.rest - Enclosure(np.diag(over.lower), np.diag(over.upper))
+        short = floors.rest - over.diagonal()
         return (short * (2.0 * self.kappa)).total() + self.slack
 
 
@@ -128,28 +86,14 @@ def complete_square(
 ) -> Square:
     """Complete the square at a point near its minimum, with a proof that ``H ≻ 0``.
 
-    Parameters
-    ----------
-    arithmetic : Arithmetic
-        Floating point or balls.
-    R : ndarray of shape (p, p)
-        Positive semidefinite.
-    B : ndarray of shape (p, k)
-        Anchors, the identity if there are none.
-    kappa : ndarray of shape (k,)
-        Multipliers of the fidelities, not negative.
-    H : ndarray of shape (k, k)
-        Symmetric.
-    what : str
-        The name of ``H`` in messages.
+    ``R`` is positive semidefinite (p × p), ``B`` holds the anchors (p × k), ``kappa`` their
+    multipliers, none negative, and ``H`` is symmetric; ``what`` is its name in messages.
     """
-    for shift in _SHIFTS:
-        shifted = H + np.diag(shift * np.diag(H)) if shift else H
-        proof = definite(arithmetic, shifted)
-        if proof is not None:
-            break
-    else:
-        raise CertificateError(f"{what} is not positive definite, so it proves nothing.")
+    trials = (H + np.diag(shift * np.diag(H)) for shift in _SHIFTS)
+    shifted, proof = first_definite(
+        ((trial, definite(arithmetic, trial)) for trial in trials),
+        f"{what} is not positive definite, so it proves nothing.",
+    )
     target = B * kappa
     X = sla.lapack.dpotrs(proof.factor, np.ascontiguousarray(target.T), lower=1)[0].T
     X = np.ascontiguousarray(X)
@@ -176,8 +120,7 @@ def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:
 
 def along(arithmetic: Arithmetic, B: Array, image: Any) -> Enclosure:
     """``b_jᵀ (R X)_j`` for every output."""
-    full = arithmetic.enclosure(anchored(arithmetic, B, image))
-    return Enclosure(np.diag(full.lower).copy(), np.diag(full.upper).copy())
+    return arithmetic.enclosure(anchored(arithmetic, B, image)).diagonal()
 
 
 def conjugate(criterion: str, H: Array, weights: Array) -> tuple[Enclosure, Enclosure]:
@@ -190,12 +133,11 @@ def conjugate(criterion: str, H: Array, weights: Array) -> tuple[Enclosure, Encl
     if np.any(h[w == 0] > 0):
         raise CertificateError("H is not zero at a pair of weight zero, so it proves nothing.")
     h, w = h[w > 0], w[w > 0]
-    none, one = exactly(0.0), exactly(1.0)
     if criterion == "squared":
-        return (exactly(h).square() / w).total(), one
+        return (exactly(h).square() / w).total(), exactly(1.0)
     ratio = exactly(h) * 2.0 / w
     outside = ratio.total() if criterion == "worst" else ratio.greatest()
-    return none, Enclosure(max(1.0, float(outside.lower)), max(1.0, float(outside.upper)))
+    return exactly(0.0), outside.at_least(1.0)
 
 
 def residual(criterion: str, G: Enclosure, weights: Array) -> Enclosure:
@@ -223,12 +165,11 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     if least <= 0 or definite(arithmetic, X - least * np.eye(p)) is None:
         return Enclosure(np.full(p, -np.inf), np.full(p, np.inf))
     error = arithmetic.enclosure(arithmetic.product(X, X), R)
-    middle = vectors.T @ (0.5 * (error.lower + error.upper)) @ vectors
+    middle = vectors.T @ error.middle @ vectors
     L = -vectors @ (middle / np.add.outer(roots, roots)) @ vectors.T
     L = 0.5 * (L + L.T)
     step = arithmetic.enclosure(arithmetic.product(X, L))
-    left = (error + step + Enclosure(step.lower.T, step.upper.T)).size()
+    left = (error + step + step.T).size()
     size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L)) * WIDER
     off = float(up(size / (0.99 * least - float(np.sqrt(np.sum(L * L))))))
-    spread = np.full(p, off)
-    return exactly(np.diag(X)) + Enclosure(down(np.diag(L) - spread), up(np.diag(L) + spread))
+    return exactly(np.diag(X)) + around(np.diag(L), off)

@@ -20,8 +20,9 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.attained import Attained, Outputs
+from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import UNIT, Enclosure, exactly
-from skcoral.certificates.inequalities import complete_square, definite
+from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.largest_means import floor_room
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic, Floats
@@ -35,12 +36,12 @@ def limited_room(
 ) -> Enclosure:
     """By how much the floors of the outputs can all be raised within the limit, at most."""
     k = outputs.k
-    weights, s = (numbers(arrays[name], (k,), f"`{name}`") for name in ("vif_weights", "vif_roots"))
-    H, Y = (numbers(arrays[name], (k, k), f"`{name}`") for name in ("vif_H", "vif_vectors"))
-    if np.any(weights < 0) or not weights.any():
-        raise CertificateError("the weights of a limit on the VIF are negative or all zero.")
-    if not np.array_equal(H, H.T):
-        raise CertificateError("`vif_H` is not symmetric.")
+    weights = numbers(arrays["vif_weights"], (k,), "`vif_weights`", nonnegative=True)
+    H = numbers(arrays["vif_H"], (k, k), "`vif_H`", symmetric=True)
+    s = numbers(arrays["vif_roots"], (k,), "`vif_roots`")
+    Y = numbers(arrays["vif_vectors"], (k, k), "`vif_vectors`")
+    if not weights.any():
+        raise CertificateError("the weights of a limit on the VIF are all zero.")
     kappa = outputs.scaled(weights)
     square = complete_square(arithmetic, R, outputs.B, kappa, np.ascontiguousarray(H), "`vif_H`")
     left = arithmetic.enclosure(arithmetic.product(Y, np.ascontiguousarray(Y.T)), -H).size()
@@ -115,8 +116,7 @@ def expect_limit(
 def _least_unique(attained: Attained, arithmetic: Arithmetic) -> Enclosure:
     """The least ``1 / (G⁻¹)_jj``; nothing is known of it where G may be singular."""
     G = attained.correlation
-    middle = 0.5 * (G.lower + G.upper)
-    middle = 0.5 * (middle + middle.T)
+    middle = 0.5 * (G.middle + G.middle.T)
     radius = np.maximum((G - middle).size(), (G - middle).size().T)
     proof = definite(arithmetic, middle, radius)
     if proof is None:

@@ -13,9 +13,15 @@ from skcoral._arrays import Array
 from skcoral.exceptions import CertificateError
 
 
-def optional_array(value: Any, what: str) -> Array | None:
-    """An array, or nothing."""
-    return None if value is None else array_of(value, what)
+def coded(value: Any) -> Any:
+    """A value for JSON: arrays as lists, numbers that are not finite as texts."""
+    if isinstance(value, Mapping):
+        return {str(name): coded(v) for name, v in sorted(value.items())}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [coded(v) for v in value]
+    return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def array_of(value: Any, what: str, *, open_ended: bool = False) -> Array:
@@ -47,11 +53,6 @@ def names_of(value: Any) -> tuple[str, ...]:
     if len(set(value)) < len(value):
         raise CertificateError("names must be distinct.")
     return tuple(value)
-
-
-def open_ended_list(a: Array) -> list[Any]:
-    """Numbers for JSON; those that are not finite as texts."""
-    return [v if np.isfinite(v) else repr(v) for v in a.tolist()]
 
 
 def require_keys(value: Any, wanted: set[str], what: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,10 @@ class Ledger:
         """Note a claim; what is not certainly true does not hold."""
         certain = bool(holds)
         self.claims.append(Claim(name, certain, "" if certain else problem, modest))
+
+    def within(self, name: str, off: Any, tolerance: float, problem: str, where: str = "") -> None:
+        """Note that no entry of ``off`` exceeds the tolerance; ``problem`` tells the largest."""
+        self.expect(name, np.all(off <= tolerance), problem.format(float(np.max(off))) + where)
 
     def verdict(self, lower: float, upper: float, *, rigorous: bool) -> Check:
         """Close the list."""

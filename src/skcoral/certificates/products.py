@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, down, up
+from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, around, down, up
 
 _TINY = 1e-290  # more than all that underflow can take
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
@@ -91,7 +91,7 @@ class Floats:
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards once the leading parts have cancelled."""
-        high, low = A.high, exactly_added(A.low, A.radius)
+        high, low = A.high, around(A.low, A.radius)
         if minus is not None:
             high, rest = _two_sum(high, -minus)
             low = Enclosure(down(low.lower + rest), up(low.upper + rest))
@@ -128,9 +128,16 @@ class Balls:
         return Enclosure(down(lower), up(upper))
 
 
-def exactly_added(middle: Array, radius: Array) -> Enclosure:
-    """``middle`` within ``radius``."""
-    return Enclosure(down(middle - radius), up(middle + radius))
+def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enclosure:
+    """``a_jᵀb_j - c_j`` for every column, some columns at a time."""
+    lower, upper = np.empty(A.shape[1]), np.empty(A.shape[1])
+    for start in range(0, A.shape[1], 16):
+        columns = slice(start, start + 16)
+        left = np.ascontiguousarray(A[:, columns].T)
+        product = arithmetic.product(left, np.ascontiguousarray(B[:, columns]))
+        block = arithmetic.enclosure(product, np.diag(minus[columns])).diagonal()
+        lower[columns], upper[columns] = block.lower, block.upper
+    return Enclosure(lower, upper)
 
 
 def _split(A: Array, axis: int, bits: int, parts: int) -> list[Array]:

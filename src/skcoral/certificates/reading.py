@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array
+from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral._validation import (
     check_anchors,
     check_pair_weights,
@@ -61,12 +62,7 @@ def claimed_matrix(result: Any, R: Any) -> Array:
         )
     if result.rank is not None and type(result.rank) is not int:
         raise CertificateError(f"a rank is a whole number or None, got {result.rank!r}.")
-    matrix, dependent = judge_correlation(R)
-    if dependent is not None and result.rank is None:
-        raise CertificateError(
-            f"R is singular (rank {dependent.rank} of {len(matrix)}), and the result is about a "
-            "matrix of full rank."
-        )
+    matrix = judge_correlation(R)[0]
     require_names(result, frame_names(R), len(matrix))
     return matrix
 
@@ -79,12 +75,9 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[-1]
     require_distinct(own)
-    require_shape(result.T, p, wanted)
-    if len(own) != wanted or len(set(own)) != wanted:
-        raise CertificateError(
-            f"the result names {len(own)} outputs ({len(set(own))} different ones); it needs "
-            f"{wanted} different names."
-        )
+    _require_transformation(result.T, p, wanted)
+    if len(own) != wanted:
+        raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
     if names is None or anchors is not None or names == list(own):
         return
     if sorted(names) == sorted(own):
@@ -106,17 +99,15 @@ def require_distinct(names: Any) -> None:
         raise CertificateError("the names of a result must be distinct.")
 
 
-def require_shape(T: Any, p: int, k: int) -> None:
-    """Refuse a transformation that does not belong to the matrix."""
-    shape = np.shape(T)
-    if shape != (p, k):
-        raise CertificateError(
-            f"the result is for a {' by '.join(map(str, shape))} transformation, the matrix asks "
-            f"for {p} by {k}."
-        )
-
-
-def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool = False) -> Array:
+def numbers(
+    value: Any,
+    shape: tuple[int, ...],
+    what: str,
+    *,
+    open_ended: bool = False,
+    nonnegative: bool = False,
+    symmetric: bool = False,
+) -> Array:
     """Return an array of finite numbers of this shape; prices may also be infinite or undefined."""
     a = np.asarray(value)
     if a.dtype != np.float64 or a.shape != shape:
@@ -126,17 +117,18 @@ def numbers(value: Any, shape: tuple[int, ...], what: str, *, open_ended: bool =
     with np.errstate(invalid="ignore"):
         if np.any(np.abs(a[np.isfinite(a)]) > LARGEST):
             raise CertificateError(f"{what} holds numbers beyond {LARGEST:g}.")
+    if nonnegative and np.any(a < 0):
+        raise CertificateError(
+            f"{what} holds a negative number ({a.min():.3g}): it proves nothing."
+        )
+    if symmetric and not np.array_equal(a, a.T):
+        raise CertificateError(f"{what} is not symmetric.")
     return a
 
 
 def number(value: Any, what: str) -> float:
     """Return one finite number."""
-    if type(value) not in (
-        float,
-        int,
-        np.float64,
-        np.float32,
-    ):  # subclasses may compare as they like
+    if type(value) not in (float, int, np.float64, np.float32):  # subclasses may compare otherwise
         raise CertificateError(f"{what} must be a number, got {value!r}.")
     if not abs(float(value)) <= LARGEST:
         raise CertificateError(f"{what} must be finite, got {value!r}.")
@@ -201,62 +193,25 @@ def multipliers_and_matrix(
 
     Outputs without a multiplier may be left out (``S``) or have a row of zeros (``H``).
     """
-    weights, matrix = arrays[names[0]], arrays[names[1]]
-    weights = numbers(weights, (k,), f"`{names[0]}`")
-    if np.any(weights < 0):
-        raise CertificateError(f"a weight is negative ({weights.min():.3g}): it proves nothing.")
+    first, second = (f"`{name}`" for name in names)
+    weights, matrix = numbers(arrays[names[0]], (k,), first, nonnegative=True), arrays[names[1]]
     if names[1] == "H":
-        matrix = numbers(matrix, (k, k), "`H`")
+        matrix = numbers(matrix, (k, k), second, symmetric=True)
         on = np.flatnonzero((weights > 0) | np.any(matrix != 0, axis=0))
-        matrix = matrix[np.ix_(on, on)]
-    else:
-        on = np.flatnonzero(weights > 0)
-        if not len(on):
-            raise CertificateError("all weights are zero: they prove nothing.")
-        matrix = numbers(matrix, (len(on), len(on)), f"`{names[1]}`")
-    if not np.array_equal(matrix, matrix.T):
-        raise CertificateError(f"`{names[1]}` is not symmetric.")
+        return weights, np.ascontiguousarray(matrix[np.ix_(on, on)]), on
+    on = np.flatnonzero(weights > 0)
+    if not len(on):
+        raise CertificateError("all weights are zero: they prove nothing.")
+    matrix = numbers(matrix, (len(on), len(on)), second, symmetric=True)
     return weights, np.ascontiguousarray(matrix), on
 
 
-def require_fields(result: Decorrelation, p: int) -> tuple[Array, Array]:
+def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
     """Check every field of a result for type and shape; return anchors and pair weights."""
     k = len(result.names)
-    numbers(result.T, (p, k), "T")
-    numbers(result.correlation, (k, k), "`correlation`")
-    require_numbers_and_words(result, k)
-    if result.R is not None:
-        numbers(result.R, (p, p), "`R`")
-    B, weights = np.eye(p), 1.0 - np.eye(k)
-    try:
-        if result.anchors is not None:
-            B = check_anchors(result.anchors, p, [f"source {j}" for j in range(p)])
-            # Only directions matter; a power of two takes out the scale without a rounding.
-            B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
-            B = numbers(B, (p, k), "`anchors`")
-        if result.pair_weights is not None:
-            weights = require_pair_weights(result.pair_weights, k, result.names)
-    except CertificateError:
-        raise
-    except CoralError as error:
-        raise CertificateError(str(error)) from error
-    return B, weights
-
-
-def require_pair_weights(value: Any, k: int, names: tuple[str, ...]) -> Array:
-    """Pair weights: symmetric, not negative, with a zero diagonal."""
-    given = numbers(value, (k, k), "`pair_weights`")
-    try:
-        weights = check_pair_weights(given, k, names)
-    except CoralError as error:
-        raise CertificateError(str(error)) from error
-    if not np.array_equal(weights, given):
-        raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
-    return weights
-
-
-def require_numbers_and_words(result: Decorrelation, k: int) -> None:
-    """Check the fields that are the same whether R or a factor of it is kept."""
+    _require_transformation(result.T, p, k)
+    if not isinstance(result.correlation, FactoredCorrelation):
+        numbers(result.correlation, (k, k), "`correlation`")
     for name in ("fidelity", "rho_min"):
         numbers(getattr(result, name), (k,), f"`{name}`")
     for name in ("prices", "weights"):
@@ -268,23 +223,47 @@ def require_numbers_and_words(result: Decorrelation, k: int) -> None:
     _require_word(result.criterion, get_args(Criterion), "criterion")
     _require_word(result.status, get_args(Status), "status")
     _require_count(result.n_iter)
+    if result.R is not None:
+        numbers(result.R, (p, p), "`R`")
+    anchors, weights = result.anchors, result.pair_weights
+    try:
+        if anchors is not None:
+            B = check_anchors(anchors, p, [f"source {j}" for j in range(p)])
+            # Only directions matter; a power of two takes out the scale without a rounding.
+            B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+            anchors = numbers(B, (p, k), "`anchors`")
+        if weights is not None:
+            given = numbers(weights, (k, k), "`pair_weights`")
+            weights = check_pair_weights(given, k, result.names)
+            if not np.array_equal(weights, given):
+                raise CertificateError("pair_weights must be symmetric with a zero diagonal.")
+    except CertificateError:
+        raise
+    except CoralError as error:
+        raise CertificateError(str(error)) from error
+    return anchors, weights
 
 
 def require_threshold_fields(result: Threshold, p: int) -> None:
     """Check every field of a threshold for type and shape."""
-    numbers(result.T, (p, p), "T")
+    _require_transformation(result.T, p, p)
     numbers(result.fidelity, (p,), "`fidelity`")
     numbers(result.weights, (p,), "`weights`")
     for name in ("lower", "upper", "tol", "least_residual"):
         number(getattr(result, name), f"`{name}`")
     _require_count(result.n_iter)
     if set(result.bounds) != {"zca", "trace"}:
-        raise CertificateError(
-            "the bounds of a threshold are 'zca' and 'trace', got "
-            f"{sorted(map(str, result.bounds))}."
-        )
+        found = sorted(map(str, result.bounds))
+        raise CertificateError(f"the bounds of a threshold are 'zca' and 'trace', got {found}.")
     for name, value in result.bounds.items():
         number(value, f"`bounds[{name!r}]`")
+
+
+def _require_transformation(T: Any, p: int, k: int) -> None:
+    if not isinstance(T, LowRankTransform):
+        numbers(T, (p, k), "the transformation `T`")
+    elif T.shape != (p, k):
+        raise CertificateError(f"the transformation `T` must be {p} by {k}, got {T.shape}.")
 
 
 def _require_word(value: Any, words: tuple[str, ...], what: str) -> None:

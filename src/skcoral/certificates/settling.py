@@ -19,11 +19,11 @@ from skcoral.certificates.attained import Attained, Outputs
 from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
+from skcoral.certificates.frame_claims import frame_proof
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import FRAME_KINDS, certificate_kind, dual_parts
 from skcoral.certificates.supports import expect_support, support_bound
-from skcoral.certificates.wide_claims import frame_bound
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import (
     EXACT_TOL,
@@ -131,11 +131,11 @@ def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation
     near = 0.1 * REPORTED_TOL
     changes: dict[str, Any] = {}
     if not np.all(attained.misreported <= near):
-        changes["correlation"] = _middle(attained.correlation)
+        changes["correlation"] = attained.correlation.middle
     if not np.all((attained.fidelity - result.fidelity).size() <= near):
-        changes["fidelity"] = _middle(attained.fidelity)
+        changes["fidelity"] = attained.fidelity.middle
     if not (attained.residual - result.objective).size() <= near * max(1.0, result.objective):
-        changes["objective"] = float(_middle(attained.residual))
+        changes["objective"] = float(attained.residual.middle)
     return replace(result, **changes) if changes else result
 
 
@@ -149,7 +149,7 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
                 bound = tradeoff_bound(result, arrays, attained, R, arithmetic)
             elif kind in FRAME_KINDS:
                 A = certified_factor(result.certificate, len(R))
-                bound = frame_bound(result, A, arithmetic)[0]
+                bound = frame_proof(result, A, arithmetic).bound
             else:
                 bound = support_bound(result.certificate, result.rho_min, R, arithmetic)
         except CertificateError:
@@ -199,7 +199,3 @@ def _with_known_prices(result: Decorrelation, R: Array) -> Decorrelation:
         return result
     unknown = np.full(len(result.names), np.nan)
     return replace(result, prices=unknown, weights=unknown)
-
-
-def _middle(enclosure: Enclosure) -> Any:
-    return 0.5 * (enclosure.lower + enclosure.upper)

@@ -13,14 +13,7 @@ from skcoral.certificates.frame_bounds import certified_factor, factors_apart
 from skcoral.certificates.json_values import array_of, require_keys
 from skcoral.certificates.reading import certificate_kind
 from skcoral.exceptions import CertificateError
-from skcoral.results import EXACT_TOL, Certificate, Decorrelation, Threshold
-
-
-def coded_transform(T: Any) -> Any:
-    """A transformation for JSON."""
-    if isinstance(T, LowRankTransform):
-        return {"left": T.left.tolist(), "right": T.right.tolist()}
-    return np.asarray(T).tolist()
+from skcoral.results import EXACT_TOL, Certificate
 
 
 def transform_of(value: Any) -> Any:
@@ -35,11 +28,6 @@ def transform_of(value: Any) -> Any:
     if left.ndim != 2 or right.shape != left.shape[::-1]:
         raise CertificateError(f"factors of shape {left.shape} and {right.shape} do not fit.")
     return LowRankTransform(left, right)
-
-
-def factor_of(result: Threshold | Decorrelation) -> FactoredCorrelation:
-    """The correlation matrix that the certificate of a result of low rank is about."""
-    return stored_factor(result.certificate, result.T)
 
 
 def stored_factor(certificate: Certificate, T: Any) -> FactoredCorrelation:

@@ -14,15 +14,19 @@ Column k of T lives on Ω_k. Two inequalities bound the residual of every such T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array
-from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, down, exactly, up
-from skcoral.certificates.inequalities import Definite, conjugate, definite
+from skcoral.certificates.definiteness import (
+    Proof,
+    definite,
+    definite_of_any_size,
+    first_definite,
+)
+from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, around, exactly
+from skcoral.certificates.inequalities import conjugate
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import agree, numbers
@@ -33,7 +37,6 @@ Mask = NDArray[np.bool_]
 
 _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
-_MOST_COEFFICIENTS = 400
 _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 
@@ -86,11 +89,8 @@ def _frame_bound(
     arithmetic: Arithmetic,
 ) -> Enclosure:
     p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
-    P, eta = numbers(arrays["P"], (p, p), "`P`"), numbers(arrays["eta"], (p,), "`eta`")
-    if np.any(eta < 0):
-        raise CertificateError("a multiplier of a floor is negative.")
-    if not np.array_equal(P, P.T):
-        raise CertificateError("`P` is not symmetric.")
+    P = numbers(arrays["P"], (p, p), "`P`", symmetric=True)
+    eta = numbers(arrays["eta"], (p,), "`eta`", nonnegative=True)
     norm = certificate.info["norm"]
     if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
         raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
@@ -118,7 +118,7 @@ def _frame_bound(
     value = linear - squares * 0.5
     if criterion == "squared":
         return value
-    value = Enclosure(max(float(value.lower), 0.0), max(float(value.upper), 0.0))
+    value = value.at_least(0.0)
     if criterion == "worst":
         value = value / max(p * (p - 1) / 2, 1.0)
     return value.sqrt()
@@ -126,16 +126,14 @@ def _frame_bound(
 
 def _within(value: float, radius: float) -> Enclosure:
     """A number known within ``radius``, its own rounding included."""
-    radius = (radius + 1e-12 * abs(value)) * WIDER
-    return Enclosure(down(value - radius), up(value + radius))
+    return around(value, (radius + 1e-12 * abs(value)) * WIDER)
 
 
 def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, float, float]:
     """``E = L⁻¹ R L⁻ᵀ - I``: an approximation, a bound of its norm, and one of the error."""
     K = sla.lapack.dtrtri(L, lower=1)[0]
     lack = arithmetic.enclosure(arithmetic.product(L, np.ascontiguousarray(L.T)), R)
-    middle = -0.5 * (lack.lower + lack.upper)
-    E = K @ middle @ K.T
+    E = -K @ lack.middle @ K.T
     sizes = np.abs(K) @ lack.size() @ np.abs(K).T
     apart = arithmetic.enclosure(arithmetic.product(K, L), np.eye(len(R))).size()
     off = float(np.sqrt(np.sum(apart * apart))) * WIDER  # how far K is from L⁻¹
@@ -175,8 +173,7 @@ def _column_bound(
     ).size()
     image = arithmetic.apply(M, arithmetic.product(np.ascontiguousarray(rows.T), Kt))
     form = arithmetic.enclosure(arithmetic.apply(K, arithmetic.apply(rows, image)))
-    middle = 0.5 * (form.lower + form.upper)
-    middle = 0.5 * (middle + middle.T)
+    middle = 0.5 * (form.middle + form.middle.T)
     spread = np.maximum(form.upper - middle, middle - form.lower)
     beside = np.ones(len(omega))
     beside[0] = 0.0
@@ -215,39 +212,32 @@ def _lifted_bound(
     arithmetic: Arithmetic,
 ) -> Enclosure:
     p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
-    H = numbers(arrays["H"], (p, p), "`H`")
-    lam = numbers(arrays["multipliers"], (p,), "`multipliers`")
-    if np.any(lam < 0):
-        raise CertificateError("a multiplier of a floor is negative.")
-    if not np.array_equal(H, H.T):
-        raise CertificateError("`H` is not symmetric.")
+    H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
+    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
     penalty, outside = conjugate(criterion, H, 1.0 - np.eye(p))
     columns, rows = np.nonzero(mask.T)
     among = R[np.ix_(rows, rows)]
     target = R * lam
-    for shift in _SHIFTS:
-        shifted = H + np.diag(shift * np.abs(np.diag(H))) if shift else H
-        Q = among * shifted[np.ix_(columns, columns)]
-        proof = _definite_form(Q, arithmetic)
-        if proof is not None:
-            break
-    else:
-        raise CertificateError("H is not positive definite on the support: it proves nothing.")
+    trials = (H + np.diag(shift * np.abs(np.diag(H))) for shift in _SHIFTS)
+    forms = ((trial, among * trial[np.ix_(columns, columns)]) for trial in trials)
+    (shifted, Q), proof = first_definite(
+        ((form, _definite_form(form[1], arithmetic)) for form in forms),
+        "H is not positive definite on the support: it proves nothing.",
+    )
     V = np.zeros((p, p))
     factor = sla.cho_factor(Q, lower=True, check_finite=False)
     V[rows, columns] = sla.cho_solve(factor, target[rows, columns])
     left = _stationarity(R, V, shifted, target, arithmetic)
-    V[rows, columns] -= sla.cho_solve(factor, 0.5 * (left.lower + left.upper)[rows, columns])
+    V[rows, columns] -= sla.cho_solve(factor, left.middle[rows, columns])
     image = arithmetic.product(R, V)
     gram = arithmetic.enclosure(arithmetic.apply(np.ascontiguousarray(V.T), image), np.eye(p))
     left = _stationarity(R, V, shifted, target, arithmetic)
     z = (left.size() + np.spacing(np.abs(target)))[rows, columns]
     rest = proof.inverse_form(z)
-    own = arithmetic.enclosure(image)
-    fidelity = Enclosure(np.diag(own.lower), np.diag(own.upper))
-    value = ((exactly(floors) - fidelity) * (2.0 * lam)).total() + (gram * shifted).total()
-    value = (value - Enclosure(0.0, rest) - penalty) / outside
-    return Enclosure(max(float(value.lower), 0.0), max(float(value.upper), 0.0))
+    fidelity = arithmetic.enclosure(image).diagonal()
+    value: Enclosure = ((exactly(floors) - fidelity) * (2.0 * lam)).total()
+    value = value + (gram * shifted).total()
+    return ((value - Enclosure(0.0, rest) - penalty) / outside).at_least(0.0)
 
 
 def _stationarity(R: Array, V: Array, H: Array, target: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -255,35 +245,9 @@ def _stationarity(R: Array, V: Array, H: Array, target: Array, arithmetic: Arith
     return arithmetic.enclosure(arithmetic.apply(R, arithmetic.product(V, H)), target)
 
 
-@dataclass(frozen=True)
-class _LeastEigenvalue:
-    """A proof that a matrix is positive definite, for those too large for :func:`definite`."""
-
-    value: float
-
-    def inverse_form(self, z: Array) -> float:
-        """Upper bound of ``zᵀA⁻¹z`` from the sizes of the entries of ``z``."""
-        return float(np.sum(z * z)) / self.value * WIDER
-
-
-def _definite_form(Q: Array, arithmetic: Arithmetic) -> Definite | _LeastEigenvalue | None:
-    """Prove ``Q ≻ 0``, where each entry of ``Q`` was rounded once.
-
-    If floating-point Cholesky ends for ``Q - c I``, no eigenvalue of ``Q`` lies below ``c`` less
-    ``(n + 2) u tr Q`` (Rump, 2006).
-    """
-    radius = 2 * UNIT * np.abs(Q)
-    n, trace = len(Q), float(np.trace(Q))
-    if n <= _MOST_COEFFICIENTS:
-        return definite(arithmetic, Q, radius)
-    if not np.all(np.diag(Q) > 0) or not np.isfinite(trace):
-        return None
-    doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
-    guess = float(sla.eigvalsh(Q, subset_by_index=[0, 0], check_finite=False)[0])
-    for c in (0.9 * guess, 0.5 * guess):
-        if c > 2 * doubt and sla.lapack.dpotrf(Q - c * np.eye(n), lower=1)[1] == 0:
-            return _LeastEigenvalue(c - doubt)
-    return None
+def _definite_form(Q: Array, arithmetic: Arithmetic) -> Proof | None:
+    """Prove ``Q ≻ 0``, where each entry of ``Q`` was rounded once."""
+    return definite_of_any_size(arithmetic, Q, 2 * UNIT * np.abs(Q))
 
 
 def _expect_prices(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.attained import Outputs
+from skcoral.certificates.attained import FactorOutputs, Outputs
 from skcoral.certificates.enclosures import Enclosure, exactly
+from skcoral.certificates.frame_bounds import threshold_bound
+from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
 from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.ledger import Check, Ledger
@@ -17,53 +21,84 @@ from skcoral.certificates.reading import (
     require_threshold_fields,
 )
 from skcoral.exceptions import CertificateError
-from skcoral.results import BOUND_TOL, EXACT_TOL, MEAN_TOL, OPTIMAL_GAP, REPORTED_TOL, Threshold
+from skcoral.results import (
+    BOUND_TOL,
+    EXACT_TOL,
+    MEAN_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+    UNIT_VARIANCE_TOL,
+    Threshold,
+)
 
 
-def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Check:
-    """Judge every claim of a threshold of the positive definite ``R``."""
-    p = len(R)
-    require_threshold_fields(result, p)
+@dataclass(frozen=True)
+class _Found:
+    """What T attains, what the dual point proves, and the analytic bounds."""
+
+    fidelity: Enclosure
+    lower: Enclosure
+    upper: Enclosure
+    zca: Enclosure
+    trace: Enclosure
+    overstated: float  # by how much a bound may be
+
+
+def judge_threshold(
+    result: Threshold, R: Array | None, factor: Array | None, arithmetic: Arithmetic
+) -> Check:
+    """Judge every claim of a threshold of ``R``, or of the matrix with this factor."""
+    require_threshold_fields(result, len(result.names))
     kind, arrays = dual_parts(result)
-    if kind != "threshold":
-        raise CertificateError(f"a threshold has no certificate of the kind {kind!r}.")
-    ledger = Ledger()
-    ledger.expect(
-        "least residual", result.least_residual == 0, "at full rank the least residual is 0"
+    if kind != ("threshold" if result.rank is None else "frame_threshold"):
+        raise CertificateError(
+            f"a threshold of rank {result.rank} has no certificate of the kind {kind!r}."
+        )
+    ledger = FrameLedger(result, R, factor, arithmetic)
+    if result.rank is not None:
+        found = _low_rank(ledger, result, arithmetic)
+    elif R is not None:
+        found = _full_rank(ledger, result, R, arithmetic)
+    else:
+        raise CertificateError("this result is judged with R itself.")
+    off = (found.fidelity - result.fidelity).size()
+    ledger.within(
+        "fidelity", off, REPORTED_TOL, "the reported fidelity is not that of T (off by {:.1e})"
     )
+    _expect_bounds(ledger, result, found)
+    told = "the weights are not those of the certificate"
+    ledger.expect("weights", np.array_equal(result.weights, arrays["weights"]), told)
+    for name, value in (("zca", found.zca), ("trace", found.trace)):
+        ledger.expect(
+            f"{name} bound",
+            (value - result.bounds[name]).size() <= REPORTED_TOL,
+            f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
+        )
+    lower, upper = float(found.lower.lower), float(found.upper.upper)
+    return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
+
+
+def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmetic) -> _Found:
+    """Both ends of ρ★."""
+    p, arrays = len(R), result.certificate.arrays
+    told = "at full rank the least residual is 0"
+    ledger.expect("least residual", result.least_residual == 0, told)
     outputs = Outputs(result.T, np.eye(p), np.full(p, result.lower), R, arithmetic)
-    defect, fidelity = outputs.defect.square().total().sqrt(), outputs.fidelity
-    ledger.expect(
-        "uncorrelated",
-        defect.upper <= EXACT_TOL,
-        f"T leaves residual correlation: ‖TᵀRT - I‖ = {float(defect.upper):.1e}",
-    )
-    off = (fidelity - result.fidelity).size()
-    ledger.expect(
-        "fidelity",
-        np.all(off <= REPORTED_TOL),
-        f"the reported fidelities are not those of T (off by {float(off.max()):.1e})",
-    )
+    defect = outputs.defect.square().total().sqrt()
+    told = "T leaves residual correlation: ‖TᵀRT - I‖ = {:.1e}"
+    ledger.within("uncorrelated", defect.upper, EXACT_TOL, told)
     # T (TᵀRT)^{-1/2} decorrelates exactly, and its fidelities are this far from those of T at most.
     one = exactly(1.0)
     shift = (one + defect).sqrt() * (one / (one - defect).sqrt() - 1.0)
-    least = Enclosure(np.min(fidelity.lower), np.min(fidelity.upper))
-    lower = least - Enclosure(0.0, shift.upper)  # NaN, which proves nothing, if T is far from exact
+    # NaN, which proves nothing, if T is far from exact
+    lower = outputs.fidelity.least() - Enclosure(0.0, shift.upper)
 
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
     total = exactly(weights).total()
+    ledger.within("weights", (total - 1.0).size(), REPORTED_TOL, "the weights do not sum to one")
     square = complete_square(arithmetic, R, np.eye(p)[:, on], weights[on], S, "S")
     near = result.upper  # the bound less this keeps its digits
-    room = square.value(floors_of(np.full(len(on), near))) * -0.5 / total
-    upper = room + near
-    _expect_bounds(ledger, result, lower, upper)
-    ledger.expect(
-        "weights",
-        np.array_equal(result.weights, weights)
-        and abs(float(total.lower) - 1) <= REPORTED_TOL
-        and abs(float(total.upper) - 1) <= REPORTED_TOL,
-        "the weights are not those of the certificate, or do not sum to one",
-    )
+    upper = square.value(floors_of(np.full(len(on), near))) * -0.5 / total + near
     try:
         most = float(rest_room(arrays, outputs, R, arithmetic).upper)
     except CertificateError:
@@ -76,37 +111,52 @@ def judge_threshold(result: Threshold, R: Array, arithmetic: Arithmetic) -> Chec
         f"beside the outputs that bind, the mean fidelity could be {most:.1e} larger",
     )
     root = root_diagonal(arithmetic, R)
-    mean = root.total() / float(p)
-    smallest = Enclosure(np.min(root.lower), np.min(root.upper))
-    for name, value in (("zca", smallest), ("trace", mean)):
-        ledger.expect(
-            f"{name} bound",
-            (value - result.bounds[name]).size() <= REPORTED_TOL,
-            f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
-        )
-    return ledger.verdict(float(lower.lower), float(upper.upper), rigorous=arithmetic.rigorous)
+    trace = root.total() / float(p)
+    return _Found(outputs.fidelity, lower, upper, root.least(), trace, BOUND_TOL)
 
 
-def _expect_bounds(ledger: Ledger, result: Threshold, lower: Enclosure, upper: Enclosure) -> None:
-    low, high = float(lower.lower), float(upper.upper)
-    ledger.expect("lower", result.lower <= low + BOUND_TOL, f"T attains only {low:.12g}")
-    ledger.expect("upper", result.upper >= high - BOUND_TOL, f"the weights prove only {high:.12g}")
+def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) -> _Found:
+    """Both ends of the largest common floor at the least residual of the rank."""
+    A = ledger.expect_factor()
+    ledger.expect_rank()
+    r, p = A.shape
+    outputs = FactorOutputs(result.T, A, arithmetic)
+    told = "a variance differs from 1 by {:.1e}"
+    ledger.within("unit variances", outputs.variances.size(), UNIT_VARIANCE_TOL, told)
+    least = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
+    scale = max(1.0, float(least.upper))
+    ledger.expect(
+        "least residual",
+        (outputs.squares - least).size() <= OPTIMAL_GAP * scale
+        and (least - result.least_residual).size() <= REPORTED_TOL * scale,
+        "T does not have the least residual of the rank",
+    )
+    lower = outputs.fidelity.least()
+    upper = threshold_bound(result.certificate, A, arithmetic)
+    told = "the bounds cross"
+    ledger.expect("bounds in order", lower.lower <= upper.upper + REPORTED_TOL, told)
+    upper = Enclosure(
+        *(max(min(float(u), 1.0), float(lower.lower)) for u in (upper.lower, upper.upper))
+    )
+    left, size, right = np.linalg.svd(A, full_matrices=False)
+    polar = left @ right
+    zca = np.min(np.einsum("ij,ij->j", A, polar) / np.linalg.norm(polar, axis=0))
+    trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
+    return _Found(outputs.fidelity, lower, upper, exactly(zca), exactly(trace), REPORTED_TOL)
+
+
+def _expect_bounds(ledger: Ledger, result: Threshold, found: _Found) -> None:
+    low, high, over = float(found.lower.lower), float(found.upper.upper), found.overstated
+    ledger.expect("lower", result.lower <= low + over, f"T attains only {low:.12g}")
+    ledger.expect("upper", result.upper >= high - over, f"the weights prove only {high:.12g}")
     # An understated bound would be true, but `value` is said to be what T attains.
-    ledger.expect(
-        "lower",
-        result.lower >= float(lower.upper) - REPORTED_TOL,
-        f"T attains {float(lower.upper):.9g}, and {result.lower:.9g} is reported",
-    )
-    ledger.expect(
-        "upper",
-        result.upper <= float(upper.lower) + REPORTED_TOL,
-        f"the weights prove {high:.9g}, and {result.upper:.9g} is reported",
-    )
-    ledger.expect("bounds in order", lower.upper <= upper.lower + REPORTED_TOL, "the bounds cross")
-    ledger.expect(
-        "tol",
-        0 < result.tol <= OPTIMAL_GAP,
-        f"a threshold is certified up to a gap of {OPTIMAL_GAP:g} at most, not {result.tol:g}",
-    )
+    most, least = float(found.lower.upper), float(found.upper.lower)
+    told = f"T attains {most:.9g}, and {result.lower:.9g} is reported"
+    ledger.expect("lower", result.lower >= most - REPORTED_TOL, told)
+    told = f"the weights prove {high:.9g}, and {result.upper:.9g} is reported"
+    ledger.expect("upper", result.upper <= least + REPORTED_TOL, told)
+    ledger.expect("bounds in order", most <= least + REPORTED_TOL, "the bounds cross")
+    told = f"a threshold is certified up to a gap of {OPTIMAL_GAP:g} at most, not {result.tol:g}"
+    ledger.expect("tol", 0 < result.tol <= OPTIMAL_GAP, told)
     if result.status == "optimal":
-        ledger.expect("gap", high - low <= result.tol + BOUND_TOL, f"the gap is {high - low:.1e}")
+        ledger.expect("gap", high - low <= result.tol + over, f"the gap is {high - low:.1e}")

@@ -1,0 +1,117 @@
+"""Proofs that a symmetric matrix is positive definite, in spite of rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral._arrays import Array
+from skcoral.certificates.enclosures import UNIT, WIDER
+from skcoral.certificates.products import Arithmetic
+from skcoral.exceptions import CertificateError
+
+_LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse
+
+
+class Proof(Protocol):
+    """That a matrix A is positive definite."""
+
+    def inverse_form(self, z: Array) -> float:
+        """Upper bound of ``tr(ZᵀA⁻¹Z)`` from the sizes of the entries of ``Z``."""
+
+
+@dataclass(frozen=True)
+class Definite:
+    """A proof by a nonsingular K with ``‖K A Kᵀ - I‖ ≤ doubt < 1``.
+
+    ``A⁻¹ ⪯ KᵀK / (1 - doubt)``; ``factor`` is a Cholesky factor, ``inverse`` is K.
+    """
+
+    factor: Array
+    inverse: Array
+    doubt: float
+
+    def inverse_form(self, z: Array) -> float:  # noqa: D102
+        y = (np.abs(self.inverse) @ z) * WIDER
+        form = float(np.sum(y * y)) * WIDER / (1 - self.doubt) * WIDER
+        return form if np.isfinite(form) else np.inf
+
+
+@dataclass(frozen=True)
+class LeastEigenvalue:
+    """A proof by a lower bound of the eigenvalues."""
+
+    value: float
+
+    def inverse_form(self, z: Array) -> float:  # noqa: D102
+        return float(np.sum(z * z)) / self.value * WIDER
+
+
+def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> Definite | None:
+    """Prove that ``A``, known within ``radius``, is positive definite; None where that fails."""
+    diagonal = np.diag(A)
+    if not np.all(diagonal > 0):
+        return None
+    # Powers of two make the diagonal nearly one without a rounding.
+    d = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
+    scaled = A * np.outer(d, d)
+    factor, info = sla.lapack.dpotrf(scaled, lower=1, clean=1)
+    if info != 0:
+        return None
+    K, info = sla.lapack.dtrtri(factor, lower=1)
+    if info != 0 or not np.isfinite(K).all():
+        return None
+    image = arithmetic.product(scaled, np.ascontiguousarray(K.T))
+    error = arithmetic.enclosure(arithmetic.apply(K, image), np.eye(len(A))).size()
+    if radius is not None:
+        size = np.abs(K)
+        error = error + size @ (radius * np.outer(d, d)) @ size.T * WIDER
+    doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
+    if not doubt < 1:
+        return None
+    return Definite(factor / d[:, None], K * d[None, :], doubt)
+
+
+def definite_of_any_size(arithmetic: Arithmetic, A: Array, radius: Array) -> Proof | None:
+    """Prove that ``A`` is positive definite; for large ones a lower bound of its eigenvalues.
+
+    If floating-point Cholesky ends for ``A - c I``, no eigenvalue of ``A`` lies below ``c`` less
+    ``(n + 2) u tr A`` (Rump, 2006).
+    """
+    n, trace = len(A), float(np.trace(A))
+    if n <= _LARGE:
+        return definite(arithmetic, A, radius)
+    if not np.all(np.diag(A) > 0) or not np.isfinite(trace):
+        return None
+    doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
+    guess = float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
+    for c in (0.9 * guess, 0.5 * guess):
+        if c > 2 * doubt and sla.lapack.dpotrf(A - c * np.eye(n), lower=1)[1] == 0:
+            return LeastEigenvalue(c - doubt)
+    return None
+
+
+def first_definite(attempts: Iterable[tuple[Any, Any]], problem: str) -> tuple[Any, Any]:
+    """Return the first attempt with a proof."""
+    for what, proof in attempts:
+        if proof is not None:
+            return what, proof
+    raise CertificateError(problem)
+
+
+def require_definite(arithmetic: Arithmetic, R: Array) -> None:
+    """Refuse a correlation matrix that is not proved to be positive definite.
+
+    The completed squares hold for no other: a transformation can be arbitrarily large along an
+    eigenvector whose eigenvalue is not positive.
+    """
+    if definite(arithmetic, R) is None:
+        least = float(np.linalg.eigvalsh(R)[0])
+        raise CertificateError(
+            f"R is singular, or so nearly that its rank is not certain (an eigenvalue of about "
+            f"{least:.1e}), and the result is about a matrix of full rank."
+        )

@@ -1,0 +1,141 @@
+"""The claims of results for matrices of rank r < p, judged through the factor A of the matrix.
+
+Where R itself is given, T is judged through R as well; for tables with many more columns than rows
+R is never formed, and everything is judged through the factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral._arrays import Array
+from skcoral.certificates.branches import leaf_bounds
+from skcoral.certificates.definiteness import definite
+from skcoral.certificates.enclosures import Enclosure, exactly
+from skcoral.certificates.frame_bounds import (
+    certified_factor,
+    criterion_bound,
+    factor_error,
+    factors_apart,
+    squares_bound,
+)
+from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.products import Arithmetic
+from skcoral.exceptions import CertificateError
+from skcoral.results import CROWDED, FACTOR_TOL, OPTIMAL_GAP, Decorrelation
+
+_COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that counts
+
+
+class FrameLedger(Ledger):
+    """Claims about the rank of the matrix, and about a factor of it."""
+
+    def __init__(
+        self, result: Any, R: Array | None, factor: Array | None, arithmetic: Arithmetic
+    ) -> None:
+        super().__init__()
+        self.result, self.R, self.factor, self.arithmetic = result, R, factor, arithmetic
+
+    def expect_factor(self) -> Array:
+        """The certificate's factor is one of the matrix given."""
+        A = certified_factor(self.result.certificate, len(self.result.names))
+        if self.R is not None:
+            told = (
+                f"the factor of rank {len(A)} misses R by {{:.1e}}; an answer for an approximation "
+                "of R is checked with its factor (factor=)"
+            )
+            self.within("factor", factor_error(A, self.R, self.arithmetic), FACTOR_TOL, told)
+        if self.factor is not None:
+            off = factors_apart(A, self.factor)
+            self.within("factor", off, FACTOR_TOL, "another factor is given (off by {:.1e})")
+        return A
+
+    def expect_rank(self) -> None:
+        """The rank that is claimed is that of R: what is beyond it does not count."""
+        R, rank, stated = self.R, self.result.rank, self.result.certificate.info.get("rank")
+        told = f"the certificate is of rank {stated}, the result of rank {rank}"
+        self.expect("rank", rank == stated, told)
+        if rank is None or R is None:
+            return
+        told = f"a rank of {rank} is not between 0 and {len(R)}"
+        self.expect("rank", 0 < rank < len(R), told)
+        values, vectors = np.linalg.eigh(R)
+        A = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:])
+        At, product = np.ascontiguousarray(A.T), self.arithmetic.product
+        beyond = self.arithmetic.enclosure(product(At, A), R).size()
+        size = float(np.sqrt(np.sum(beyond * beyond)))  # no eigenvalue of what is left exceeds it
+        inside = self.arithmetic.enclosure(product(A, At), _COUNTS * values[-1] * np.eye(len(A)))
+        middle = 0.5 * (inside.middle + inside.middle.T)
+        proof = definite(self.arithmetic, middle, (inside - middle).size())
+        self.expect(
+            "rank",
+            size <= FACTOR_TOL * len(R) and proof is not None,
+            f"R has not the {rank} directions claimed: {size:.1e} is left beside them",
+        )
+
+
+@dataclass(frozen=True)
+class FrameProof:
+    """Lower bound of the criterion that a certificate proves, and its slopes in the floors.
+
+    ``parts`` holds the bounds of D2 that it is the least of, each with the sum of its slopes.
+    """
+
+    bound: Enclosure
+    slopes: Array
+    parts: tuple[tuple[Enclosure, Enclosure], ...] = ()
+
+    def highest_floor(self, result: Decorrelation, budget: float) -> float:
+        """A common floor that no transformation within the budget exceeds."""
+        p, limit = len(self.slopes), exactly(budget)
+        if result.criterion == "worst":
+            limit = limit.square() * max(p * (p - 1) / 2, 1.0)
+        floor = float(result.rho_min.max())
+        found = [float(((limit - bound) / slope + floor).upper) for bound, slope in self.parts]
+        return max(found) if found and not np.isnan(found).any() else np.inf
+
+
+def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> FrameProof:
+    """What the certificate of a frame proves."""
+    certificate, p = result.certificate, A.shape[1]
+    if result.anchors is not None:
+        raise CertificateError("a frame is not combined with anchors.")
+    if result.pair_weights is not None:
+        if certificate.kind != "welch":
+            raise CertificateError("a frame is not combined with pair weights.")
+        return FrameProof(exactly(0.0), np.zeros(p))
+    if certificate.kind == "branched":
+        if result.criterion != "squared":
+            raise CertificateError("parts of the caps are for the squared criterion.")
+        leaves = leaf_bounds(certificate, result.rho_min, A, arithmetic)
+        least = min(float(bound.lower) for bound, _ in leaves)
+        limit = least + OPTIMAL_GAP * max(1.0, least)
+        # The slopes are those of the lowest leaf, or of that among equally low ones whose λ are the
+        # weights.
+        lam = np.array([own for bound, own in leaves if bound.lower <= limit])
+        slopes = 2.0 * lam[int(np.argmin(np.abs(lam - result.weights).max(axis=1)))]
+        bound = Enclosure(least, min(float(bound.upper) for bound, _ in leaves))
+        return FrameProof(bound, slopes, _parts(leaves))
+    squares = squares_bound(certificate, result.rho_min, A, arithmetic)
+    bound = criterion_bound(result.criterion, squares, p)
+    slopes = 2.0 * certificate.arrays.get("multipliers", np.zeros(p))
+    parts = _parts([(squares, 0.5 * slopes)])
+    if slopes.any() and result.criterion == "worst":
+        slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
+    return FrameProof(bound, slopes, parts)
+
+
+def _parts(bounds: list[tuple[Enclosure, Array]]) -> tuple[tuple[Enclosure, Enclosure], ...]:
+    return tuple((bound, (exactly(lam) * 2.0).total()) for bound, lam in bounds)
+
+
+def frame_prices(result: Decorrelation, slopes: Array, largest: Array) -> Array:
+    """Prices are the slopes of the bound in the floors; infinite at a floor of one that costs.
+
+    ``largest`` holds the largest residual correlation of each output.
+    """
+    costs = (largest > CROWDED) & slopes.any()
+    return np.where(result.rho_min >= 1, np.where(costs, np.inf, 0.0), slopes)
