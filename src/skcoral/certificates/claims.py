@@ -84,6 +84,16 @@ def tradeoff_bound(
     return bound
 
 
+def highest_floor(result: Decorrelation, bound: Enclosure, attained: Attained) -> float:
+    """A common floor that no transformation within the budget exceeds, by the slopes of a bound."""
+    if "budget" not in result.details:
+        return np.inf
+    multipliers = attained.scaled(result.certificate.arrays["multipliers"])
+    slope = (attained.length * (2.0 * multipliers)).total()
+    reach = (exactly(number(result.details["budget"], "the budget")) - bound) / slope
+    return float((reach + float(result.rho_min.max())).upper)
+
+
 def fidelity_rooms(
     kind: str, arrays: Mapping[str, Array], attained: Attained, R: Array, arithmetic: Arithmetic
 ) -> dict[str, Enclosure]:
@@ -119,10 +129,7 @@ class _Claims(FrameLedger):
             attained = FactorAttained(result, A, self.arithmetic)
         self.of_T(attained)
         proof = frame_proof(result, A, self.arithmetic)
-        top = np.inf
-        if "budget" in result.details:
-            top = proof.highest_floor(result, number(result.details["budget"], "the budget"))
-        self.bound(proof.bound, attained.residual, top)
+        self.bound(proof.bound, attained.residual, proof.highest_floor(result))
         prices = frame_prices(result, proof.slopes, attained.largest)
         self.prices(prices, 0.5 * proof.slopes, PRICE_TOL, PRICE_TOL)
         return attained, proof.bound
@@ -161,12 +168,8 @@ class _Claims(FrameLedger):
         """The bound of (★), a budget, and prices."""
         result, arrays, attained = self.result, self.arrays, self.attained
         bound = tradeoff_bound(result, arrays, attained, R, self.arithmetic)
-        multipliers, top = arrays["multipliers"], np.inf
-        if "budget" in result.details:
-            slope = (attained.length * (2.0 * attained.scaled(multipliers))).total()
-            reach = (exactly(number(result.details["budget"], "the budget")) - bound) / slope
-            top = float((reach + float(result.rho_min.max())).upper)
-        self.bound(bound, attained.residual, top)
+        multipliers = arrays["multipliers"]
+        self.bound(bound, attained.residual, highest_floor(result, bound, attained))
         costs = np.any(arrays["H"] - np.diag(np.diag(arrays["H"])) != 0, axis=1)
         if result.rank is not None and multipliers.any():  # H need not show what T leaves
             costs = attained.largest > CROWDED

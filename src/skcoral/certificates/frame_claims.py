@@ -24,6 +24,7 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
 from skcoral.results import CROWDED, FACTOR_TOL, OPTIMAL_GAP, Decorrelation
 
@@ -88,9 +89,11 @@ class FrameProof:
     slopes: Array
     parts: tuple[tuple[Enclosure, Enclosure], ...] = ()
 
-    def highest_floor(self, result: Decorrelation, budget: float) -> float:
+    def highest_floor(self, result: Decorrelation) -> float:
         """A common floor that no transformation within the budget exceeds."""
-        p, limit = len(self.slopes), exactly(budget)
+        if "budget" not in result.details:
+            return np.inf
+        p, limit = len(self.slopes), exactly(number(result.details["budget"], "the budget"))
         if result.criterion == "worst":
             limit = limit.square() * max(p * (p - 1) / 2, 1.0)
         floor = float(result.rho_min.max())

@@ -16,7 +16,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates import largest_means
 from skcoral.certificates.attained import Attained, Outputs
-from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
+from skcoral.certificates.claims import fidelity_rooms, highest_floor, tradeoff_bound
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.frame_claims import frame_proof
@@ -157,6 +157,35 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
         if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
             return bound
     return None
+
+
+def settle_budget(result: Decorrelation, A: Array) -> Decorrelation:
+    """Return a result for a budget, of a matrix ``AᵀA`` of rank below p, as its certificate has it.
+
+    The bounds on the residual and on the common floor, the prices and the status are those that a
+    re-check will find.
+    """
+    arithmetic, floor, weights = Floats(parts=3), float(result.rho_min.max()), result.weights
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if result.certificate.kind in FRAME_KINDS:
+            proof = frame_proof(result, A, arithmetic)
+            bound, top, weights = proof.bound, proof.highest_floor(result), 0.5 * proof.slopes
+        else:
+            R = np.ascontiguousarray(A.T) @ A
+            attained = Attained(result, R, arithmetic)
+            bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
+            top = highest_floor(result, bound, attained)
+    top = max(top, floor) if top < 1.0 else 1.0
+    lower = min(max(float(bound.lower), 0.0), result.objective)
+    closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
+    return replace(
+        result,
+        lower_bound=lower,
+        weights=weights,
+        prices=np.where(result.rho_min >= 1.0, result.prices, 2.0 * weights),
+        status="optimal" if closed and top - floor <= _AIM * OPTIMAL_GAP else "best_found",
+        details={**result.details, "rho_upper": top},
+    )
 
 
 def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:

@@ -11,16 +11,18 @@ import numpy as np
 
 from skcoral._arrays import Array, to_device, to_host
 from skcoral._singular import Deficiency
+from skcoral.certificates.settling import settle_budget
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.outcome import as_result
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.problem import Answer, FrameProblem
 from skcoral.frames.threshold import frame_threshold
-from skcoral.results import OPTIMAL_GAP, Criterion, Decorrelation, Frontier
+from skcoral.results import Criterion, Decorrelation, Frontier
 
 Callback = Callable[[int, float, float], object]
 
 _PARTS = 20  # of the caps at each floor of a frontier
+_FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
 
 
 def singular_budget(
@@ -58,7 +60,7 @@ def singular_budget(
             "dimensions. Raise the budget, or drop variables that others determine."
         )
     budget = max(budget, problem.least)
-    floor, answer, upper = _largest_floor(problem, budget, callback)
+    floor, answer, tightest = _largest_floor(problem, budget, callback)
     if answer is None:
         raise InfeasibleError(
             f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
@@ -66,31 +68,41 @@ def singular_budget(
             "below, and what was reached without any floor is "
             f"{problem.solve(np.zeros(p)).objective:.6g}. Raise the budget."
         )
-    proved = upper - floor <= OPTIMAL_GAP
-    result = as_result(
-        problem,
-        answer,
-        np.full(p, floor),
-        found,
-        names=names,
-        dense=dense,
-        warn=False,
-        details={"budget": budget, "rho_upper": upper},
-    )
-    if not proved:
+    # The dual point of another floor may exclude more floors than that of the answer.
+    results = []
+    for dual in (answer, tightest):
+        held = replace(answer, proof=dual.proof, slopes=dual.slopes)
+        result = as_result(
+            problem,
+            held,
+            np.full(p, floor),
+            found,
+            names=names,
+            dense=dense,
+            warn=False,
+            details={"budget": budget},
+        )
+        results.append(settle_budget(result, np.asarray(to_host(A))))
+    least = min(result.details["rho_upper"] for result in results)
+    result = next(r for r in results if r.details["rho_upper"] <= least + _FLOOR_DIGITS)
+    upper = result.details["rho_upper"]
+    if result.status != "optimal":
         warnings.warn(
             f"the common floor {floor:.9g} is within the budget, but only floors above "
             f"{upper:.9g} are proved to exceed it: a gap of {upper - floor:.2e} is open.",
             NotCertifiedWarning,
             stacklevel=3,
         )
-    return replace(result, status="optimal" if proved else "best_found")
+    return result
 
 
 def _largest_floor(
     problem: FrameProblem, budget: float, callback: Callback | None
-) -> tuple[float, Answer | None, float]:
-    """Bisect, with the tangents of the bound as a proof from above and as the next guess."""
+) -> tuple[float, Answer | None, Answer]:
+    """Bisect, with the tangents of the bound as a proof from above and as the next guess.
+
+    Return the floor, the answer there, and the one whose tangent excludes most floors.
+    """
     p = problem.A.shape[1]
     slack = 1e-9 * max(1.0, budget)
     count = 0
@@ -103,9 +115,9 @@ def _largest_floor(
             callback(count, answer.objective, answer.lower_bound)
         return answer
 
-    best = visit(1.0)
+    best = tightest = visit(1.0)
     if best.objective <= budget + slack:
-        return 1.0, best, 1.0
+        return 1.0, best, best
     low, high, upper = 0.0, 1.0, 1.0
     inside: Answer | None = None
     guess = 0.9
@@ -114,7 +126,9 @@ def _largest_floor(
         slope = float(answer.slopes.sum())
         if slope > 0.0 and np.isfinite(slope):
             # the dual point bounds every common floor, linearly
-            upper = min(upper, guess + (budget - answer.lower_bound) / slope)
+            top = guess + (budget - answer.lower_bound) / slope
+            if top < upper:
+                upper, tightest = top, answer
         if answer.objective <= budget + slack:
             inside, low = answer, guess
         else:
@@ -129,8 +143,8 @@ def _largest_floor(
     if inside is None:
         inside = visit(0.0)
         if inside.objective > budget + slack:
-            return 0.0, None, upper
-    return low, inside, max(upper, low)
+            return 0.0, None, tightest
+    return low, inside, tightest
 
 
 def singular_frontier(

@@ -1,0 +1,109 @@
+"""R ≻ 0 is proved, not read off computed eigenvalues: matrices within a few roundings of singular.
+
+The least eigenvalue of each is known in closed form from its entries, so the truth is exact.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check, prove
+from skcoral.certificates.definiteness import definite, definite_of_any_size, require_definite
+from skcoral.certificates.products import PRECISION, Balls, Floats
+from skcoral.exceptions import CertificateError
+
+ULP = 2.0**-53
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Any:
+    before, flint.ctx.prec = flint.ctx.prec, PRECISION
+    yield
+    flint.ctx.prec = before
+
+
+def equal(p: int, r: float) -> np.ndarray:
+    """Eigenvalues 1 - r and 1 + (p - 1) r."""
+    return (1 - np.eye(p)) * r + np.eye(p)
+
+
+def least(p: int, r: float) -> Fraction:
+    """The least eigenvalue of :func:`equal`, exactly."""
+    return min(1 - Fraction(r), 1 + (p - 1) * Fraction(r))
+
+
+def cases() -> list[tuple[int, float]]:
+    """Correlations that are some floats away from the one that makes the matrix singular."""
+    out = []
+    for p in (2, 3, 5, 9, 17, 33):
+        for edge, step in ((1.0, ULP), (-1.0 / (p - 1), ULP / (p - 1))):
+            out += [(p, edge + k * step) for k in (-40, -8, -4, -3, -2, -1, 0, 1, 2, 3, 4, 8, 40)]
+    return out
+
+
+@pytest.mark.parametrize("name", ["two", "three", "balls"])
+def test_no_matrix_is_called_definite_that_is_not(name: str) -> None:
+    arithmetic = {"two": Floats(2), "three": Floats(3), "balls": Balls(flint)}[name]
+    proved = 0
+    for p, r in cases():
+        if definite(arithmetic, equal(p, r)) is not None:
+            assert least(p, r) > 0, (p, r)
+            proved += 1
+        else:
+            assert least(p, r) < 64 * p * Fraction(ULP), (p, r)
+    assert proved >= 20
+
+
+def test_both_judges_draw_the_same_line() -> None:
+    for p, r in cases():
+        seen = definite(Floats(3), equal(p, r)) is not None
+        known = definite(Balls(flint), equal(p, r)) is not None
+        assert known or not seen, (p, r)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_large_forms(sign: int) -> None:
+    """The least eigenvalue of 410 variables, bounded by Cholesky that ends."""
+    p = 410
+    for size in (1, 30, 1e4, 1e7):
+        r = -1.0 / (p - 1) + sign * size * ULP / (p - 1)
+        A = equal(p, r)
+        found = definite_of_any_size(Floats(2), A, np.zeros((p, p)))
+        if found is not None:
+            assert Fraction(found.value) <= least(p, r)  # type: ignore[attr-defined]
+        assert (found is not None) == (sign > 0 and size > 1e6)
+
+
+def test_a_result_of_a_matrix_that_is_not_definite_is_refused() -> None:
+    """The completed square holds for no other: the answer of a neighbour is no answer here."""
+    R = equal(3, -0.4999)
+    for answer in (threshold(R), decorrelate(R), decorrelate(R, 0.99)):
+        assert check(answer, R).passed
+        for r in (-0.5, -0.5 - ULP, -0.5 - 100 * ULP):
+            for judge in (check, prove):
+                with pytest.raises(CertificateError, match="R is singular"):
+                    judge(answer, equal(3, r))
+    with pytest.raises(CertificateError, match="eigenvalue of about"):
+        require_definite(Floats(3), equal(2, 1.0))
+
+
+def test_full_rank_is_a_fact_and_no_tolerance() -> None:
+    """A direction that counts by choice is judged like any other: R ≻ 0 is proved."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    C = (Q * [3e-13, 0.8, 1.0, 1.2]) @ Q.T
+    d = np.sqrt(np.diag(C))
+    R = 0.5 * (C + C.T) / np.outer(d, d)
+    np.fill_diagonal(R, 1.0)
+    assert definite(Floats(2), R) is not None
+    answer = decorrelate(R, [1.0, 0.9, 0.9, 0.9], rank_tol=1e-15)
+    assert answer.rank is None
+    for judge in (check, prove):
+        found = judge(answer, R)
+        assert found.passed or "variance" in found.problems[0], found

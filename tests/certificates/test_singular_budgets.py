@@ -1,0 +1,81 @@
+"""Budgets at rank below p: the floor that is claimed to be the highest, and the budget itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, maximize_fidelity
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.frame_claims import frame_proof
+from skcoral.certificates.products import Floats
+
+ROWS = np.random.default_rng(3).normal(size=(3, 4))
+R = np.corrcoef(ROWS.T)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+_MADE: dict[str, Any] = {}
+
+
+def made(criterion: str) -> Any:
+    """Half-way between the least residual of the rank and that of the variables themselves."""
+    if criterion not in _MADE:
+        budget = 0.5 * (
+            decorrelate(R, 1.0, criterion=criterion).objective
+            + decorrelate(R, 0.3, criterion=criterion).objective
+        )
+        _MADE[criterion] = maximize_fidelity(R, budget, criterion=criterion)
+    return _MADE[criterion]
+
+
+def wrong(result: Any, judge: Any) -> set[str]:
+    return {claim.name for claim in judge(result, R).claims if not claim.holds}
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_budgets(criterion: str) -> None:
+    result = made(criterion)
+    assert parse_certificate(certificate_text(result, R)).verify(R).passed
+    for judge in (check, prove):
+        assert judge(result, R).passed
+        for name, step, claim in (
+            ("budget", -5e-9, "budget"),
+            ("budget", -0.1, "budget"),
+            ("rho_upper", -5e-9, "largest floor"),
+            ("rho_upper", -0.5, "largest floor"),
+        ):
+            value = result.objective if name == "budget" else result.details[name]
+            details = {**result.details, name: value + step}
+            assert claim in wrong(replace(result, details=details), judge), (name, step)
+
+
+def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
+    """It is a root of one that is: its tangent would exclude floors that are possible."""
+    rows = np.random.default_rng(0).normal(size=(3, 5))
+    S = np.corrcoef(rows.T)
+    frame = decorrelate(S, 0.999)
+    assert frame.certificate.kind == "frame"
+    certificate = replace(frame.certificate, info={**frame.certificate.info, "criterion": "worst"})
+    result = replace(frame, certificate=certificate, criterion="worst", details={"budget": 0.99})
+    proof = frame_proof(result, certificate.arrays["factor"], Floats(3))
+    top = proof.highest_floor(result)
+    pairs, lam = 10, certificate.arrays["multipliers"]
+    squares = pairs * float(proof.bound.lower) ** 2
+    assert top == pytest.approx(0.999 + (pairs * 0.99**2 - squares) / (2 * lam.sum()), rel=1e-9)
+    tangent = 0.999 + (0.99 - float(proof.bound.lower)) / proof.slopes.sum()
+    assert tangent < top - 1e-6
+
+
+def test_a_bound_by_parts_is_one_for_the_part_that_grows_least() -> None:
+    rows = np.random.default_rng(3).normal(size=(6, 8))
+    S = np.corrcoef(rows.T)
+    result = decorrelate(S, 0.99)
+    assert result.certificate.kind == "branched"
+    budget = result.lower_bound + 1e-3
+    result = replace(result, details={"budget": budget})
+    proof = frame_proof(result, result.certificate.arrays["factor"], Floats(3))
+    tops = [0.99 + (budget - float(b.lower)) / float(s.lower) for b, s in proof.parts]
+    assert len(tops) > 1
+    assert proof.highest_floor(result) == pytest.approx(max(tops), rel=1e-12)
