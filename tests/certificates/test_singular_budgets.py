@@ -12,6 +12,7 @@ from skcoral import decorrelate, maximize_fidelity
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.frame_claims import frame_proof
 from skcoral.certificates.products import Floats
+from skcoral.certificates.settling import settle_budget
 
 ROWS = np.random.default_rng(3).normal(size=(3, 4))
 R = np.corrcoef(ROWS.T)
@@ -20,13 +21,16 @@ _MADE: dict[str, Any] = {}
 
 
 def made(criterion: str) -> Any:
-    """Half-way between the least residual of the rank and that of the variables themselves."""
+    """The highest floor for the residual that a floor of 0.95 leaves."""
     if criterion not in _MADE:
-        budget = 0.5 * (
-            decorrelate(R, 1.0, criterion=criterion).objective
-            + decorrelate(R, 0.3, criterion=criterion).objective
-        )
-        _MADE[criterion] = maximize_fidelity(R, budget, criterion=criterion)
+        answer = decorrelate(R, np.full(4, 0.95), criterion=criterion)
+        if criterion == "squared":
+            _MADE[criterion] = maximize_fidelity(R, answer.objective)
+        else:
+            details = {**answer.details, "budget": answer.objective}
+            values, vectors = np.linalg.eigh(R)
+            A = (vectors * np.sqrt(np.maximum(values, 0.0))).T[-2:]
+            _MADE[criterion] = settle_budget(replace(answer, details=details), A)
     return _MADE[criterion]
 
 
