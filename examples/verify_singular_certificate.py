@@ -13,9 +13,9 @@ import json
 import sys
 
 import numpy as np
+from verify_bounds import numbers, tradeoff_bound  # the file beside this one
 
 TINY, REPORTED, GAP, PRICE = 1e-10, 1e-9, 1e-7, 1e-6
-numbers = np.float64  # "inf" and "nan" are read as what they say
 problems = []
 
 
@@ -37,20 +37,6 @@ def frame_bound(dual, A, rho):
     nu = (p - np.trace(N)) / r
     whole = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
     return whole + 2 * rho @ lam - spent(dual, lam, A)
-
-
-def lifted_bound(dual, name, R, rho, w):
-    """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D R D H⁻¹), with H pulled into the domain of φ*."""
-    lam, H, h = dual["multipliers"], dual["H"], np.abs(dual["H"][np.triu_indices(len(R), 1)])
-    on = (lam > 0) | H.any(axis=0)
-    half = np.linalg.solve(np.linalg.cholesky(H[on][:, on]), np.diag(lam[on]))
-    value = 2 * rho @ lam - np.trace(H) - np.sum(half * (half @ R[on][:, on]))
-    expect((w[h > 0] > 0).all(), "H is not zero at a pair without a weight")
-    h, w = h[w > 0], w[w > 0]
-    if name == "squared":
-        return value - np.sum(h**2 / w)
-    outside = np.sum(2 * h / w) if name == "worst" else np.max(2 * h / w, initial=0)
-    return value / max(1.0, outside)
 
 
 def verify_threshold(claim, dual, A, G, f):
@@ -77,24 +63,34 @@ def verify_decorrelation(claim, proof, dual, A, R, G, f):
     close, limit = REPORTED * max(1.0, objective), GAP * max(1.0, objective)
     expect(abs(objective - claim["objective"]) <= close, f"T leaves {objective:.12g}")
     expect(proof["info"]["criterion"] == name, "the proof is about another criterion")
-    parts = [claim[key] for key in ("anchors", "support", "budget")]
-    expect(parts == [None] * 3, "anchors, supports and budgets go with full rank")
-    slopes = 2 * dual.get("multipliers", np.zeros(p))
+    parts = [claim[key] for key in ("anchors", "support")]
+    expect(parts == [None] * 2, "anchors and supports go with full rank")
+    slopes, budget = 2 * dual.get("multipliers", np.zeros(p)), claim["budget"]
+    most = budget["budget"] if budget else np.inf
     if kind == "tradeoff":
-        lower = lifted_bound(dual, name, R, rho, w)
+        lower = tradeoff_bound(dual, name, R, rho, w)
+        reach = most - lower
     else:
         lower = frame_bound(dual, A, rho) if kind == "frame" else p * (p / len(A) - 1) / 2
+        reach = (most**2 * len(r) if name == "worst" else most) - lower
         if name == "worst":  # not less than the root of the mean square
             squares, lower = lower, (max(lower, 0.0) / len(r)) ** 0.5
             slopes = slopes * 0.5 * lower / squares
         expect(kind in ("frame", "welch"), "no such proof is known")
         expect(kind == "welch" or not weighted, "a frame is not combined with pair weights")
-        lower = 0.0 if weighted else lower
+        lower, reach = (0.0, np.inf) if weighted else (lower, reach)
     free = (rho >= 1) & np.isin(prices, (0, np.inf))  # infinite, or of an uncorrelated output
     expect(np.allclose(np.where(free, slopes, prices), slopes, PRICE, PRICE), "prices are wrong")
     expect(np.allclose(2 * weights, slopes, PRICE, PRICE), "the weights are wrong")
-    follows = "optimal" if objective <= max(lower, 0) + limit else "open"
-    expect(claim["status"] == follows, f"the status that follows is {follows}")
+    gap, best = (objective - max(lower, 0)) / limit, "optimal"
+    if budget:  # the bound is linear in the floors
+        rise = 2 * dual.get("multipliers", np.zeros(1)).sum()
+        top = rho.max() + reach / rise if rise > 0 else np.inf
+        expect(objective <= most + close and np.ptp(rho) == 0, "over budget, or several floors")
+        expect(budget["rho_upper"] >= min(top, 1) - REPORTED * 10, f"floors up to {top:.12g}")
+        gap = np.inf if budget["rho_upper"] - rho.max() > GAP else gap
+    fits = gap > 0.5 if claim["status"] == "open" else gap <= 1 and claim["status"] == best
+    expect(fits, f"the status that follows is {best if gap <= 1 else 'open'}")
     expect(claim["lower_bound"] <= max(lower, 0) + 10 * close, f"only {lower:.12g} is proved")
     least = min(lower, objective)
     expect(claim["lower_bound"] >= least - limit, f"{lower:.12g} is proved, and less is claimed")
@@ -141,7 +137,7 @@ if __name__ == "__main__":
     try:
         with open(sys.argv[1], encoding="utf-8") as stream:
             verify(json.load(stream), *map(np.load, sys.argv[2:3]))
-    except (ValueError, LookupError, TypeError) as error:  # a matrix not definite, a part missing
+    except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # such as a part missing
         problems.append(str(error))
     except NotImplementedError as left:
         sys.exit(print(left) or 2)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral import decorrelate
+from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates import certificate_text
 
-from . import conftest, test_files, test_singular, test_wide
+from . import conftest, test_files, test_singular, test_singular_budgets, test_wide
 from .test_files import changed, signed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -36,6 +36,9 @@ def singular(kind: str) -> tuple[str, Any]:
         made[kind] = decorrelate(R, 0.3, pair_weights=np.ones((8, 8)) - np.eye(8) + np.eye(8)[::-1])
     if kind == "frame, worst":
         made[kind] = decorrelate(R, 0.6, criterion="worst")
+    if kind == "budget":
+        R = test_singular_budgets.R
+        return certificate_text(test_singular_budgets.made("squared"), R), R
     if kind == "absolute":
         made[kind] = decorrelate(R, 0.99, criterion="absolute")
     return certificate_text(made[kind], R), R
@@ -43,6 +46,7 @@ def singular(kind: str) -> tuple[str, Any]:
 
 SINGULAR_KINDS = [kind for kind in test_singular.HONEST if "branched" not in kind]
 SINGULAR_KINDS += ["weighted", "frame, worst", "absolute", "wide", "wide, welch", "wide edge"]
+SINGULAR_KINDS += ["budget"]
 
 
 def problems(verifier: str, content: Any, R: Any) -> list[str]:
@@ -96,6 +100,38 @@ def refuses_lies(verifier: str, text: str, R: Any) -> None:
 
 def test_full_rank(kind: str) -> None:
     refuses_lies(FULL, test_files.text_of(kind), conftest.R)
+
+
+@pytest.mark.parametrize("condition", [1e6, 3e11])
+@pytest.mark.parametrize("asked", ["threshold", "exact", "floors", "one", "budget", "vif"])
+def test_nearly_singular_matrices_and_floors_of_one(condition: float, asked: str) -> None:
+    """What T does and the bounds take more digits than products in double precision leave."""
+    Q = np.linalg.qr(np.random.default_rng(4).normal(size=(4, 4)))[0]
+    C = (Q * [1 / condition, 0.7, 1.0, 1.4]) @ Q.T
+    d = np.sqrt(np.diag(C))
+    R = 0.5 * (C + C.T) / np.outer(d, d)
+    np.fill_diagonal(R, 1.0)
+    result: Any = {
+        "threshold": lambda: threshold(R),
+        "exact": lambda: decorrelate(R, 0.1),
+        "floors": lambda: decorrelate(R, [0.99, 0.9, 0.3, 0.9999]),
+        "one": lambda: decorrelate(R, 1.0),
+        "budget": lambda: maximize_fidelity(R, 0.2),
+        "vif": lambda: maximize_fidelity(R, 1e6, criterion="vif"),
+    }[asked]()
+    content = json.loads(certificate_text(result, R))
+    assert problems(FULL, content, R) == []
+    lie = changed(content, ("claim", "T", 0, 0), lambda v: v * (1 + 1e-6) + 1e-6)
+    assert problems(FULL, json.loads(signed(lie)), R)
+
+
+def test_products_without_rounding() -> None:
+    exactly = runpy.run_path(str(EXAMPLES / "verify_bounds.py"))["exactly"]
+    A = np.array([[1e16, 1.0], [3.0, -1e-300]])
+    B = np.array([[1.0, 2.0], [-1e16, 5e-324]])
+    np.testing.assert_array_equal(exactly(A, B)[:, 0], [0.0, 3.0])
+    whole = np.array([[2.0, 0.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(exactly(whole, whole, whole), whole @ whole @ whole)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

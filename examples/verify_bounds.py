@@ -1,0 +1,81 @@
+"""The bounds behind certificate files, for the verifiers beside this file: NumPy and nothing else.
+
+Products are exact, so floors next to one and nearly singular matrices lose no digits. The formulas
+are those of docs/guide/certificates.md; docs/theory/certificates.md has the completed square.
+"""
+
+import numpy as np
+
+numbers = np.float64  # which reads "inf" and "nan" as what they say
+root = np.linalg.cholesky
+
+
+def exactly(*matrices):
+    """The product of matrices: in integers over a power of two, and rounded once."""
+    whole, scale = None, 1
+    for A in matrices:
+        ratios = [a.as_integer_ratio() for a in A.ravel().tolist()]
+        most = max(d for _, d in ratios)
+        own = np.array([n * (most // d) for n, d in ratios], dtype=object).reshape(A.shape)
+        whole, scale = own if whole is None else whole @ own, scale * most
+    return numbers(whole / scale)
+
+
+def completed_square(H, d, C, rho):
+    """``2ρᵀd - tr H - tr(H⁻¹DCD)``, by the square completed at a float matrix X near ``DH⁻¹``."""
+    one, D, none = np.eye(len(d)), np.diag(d), np.zeros((len(d), len(d)))
+    half = np.linalg.solve(root(H), D)
+    X = np.linalg.solve(root(H).T, half).T
+    fidelity = exactly(np.hstack([C, -np.diag(rho)]), np.vstack([X, one]))  # CX - Diag(ρ)
+    both = np.block([[C, none], [none, one]])
+    defect = exactly(np.hstack([X.T, -one]), both, np.vstack([X, one]))  # XᵀCX - I
+    Z = exactly(np.hstack([X, -D]), np.vstack([H, one]))  # XH - D, a rounding
+    rest = np.sum(np.linalg.solve(root(H), Z.T) ** 2) * np.abs(C).sum(axis=0).max()
+    return float(np.sum(defect * H) - 2 * d @ np.diag(fidelity) - rest)
+
+
+def less_conjugate(name, value, h, w):
+    """A bound less the conjugate of the criterion, pulled into its domain; nan if H is outside."""
+    if (h[w == 0] > 0).any():
+        return np.nan  # H is not zero at a pair without a weight
+    h, w = h[w > 0], w[w > 0]
+    outside = (2 * h / w).sum() if name == "worst" else (2 * h / w).max(initial=0)
+    return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
+
+
+def tradeoff_bound(dual, name, C, rho, w):
+    """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D C D H⁻¹), with H pulled into the domain of φ*."""
+    lam, H = dual["multipliers"], dual["H"]
+    on = (lam > 0) | H.any(axis=0)
+    value = completed_square(H[on][:, on], lam[on], C[on][:, on], rho[on]) if on.any() else 0.0
+    return less_conjugate(name, value, np.abs(H[np.triu_indices(len(H), 1)]), w)
+
+
+def highest_floor(dual, C, limit):
+    """A common floor that no transformation with VIFs up to the limit exceeds."""
+    lam, H, s, Y = (dual[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
+    left = np.abs(H + Y @ Y.T)
+    spent = np.sum(Y**2) + left.sum() - np.trace(left) + limit * s @ s - 2 * s @ np.diag(Y)
+    return 1.0 + float(spent - completed_square(H, lam, C, np.ones(len(lam)))) / 2 / lam.sum()
+
+
+def support_bound(dual, info, name, rho, R, mask):
+    """The bound on a support: the lifted dual, or that of a frame operator P."""
+    p, columns = len(R), [np.flatnonzero(mask[:, k]) for k in range(len(R))]
+    rho = np.where(mask.sum(axis=0) == 1, 1.0, rho)
+    if info["bound"] == "lifted":
+        lam, H = dual["multipliers"], dual["H"]
+        i, j = np.concatenate(columns), np.repeat(np.arange(p), [len(c) for c in columns])
+        half = np.linalg.solve(root(R[np.ix_(i, i)] * H[np.ix_(j, j)]), (R * lam)[i, j])
+        value, h = 2 * rho @ lam - np.trace(H) - half @ half, np.abs(H[np.triu_indices(p, 1)])
+        return less_conjugate(name, value, h, np.ones(len(h)))
+    M = np.linalg.solve(root(R), np.linalg.solve(root(R), dual["P"]).T)
+    total = -np.trace(M)
+    for k, omega in enumerate(columns):
+        K = np.linalg.inv(root(R[np.ix_(omega, omega)]))
+        form = K @ (dual["P"] - dual["eta"][k] * np.outer(R[k], R[k]))[np.ix_(omega, omega)] @ K.T
+        total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][k] * rho[k] ** 2
+    if info["norm"] == "nuclear":
+        return 0.5 * total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max()))
+    value, pairs = max(total - 0.5 * np.sum(M * M), 0.0), p * (p - 1) / 2 if name == "worst" else 1
+    return value if name == "squared" else (value / pairs) ** 0.5
