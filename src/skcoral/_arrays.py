@@ -63,6 +63,11 @@ def identity(n: int, A: Any) -> Any:
     return plus_diagonal(zeros((n, n), A), 1.0)
 
 
+def diagonal_matrix(values: Any) -> Any:
+    """The matrix with these values on its diagonal, in the library that holds them."""
+    return plus_diagonal(zeros((values.shape[0], values.shape[0]), values), values)
+
+
 def column_parts(A: Any, width: int = 2048) -> list[slice]:
     """Slices of columns that fit in a processor's cache; elsewhere than in NumPy, all at once."""
     p = A.shape[1]
@@ -94,20 +99,30 @@ def _blocks(A: Any, B: Any, C: Any, D: Any) -> Any:
     return join([join([A, B], axis=1), join([C, D], axis=1)], axis=0)
 
 
+def own_diagonal(A: Any) -> Any:
+    """A copy of the diagonal, in the library of ``A``."""
+    return 1.0 * (A.diagonal() if hasattr(A, "diagonal") else library(A).linalg.diagonal(A))
+
+
 def diagonal(A: Any) -> Array:
     """The diagonal, in NumPy."""
-    own = hasattr(A, "diagonal")
-    return np.asarray(to_host(A.diagonal() if own else library(A).linalg.diagonal(A)))
+    return np.asarray(to_host(own_diagonal(A)))
 
 
-def plus_diagonal(A: Any, values: Array | float, *, first: int = 0) -> Any:
-    """``A`` with ``values[j]`` added to the entries ``(first + j, j)``; NumPy's in place."""
+def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
+    """``A`` with ``values[j]`` added to the entries ``(first + j, j)``, in place where possible."""
     here = np.arange(A.shape[1])
     if isinstance(A, np.ndarray):
         A[first + here, here] += values
         return A
+    if hasattr(A, "diagonal"):
+        if not isinstance(values, float):
+            values = to_device(values, A)
+        own = A.diagonal(-first)
+        own += values
+        return A
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]
-    more = to_device(np.broadcast_to(values, here.shape)[None, :].copy(), A)
+    more = to_device(np.broadcast_to(to_host(values), here.shape)[None, :].copy(), A)
     return library(A).where(to_device(rows, A) == to_device(columns, A), A + more, A)
 
 

@@ -196,14 +196,13 @@ def conjugate_gradient_matrix(
     Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
     residual itself is ``small``, or where rounding leaves nothing to gain.
     """
-    X = 0.0 * right
-    residual = right
+    residual = 1.0 * right
     Z = precondition(residual)
     rz = inner(residual, Z)
     goal = rtol * rtol * rz
+    X = 0.0 * right if start is None else 1.0 * start
     if start is not None:
-        X = start
-        residual = right - apply(start)
+        residual -= apply(start)
         Z = precondition(residual)
         rz = inner(residual, Z)
     direction = Z
@@ -219,12 +218,14 @@ def conjugate_gradient_matrix(
         if not curvature > 0.0:
             break
         step = rz / curvature
-        X = X + step * direction
-        residual = residual - step * image
+        X += step * direction
+        image *= step
+        residual -= image
         del image
         Z = precondition(residual)
         rz, previous = inner(residual, Z), rz
-        direction = Z + (rz / previous) * direction
+        direction *= rz / previous
+        direction += Z
     return X, residual, steps
 
 

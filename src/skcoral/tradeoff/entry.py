@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import inner, library, row_products, to_device
+from skcoral._arrays import (
+    diagonal,
+    inner,
+    library,
+    own_diagonal,
+    plus_diagonal,
+    row_products,
+    to_device,
+)
 from skcoral.exact import BestExact, ExactThreshold
 from skcoral.tradeoff.feasible import make_feasible
 from skcoral.tradeoff.newton import Stationary, evaluate
@@ -37,13 +45,13 @@ def _turned(
     C = R @ T
     G = T.T @ C
     K = live / (model.stiffness + (1.0 - live)) * G
-    fidelity = row_products(C, problem.identity)
+    fidelity = own_diagonal(C)
     own = fidelity * row_products(C, K) - row_products(G, K)
     own = own / (1.0 - fidelity * fidelity + 1e-15)
     xp = library(R)
     least = 1e-3 * float(xp.mean(abs(own)))
     own = xp.where(own > least, own, least + 0.0 * own)
-    return evaluate(problem, K + own[:, None] * problem.identity, model)
+    return evaluate(problem, plus_diagonal(1.0 * K, own), model)
 
 
 def _refuted(
@@ -52,6 +60,6 @@ def _refuted(
     if exact.S.shape[0] < problem.p:  # a threshold that some variables do not bind
         return None
     S = to_device(exact.S, problem.R) * problem.live
-    gain = float(exact.weights @ problem.floor_values) - inner(S, problem.identity)
+    gain = float(exact.weights @ problem.floor_values) - float(diagonal(S).sum())
     loss = 0.5 * inner(model.stiffness * S, S)
     return evaluate(problem, gain / loss * S, model) if min(gain, loss) > 0 else None

@@ -38,6 +38,8 @@ from skcoral._arrays import (
     inverse_factored,
     library,
     norm,
+    own_diagonal,
+    plus_diagonal,
     row_products,
 )
 from skcoral._linalg import conjugate_gradient_matrix
@@ -70,7 +72,6 @@ class Linearisation:
     free: Any
     live: Any
     stiffness: Any
-    identity: Any
     P: Any = None
 
     @property
@@ -83,7 +84,7 @@ class Linearisation:
         on = self.free[:, None] * self.free[None, :]
         held = 1.0 - self.free
         barrier = 0.5 * self.z / (self.lam + held) * self.free + held
-        return cholesky_or_none(self.R * self.B * on + barrier[:, None] * self.identity)
+        return cholesky_or_none(plus_diagonal(self.R * self.B * on, barrier))
 
 
 class FormedEquations:
@@ -211,11 +212,16 @@ class IteratedEquations:
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
         self.multiplier_inverse = inverse_factored(factor)
         self.half_gram = at.half_gram
-        b, g = row_products(at.B, at.identity), row_products(self.half_gram, at.identity)
-        own = g[:, None] * b[None, :] + b[:, None] * g[None, :] + 2.0 * self.half_gram * at.B
-        own = own * (1.0 - 0.5 * at.identity) + at.stiffness
+        b, g = own_diagonal(at.B), own_diagonal(self.half_gram)
+        own = self.half_gram * at.B
+        own *= 2.0
+        own += g[:, None] * b[None, :]
+        own += b[:, None] * g[None, :]
+        own = plus_diagonal(own, -2.0 * g * b)
+        own += at.stiffness
         # Entries of H that are not unknown stay zero in every vector.
         self.inverse_diagonal = at.live / (own + (1.0 - at.live))
+        del own
         self.weight = self.soft * self._slack_scale() if careful else None
         self.coarse = self._coarse_space()
         self.by_lever: Any = None
@@ -228,7 +234,7 @@ class IteratedEquations:
     def _slack_scale(self) -> Any:
         """One over what P allows an error of each equation to be, so that it stays definite."""
         at = self.at
-        own = row_products(at.P, at.identity)
+        own = own_diagonal(at.P)
         least = float(library(own).min(own + (1.0 - at.free) * float(library(own).max(own))))
         root = (own + least * (1.0 - at.free)) ** -0.5
         return root[:, None] * root[None, :]
@@ -238,22 +244,20 @@ class IteratedEquations:
         at, xp = self.at, library(self.at.H)
         PH = 0.0 * at.free if at.P is None else row_products(at.P, at.H)
         matrix = self._scale_curvature(PH)
-        scale = row_products(matrix, at.identity)
+        scale = own_diagonal(matrix)
         increase = 0.0
         while (factor := cholesky_or_none(matrix)) is None:
             if increase > 10.0:
                 return None
             increase = max(10.0 * increase, 1e-8)
-            gram = 2.0 * row_products(at.G if at.P is None else at.G + at.P, at.identity)
-            matrix = (
-                matrix + (increase * gram * row_products(at.H, at.identity))[:, None] * at.identity
-            )
+            gram = 2.0 * own_diagonal(at.G if at.P is None else at.G + at.P)
+            matrix = plus_diagonal(matrix, increase * gram * own_diagonal(at.H))
         del matrix
         scales = inverse_factored(factor)
         del factor
         CB = at.C * at.B
         Q = self.multiplier_inverse @ CB
-        g, b, q = (row_products(M, at.identity) for M in (self.half_gram, at.B, Q))
+        g, b, q = (own_diagonal(M) for M in (self.half_gram, at.B, Q))
         mixed = 2.0 * g + PH * b - 2.0 * at.floors * q
         tilt = mixed / scale * at.free
         curvature = 2.0 * g * b - 2.0 * row_products(CB.T, Q.T) - tilt * mixed
@@ -266,10 +270,10 @@ class IteratedEquations:
         at = self.at
         matrix = at.stiffness * at.H * at.H
         own = 2.0 * PH + at.lam * at.z + 2.0 * library(matrix).sum(matrix, axis=1)
-        matrix = matrix + (at.G if at.P is None else at.G + at.P) * at.H
-        matrix = matrix - at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
-        matrix = 2.0 * matrix + own[:, None] * at.identity
-        return matrix * at.free[:, None] * at.free[None, :] + (1.0 - at.free)[:, None] * at.identity
+        matrix += (at.G if at.P is None else at.G + at.P) * at.H
+        matrix -= at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
+        matrix = plus_diagonal(2.0 * matrix, own)
+        return plus_diagonal(matrix * at.free[:, None] * at.free[None, :], 1.0 - at.free)
 
     def _multipliers(self, right: Any) -> Any:
         return self.multiplier_inverse @ (right * self.at.free)
@@ -284,9 +288,12 @@ class IteratedEquations:
         d_lam = self._multipliers(row_products(U.T, at.C))
         Y = self.half_gram @ U
         U = d_lam[:, None] * at.B
-        Y = Y - at.C.T @ U
+        Y -= at.C.T @ U
         del U
-        return (Y + Y.T + at.stiffness * V) * at.live
+        Y = Y + Y.T
+        Y += at.stiffness * V
+        Y *= at.live
+        return Y
 
     def _precondition(self, residual: Any) -> Any:
         fine = residual * self.inverse_diagonal
@@ -294,10 +301,14 @@ class IteratedEquations:
             return fine
         at, space = self.at, self.coarse
         scale = 2.0 * row_products(at.H, residual) * at.free
-        own = (row_products(residual, at.identity) - space.tilt * scale) * space.local
+        own = (own_diagonal(residual) - space.tilt * scale) * space.local
         scale = space.scales @ scale - space.tilt * own
-        coarse = at.H * (scale[:, None] + scale[None, :]) + own[:, None] * at.identity
-        return fine + coarse * at.live
+        coarse = scale[:, None] + scale[None, :]
+        coarse *= at.H
+        coarse = plus_diagonal(coarse, own)
+        coarse *= at.live
+        fine += coarse
+        return fine
 
     def solve(
         self, right: Any, missing: Any, response: Response, start: Any = None

@@ -30,6 +30,8 @@ from skcoral._arrays import (
     largest_ratio,
     library,
     norm,
+    own_diagonal,
+    plus_diagonal,
     row_products,
 )
 from skcoral._linalg import longest_definite_step
@@ -81,13 +83,13 @@ class _Point:
             self.B = self.B * problem.block
         self.C = problem.root @ state.W
         self.G = state.W.T @ state.W
-        self.fidelity = row_products(self.C, problem.identity)
+        self.fidelity = own_diagonal(self.C)
         eliminated = state.lam[:, None] * self.B
         if problem.fixed.any():
             across = state.H * (1.0 - problem.free)[:, None] * problem.free[None, :]
             eliminated = eliminated - across @ self.B + problem.held
         self.missing_T = eliminated - state.T
-        self.residual = self.G + state.P - problem.identity
+        self.residual = plus_diagonal(self.G + state.P, -1.0)
         model = state.model
         self.count = 2 * problem.n_free + model.count
         self.total = (
@@ -125,7 +127,6 @@ class _Point:
             free=problem.free,
             live=problem.live,
             stiffness=state.model.respond(state.H, 0.0, None).stiffness,
-            identity=problem.identity,
         )
 
     def direction(

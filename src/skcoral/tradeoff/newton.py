@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import (
     cholesky_or_none,
+    diagonal,
     inner,
     inverse_factored,
     norm,
+    plus_diagonal,
     row_products,
     solve_lower_factored,
     to_host,
@@ -63,7 +65,7 @@ class Stationary:
     def gradient(self) -> Any:
         """What is left of the equations."""
         problem = self.problem
-        return (self.G - problem.identity - self.model.residual(self.H)) * problem.live
+        return plus_diagonal(self.G - self.model.residual(self.H), -1.0) * problem.live
 
     @cached_property
     def residual(self) -> float:
@@ -94,7 +96,7 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     lam = solve_lower_factored(K, (problem.floors - row_products(problem.R, T.T)) * free)
     del K
     W = problem.root.T @ (T + lam[:, None] * B)
-    squares = inner(H, problem.identity) + 0.5 * inner(model.residual(H), H)
+    squares = float(diagonal(H).sum()) + 0.5 * inner(model.residual(H), H)
     value = inner(problem.floors * free, lam) - squares if not fixed else -np.inf
     return Stationary(problem, model, H, B, lam, problem.root @ W, W.T @ W, value)
 
@@ -170,7 +172,6 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[A
         free=problem.free,
         live=problem.live,
         stiffness=model.stiffness,
-        identity=problem.identity,
     )
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:

@@ -9,7 +9,17 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, cholesky_or_none, inner, library, submatrix, to_device, to_host
+from skcoral._arrays import (
+    Array,
+    cholesky_or_none,
+    diagonal_matrix,
+    inner,
+    library,
+    plus_diagonal,
+    submatrix,
+    to_device,
+    to_host,
+)
 from skcoral._linalg import spectral_norm
 from skcoral.results import Criterion
 from skcoral.tradeoff.pairs import Bounded, Box, PairModel, Quadratic
@@ -50,21 +60,17 @@ class Problem:
         own = np.eye(self.p, dtype=bool)
         self.every = bool(np.all(live | own))
         self.pairs: Any
-        if within is None:
-            self.identity = to_device(own.astype(np.float64), R)
-        else:
-            self.identity = within.identity[: self.p, : self.p]
         if within is not None and within.every:
             self.pairs = within.pairs[: self.p, : self.p]
         else:
             self.pairs = to_device((live & ~own).astype(np.float64), R)
         if self.fixed.any():
-            self.live = self.pairs + self.identity * self.free
+            self.live = plus_diagonal(1.0 * self.pairs, self.free)
             self.block = self.free[:, None] * self.free[None, :]
-            self.held = (1.0 - self.free)[:, None] * self.identity
+            self.held = diagonal_matrix(1.0 - self.free)
         else:
             self.block, self.held = _constant(1.0, R), _constant(0.0, R)
-            self.live = self.block if self.every else self.pairs + self.identity
+            self.live = self.block if self.every else plus_diagonal(1.0 * self.pairs, 1.0)
 
     def restricted(self, members: Index) -> Problem:
         """Return the problem of some of the variables."""
@@ -144,13 +150,13 @@ def start_from(problem: Problem, model: PairModel, mu: float) -> State:
     t = 0.5 * (1.0 + floors)
     lam = mu / (1.0 - floors + (1.0 - free)) * free
     z = (1.0 - floors) * free + (1.0 - free)
-    T = t[:, None] * problem.identity
+    T = diagonal_matrix(t)
     return State(
-        H=(lam / t)[:, None] * problem.identity,
+        H=diagonal_matrix(lam / t),
         lam=lam,
         z=z,
         T=T,
         W=problem.root.T * t[None, :],
-        P=((1.0 - t * t) * free)[:, None] * problem.identity,
+        P=diagonal_matrix((1.0 - t * t) * free),
         model=model,
     )
