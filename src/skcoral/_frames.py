@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, to_device
+from skcoral._arrays import Array, library, to_device
 from skcoral._linalg import gram_defect, precise_column_dots
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import listing, refuse_singular, repeated
@@ -56,8 +56,11 @@ class Judged:
 
     @cached_property
     def placed(self) -> Any:
-        """``R`` in the library and on the device of what was given."""
-        return to_device(self.R, self.like)
+        """``R`` in the library and on the device of what was given, which it is where equal."""
+        there = to_device(self.R, self.like)
+        given = self.like
+        same = library(given) is not np and given.dtype == there.dtype
+        return given if same and bool(library(given).all(given == there)) else there
 
     @cached_property
     def threshold(self) -> KeptThreshold:

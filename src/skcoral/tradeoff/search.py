@@ -214,10 +214,10 @@ class Search:
             return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
         goal = _ROUGH if problem.p > FORMED else ACCURATE
-        if not isinstance(at, State):
-            return self._newton(problem, submatrix(at, keep, keep), keep, goal)
-        if isinstance(at.model, Quadratic):
-            return self._newton(problem, submatrix(at.H, keep, keep), keep, goal)
+        if not isinstance(at, State) or isinstance(at.model, Quadratic):
+            H = at.H if isinstance(at, State) else at
+            H = H if len(keep) == problem.p else submatrix(H, keep, keep)
+            return self._newton(problem, H, keep, goal)
         for _ in range(_TRIES):
             sub = problem.restricted(keep)
             size = self._size(at)
@@ -261,6 +261,7 @@ class Search:
                 return dual, T, keep
             on = np.flatnonzero(~found.idle)
             keep, H = keep[on], submatrix(found.point.H, on, on)
+            del found, sub  # large matrices
         return None
 
     def _undecided(
