@@ -91,7 +91,7 @@ def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
         assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
 
 
-def test_many_variables_get_the_best_of_the_curve_and_are_told(monkeypatch):
+def test_many_variables_get_the_best_of_the_curve_and_are_reported(monkeypatch):
     monkeypatch.setitem(solve_vif.__globals__, "_LARGEST", 5)
     R = wdi_correlation().correlation
     answer = maximize_fidelity(R, 2.0, criterion="vif")
@@ -103,7 +103,7 @@ def test_many_variables_get_the_best_of_the_curve_and_are_told(monkeypatch):
     assert "status best found" in answer.summary()
 
 
-def test_a_table_that_keeps_to_the_limit_is_left_alone():
+def test_a_table_that_keeps_to_the_limit_is_unchanged():
     R = make_system(8)
     answer = maximize_fidelity(R, 1.01 * vif_of(R).max(), criterion="vif")
     np.testing.assert_allclose(answer.T, np.eye(8), atol=1e-12)
@@ -139,7 +139,7 @@ def test_limits_of_the_transformer_hold_on_its_outputs(wine):
         ({"max_correlation": 0.3, "criterion": "absolute"}, "criterion='worst'"),
     ],
 )
-def test_limits_that_make_no_sense(wine, settings, message):
+def test_limits_that_are_invalid(wine, settings, message):
     with pytest.raises((InvalidArgumentError, InvalidBudgetError), match=message):
         CORAL(**settings).fit(wine.to_frame())
 

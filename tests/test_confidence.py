@@ -100,7 +100,7 @@ def test_frequencies_are_repeated_rows_and_reliabilities_have_no_scale():
     np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
-def test_more_confidence_and_more_promises_cost_more():
+def test_more_confidence_and_more_guarantees_cost_more():
     X = table(120)
     low, high = (confident_floors(X, 0.9, confidence=c) for c in (0.8, 0.99))
     assert (high.floors > low.floors).all()
@@ -131,14 +131,14 @@ def test_processes_and_progress_change_nothing():
     assert [a[0] for a in seen] == sorted(a[0] for a in seen)
 
 
-def test_the_bootstrap_judges_alike():
+def test_the_bootstrap_agrees():
     X = table(400)
     left, judge = confident_floors(X, 0.9), confident_floors(X, 0.9, method="bootstrap", n_boot=60)
     np.testing.assert_allclose(left.floors, judge.floors, atol=0.012)
     assert judge.residual_bound is None
 
 
-def test_too_few_rows_are_told_with_what_can_be_had():
+def test_too_few_rows_are_reported_with_what_can_be_had():
     X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
     with pytest.warns(ConfidenceWarning, match="No floor below one is confident"):
         found = confident_floors(X, 0.97, confidence=0.99, n_folds=9)
@@ -180,7 +180,7 @@ def test_missing_values_go_through_the_bootstrap():
     assert holed.floors.mean() > whole.floors.mean() - 0.005
 
 
-def test_what_makes_no_sense_is_refused(wine):
+def test_what_is_invalid_is_refused(wine):
     for settings, message in (
         ({"confidence": 95}, "between 0 and 1"),
         ({"groups": [1, 2]}, "one label for each"),
@@ -250,7 +250,7 @@ def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
     np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
 
 
-def test_no_more_is_promised_than_the_bounds_show(wine):
+def test_no_more_is_guaranteed_than_the_bounds_show(wine):
     # a robust matrix of few columns, far from that of the rows
     found = confident_floors(wine.iloc[:60, :6], 0.8, estimator=CORAL(covariance="MinCovDet"))
     met = found.lower.min() >= 0.8 - 1e-4

@@ -124,7 +124,7 @@ def test_repeated_rows_do_not_hide_too_small_a_rank():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_linear_relations_are_told_in_the_tables_units(dtype):
+def test_linear_relations_are_reported_in_the_tables_units(dtype):
     X = table(p=3).astype(dtype)
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
     with pytest.raises(SingularCorrelationError) as caught:

@@ -236,7 +236,7 @@ def test_the_scale_of_reliability_weights_does_not_matter(size):
     assert given.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
-def test_whole_weights_count_rows_and_others_do_not_unless_told():
+def test_whole_weights_count_rows_and_others_do_not_unless_declared():
     X = correlated_table(30, 2)
     counts = np.random.default_rng(5).integers(1, 4, size=30).astype(float)
     auto = Moments.from_rows(X, sample_weight=counts)
@@ -254,7 +254,7 @@ def test_whole_weights_count_rows_and_others_do_not_unless_told():
     assert not parts[1].merge(parts[0]).weights_count_rows
 
 
-def test_frequencies_that_sum_to_one_are_refused_in_words():
+def test_frequencies_that_sum_to_one_are_refused_with_a_message():
     X = correlated_table(4, 2)
     for total in (1.0, 1.0 + 1e-9, 1.5):
         moments = Moments.from_rows(X, sample_weight=np.full(4, total / 4), weight_kind="frequency")

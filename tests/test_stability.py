@@ -215,7 +215,7 @@ WDI = Path(os.environ.get("SKCORAL_WDI_CSV", Path(__file__).parents[1] / "wdi_20
 
 
 @pytest.mark.skipif(not WDI.exists(), reason="needs the indicators as a CSV file (SKCORAL_WDI_CSV)")
-def test_the_world_development_indicators_hang_on_three_countries():
+def test_the_world_development_indicators_depend_on_three_countries():
     X = pd.read_csv(WDI).set_index("country").drop(columns="iso3")
     report = influence(X)
     assert report.threshold == pytest.approx(0.750852, abs=5e-7)  # as in the paper
@@ -259,7 +259,7 @@ def test_columns_may_be_called_anything(wine):
     np.testing.assert_array_equal(odd.fidelity_new, plain.fidelity_new)
 
 
-def test_a_row_that_everything_hangs_on():
+def test_a_row_that_determines_everything():
     X = np.random.default_rng(0).normal(size=(30, 3))
     X[:, 2] = X[:, 0]
     X[7, 2] = 9.0
@@ -280,7 +280,7 @@ def test_rows_of_weight_zero_are_not_removed(wine):
     assert repr(influence(wine, n_refits=0)) == "Influence(threshold=0.826231)"
 
 
-def test_seeds_and_confidence_that_make_no_sense(wine):
+def test_seeds_and_confidence_that_are_invalid(wine):
     for settings in ({"random_state": "a"}, {"random_state": -1}, {"confidence": "high"}):
         with pytest.raises(InvalidArgumentError, match=next(iter(settings))):
             bootstrap(wine, n_boot=2, **settings)

@@ -125,7 +125,7 @@ def test_a_model_is_replaced_and_not_written_over(tmp_path: Path) -> None:
     assert load_model(path).rho_min == 0.9
 
 
-def test_the_moments_of_the_caller_are_left_alone() -> None:
+def test_the_moments_of_the_caller_are_unchanged() -> None:
     X = load_wine().data
     moments = Moments.from_rows(X[:100])
     before = {name: np.array(value) for name, value in moments.state().items()}

@@ -144,7 +144,7 @@ class TestCorrelation:
             v.check_correlation(R, NAMES)
 
     @pytest.mark.parametrize(("error", "accepted"), [(5e-9, True), (2e-8, False)])
-    def test_symmetry_is_judged_at_1e_8(self, error, accepted):
+    def test_symmetry_is_checked_at_1e_8(self, error, accepted):
         R = good()
         R[0, 1] += error
         if accepted:
@@ -163,7 +163,7 @@ class TestCorrelation:
         with pytest.raises(InvalidCorrelationError, match=r"`age` is -1: no variance is negative"):
             v.check_correlation(np.diag([1.0, 1.0, -1.0, 1.0]), NAMES)
 
-    def test_hardly_beyond_one_is_told_with_its_digits(self):
+    def test_hardly_beyond_one_is_reported_with_its_digits(self):
         with pytest.raises(InvalidCorrelationError, match=r"is -1\.0000001\."):
             v.check_correlation([[1.0, -1.0000001], [-1.0000001, 1.0]])
 
@@ -173,7 +173,7 @@ class TestCorrelation:
         with pytest.raises(InvalidCorrelationError, match=r"`height` and `age` is -1\.2"):
             v.check_correlation(R, NAMES)
 
-    def test_indefinite_tells_the_eigenvalue_and_the_culprits(self):
+    def test_indefinite_names_the_eigenvalue_and_the_culprits(self):
         R = np.eye(4)
         R[:3, :3] = [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]
         with pytest.raises(InvalidCorrelationError, match=r"eigenvalue is -0\.8") as caught:
@@ -216,7 +216,7 @@ class TestSingular:
         assert caught.value.relations == ["`total` = 0.6 `a` + 0.8 `b`"]
         assert "standardised" in str(caught.value)
 
-    def test_duplicates_and_mirrored_columns_are_told_apart(self):
+    def test_duplicates_and_mirrored_columns_are_distinguished(self):
         X = table()
         X = np.column_stack([X, 3 * X[:, 0] - 5, -X[:, 1], X[:, 2] + X[:, 3]])
         with pytest.raises(SingularCorrelationError, match="rank 4 of 7") as caught:
@@ -312,7 +312,7 @@ class TestFloors:
         assert floors.dtype == np.float64
         assert np.array_equal(floors, wanted)
 
-    def test_the_callers_array_is_left_alone(self):
+    def test_the_callers_array_is_unchanged(self):
         given = np.full(4, 0.5)
         assert not np.shares_memory(v.check_floors(given, 4, NAMES), given)
 

@@ -133,7 +133,7 @@ def test_upload_move_and_download(visit, table, server, artifacts):
     page.screenshot(path=artifacts / "app-upload.png")
 
 
-def test_bad_upload_is_told_in_words(visit):
+def test_bad_upload_is_reported(visit):
     page = visit("?source=upload")
     stream = io.BytesIO(np.random.default_rng(1).bytes(2_000_000))
     page.locator("input[type=file]").set_input_files(

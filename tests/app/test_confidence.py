@@ -70,7 +70,7 @@ def test_columns_that_name_groups_are_no_variables(sites):
     assert "groups" not in arguments(problem, settings)  # a is a variable
 
 
-def test_a_column_that_is_not_there_is_told(open_app):
+def test_a_column_that_is_not_there_is_reported(open_app):
     at = open_app(floor="0.85", confidence="0.95", groups="nowhere")
     assert any("no column" in c.value for c in at.caption)
     at = open_app(floor="0.85", confidence="0.95", block="long")

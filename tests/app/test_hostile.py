@@ -63,7 +63,7 @@ def peak_memory(pid):
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
-def test_the_others_are_answered_while_three_bring_bombs(serve_app):
+def test_the_others_are_answered_while_three_upload_expanding_files(serve_app):
     files = {name: make() for name, make in BOMBS.items()}
     assert max(map(len, files.values())) < 25 * 2**20
     waited, told = [], {}
@@ -125,7 +125,7 @@ def test_no_connection_leaves_the_machine(serve_app, tmp_path):
     assert not log.exists(), log.read_text()
 
 
-def test_the_witness_sees_what_leaves(tmp_path):
+def test_the_witness_detects_connections(tmp_path):
     """Without it, the test above could not fail."""
     import subprocess
     import sys

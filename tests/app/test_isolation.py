@@ -10,7 +10,7 @@ from skcoral.app.markdown import clipped, plain
 from skcoral.plotting import interactive
 
 
-def test_failures_after_the_first_run_are_told_in_words(open_app, metric):
+def test_failures_after_the_first_run_are_reported(open_app, metric):
     at = open_app(source="simulated", size="31", floor="0.97")
     at.radio[0].set_value("support").run()
     assert not at.exception
@@ -28,7 +28,7 @@ def test_uploads_are_limited_where_they_come_in(open_app):
     assert "--client.showErrorDetails=none" in SERVER_OPTIONS
 
 
-def test_an_address_that_is_taken_is_told(capsys):
+def test_an_address_that_is_taken_is_reported(capsys):
     from skcoral import cli
 
     with socket.socket() as taken:

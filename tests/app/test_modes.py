@@ -137,7 +137,7 @@ def test_link_reopens_the_same_view(open_app, query):
     assert [m.value for m in again.metric] == [m.value for m in at.metric]
 
 
-def test_link_that_makes_no_sense_is_told(open_app, metric):
+def test_link_that_is_invalid_is_reported(open_app, metric):
     at = open_app(source="<b>", floor="7", mode="x", own="hue", mask="!", shrinkage="-1")
     said = " ".join(w.value for w in at.warning).replace("\\", "")
     for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "shrinkage = -1"):
@@ -155,7 +155,7 @@ def test_link_that_makes_no_sense_is_told(open_app, metric):
         ({"source": "wdi", "shrinkage": "auto"}, "here is only a matrix"),
     ],
 )
-def test_links_about_what_is_not_there_are_told(open_app, query, told):
+def test_links_about_what_is_not_there_are_reported(open_app, query, told):
     at = open_app(**query)
     assert at.metric
     assert told in at.warning[0].value.replace("\\", "")
@@ -231,7 +231,7 @@ def test_modes_that_take_long_say_how_many_variables_they_bear(open_app, mode, l
     assert len(at.dataframe) == (0 if mode == "support" else 1)
 
 
-def test_weakest_fidelity_is_the_one_promised(open_app, metric):
+def test_weakest_fidelity_is_the_guaranteed_one(open_app, metric):
     at = open_app(source="simulated", size="10", floor="0.85")
     weakest = metric(at, "Weakest fidelity")
     said = at.success[0].value.replace("\\", "")

@@ -74,7 +74,7 @@ def test_an_uploaded_matrix_is_recognised(bring, metric, frame, kind, index):
     assert "Certified for the matrix given" in told(at)
 
 
-def test_a_file_can_be_said_to_hold_a_matrix(open_app, metric, frame):
+def test_a_file_can_be_declared_to_hold_a_matrix(open_app, metric, frame):
     at = open_app(source="paste", floor="0.9")
     stream = io.StringIO()
     np.savetxt(stream, frame.corr(), delimiter=",")

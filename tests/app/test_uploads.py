@@ -211,7 +211,7 @@ def test_decimal_commas(bring, metric, table):
     assert metric(at, "Residual") == pytest.approx(api.decorrelate(R, 0.95).objective, rel=1e-3)
 
 
-def test_the_dialect_can_be_said(bring, metric, table):
+def test_the_dialect_can_be_given(bring, metric, table):
     text = pd.DataFrame(table, columns=list("abcd")).to_csv(index=False, sep="|")
     at = bring("mine.csv", text.encode(), floor="0.95")
     at.selectbox(key="dialect_separator").set_value("|").run()
@@ -279,7 +279,7 @@ JUNK = np.random.default_rng(0)
         ("old.xls", lambda: b"\xd0\xcf\x11\xe0" + b"x" * 100, "old Excel file"),
     ],
 )
-def test_bad_upload_is_refused_in_words(bring, name, make, told):
+def test_bad_upload_is_refused_with_a_message(bring, name, make, told):
     at = bring(name, make())
     assert told in said(at)
     assert len(said(at)) < 1300
@@ -330,7 +330,7 @@ def test_paste_a_matrix(open_app, metric):
         ("hello world", ""),
     ],
 )
-def test_pasted_nonsense_is_refused_in_words(open_app, text, told):
+def test_pasted_nonsense_is_refused_with_a_message(open_app, text, told):
     at = open_app(source="paste")
     at.text_area(key="pasted").set_value(text).run()
     assert not at.exception

@@ -101,7 +101,7 @@ def test_lower_floors_than_possible_are_not_the_highest(honest: dict[str, Decorr
         assert any("high" in problem for problem in verdict.problems)
 
 
-def test_threshold_lies() -> None:
+def test_falsified_thresholds() -> None:
     th = threshold(R)
     assert check(th, R).passed
     assert prove(th, R).gap <= 1e-9

@@ -293,7 +293,7 @@ JUNK = [None, True, -1, 1e308, "", "inf", [], [[]], {}, [1, 2], [[1.0] * 6] * 6,
 
 
 @pytest.mark.parametrize("kind", ["threshold", "exact, anchors", "squared", "support", "budget"])
-def test_junk_is_refused_in_words(kind: str) -> None:
+def test_junk_is_refused_with_a_message(kind: str) -> None:
     """Whatever stands in the place of a part, the answer is a refusal and not a crash."""
     content = json.loads(text_of(kind))
     places = [("claim",), ("proof",), *(("claim", key) for key in content["claim"])]

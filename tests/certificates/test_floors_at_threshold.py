@@ -64,7 +64,7 @@ def with_arrays(result: Any, **arrays: Any) -> Any:
 
 @judges
 @kinds
-def test_what_is_honest_passes(judge: Any, kind: str) -> None:
+def test_true_results_pass(judge: Any, kind: str) -> None:
     result = MADE[kind]
     assert len(free(result)) >= 2
     assert not verdict(judge, result, R)

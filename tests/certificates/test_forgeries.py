@@ -31,7 +31,7 @@ def altered(certificate: Certificate, **arrays: Any) -> Certificate:
     return Certificate(certificate.kind, {**certificate.arrays, **arrays}, certificate.info)
 
 
-def test_what_is_honest_passes(kind: str) -> None:
+def test_true_results_pass(kind: str) -> None:
     for judge in (check, prove):
         found = judge(honest(kind), R)
         assert found.passed, found.problems
@@ -63,7 +63,7 @@ def test_an_early_end_relabelled(status: Any) -> None:
             assert refused(replace(early, status=status), THREE)
 
 
-def test_multipliers_that_drown_in_rounding() -> None:
+def test_multipliers_below_rounding() -> None:
     """Floors of one: multipliers of 1e16 "certify" what is far above the optimum."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(8, 4))

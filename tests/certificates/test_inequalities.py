@@ -331,7 +331,7 @@ def test_a_support_of_many_coefficients() -> None:
             support_bound(lie, np.full(p, 0.95), system, Floats(3))
 
 
-def test_eigenvalues_of_many_coefficients_are_not_believed(monkeypatch: Any) -> None:
+def test_eigenvalues_of_many_coefficients_are_verified(monkeypatch: Any) -> None:
     system = make_system(22)
     dual = decorrelate(system, 0.99).certificate.arrays
     arrays = {"support": np.ones((22, 22)), "slope": np.zeros((22, 22)), **dual}

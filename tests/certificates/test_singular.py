@@ -73,7 +73,7 @@ def with_arrays(result: Any, **arrays: Any) -> Any:
     return replace(result, certificate=Certificate(c.kind, {**c.arrays, **arrays}, c.info))
 
 
-def test_what_is_honest_passes(name: str) -> None:
+def test_true_results_pass(name: str) -> None:
     for judge in (check, prove):
         found = judge(HONEST[name], R)
         assert found.passed, found.problems
@@ -192,7 +192,7 @@ def wide(p: int, n: int, floor: float) -> tuple[Any, Any, np.ndarray]:
 
 
 @pytest.mark.parametrize("floor", [0.5, 0.995])
-def test_wide_tables_are_judged_by_their_rows(floor: float) -> None:
+def test_wide_tables_are_checked_by_their_rows(floor: float) -> None:
     answer, edge, rows = wide(40, 9, floor)
     for judge in (check, prove):
         assert judge(answer, factor=rows).passed

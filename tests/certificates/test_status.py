@@ -32,7 +32,7 @@ def quietly(result: Any, matrix: Any = R) -> Any:
 
 
 @same
-def test_what_is_honest_stays(kind: str) -> None:
+def test_true_results_keep_their_status(kind: str) -> None:
     result = honest(kind)
     settled = settle(result, R)
     assert settled.status == result.status

@@ -342,7 +342,7 @@ def test_a_threshold_without_the_least_residual() -> None:
     assert "least residual" not in found[1e-6]
 
 
-def test_what_is_not_judged_by_rows() -> None:
+def test_what_is_not_checked_by_rows() -> None:
     """Anchors, other kinds of certificates, and shapes that do not fit are refused in words."""
     for lie, words in (
         (replace(ANSWER, anchors=np.eye(40)), "not combined with anchors"),

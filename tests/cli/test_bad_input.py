@@ -35,7 +35,7 @@ def test_bad_files(coral, tmp_path, name):
         assert needle in done.stderr
 
 
-def test_decimal_commas_are_read_and_told(main, tmp_path):
+def test_decimal_commas_are_read_and_reported(main, tmp_path):
     path = tmp_path / "comma.csv"
     rows = "\n".join(f"{i * i % 11},5;{i * i % 7},25;x" for i in range(12))
     path.write_text(f"a;b;word\n{rows}\n")
@@ -68,7 +68,7 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
-def test_constant_columns_are_left_alone_and_named(main, answer, dependent_csv, command):
+def test_constant_columns_are_unchanged_and_named(main, answer, dependent_csv, command):
     chosen = (command, dependent_csv, "--exclude", "total")
     status, out, _ = main(*chosen)
     assert status == 0
@@ -279,7 +279,7 @@ def test_bad_supports(main, tmp_path, case):
     assert len(err.splitlines()) == 2
 
 
-def test_too_few_rows_are_told_in_the_words_of_the_command(main, tmp_path):
+def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("a,b,c\n1,2,3\n2,3,1\n")
     for command in ("inspect", "fit"):

@@ -205,7 +205,7 @@ def test_support_by_a_number_is_about_the_ranks_that_are_decorrelated(answer, tm
     assert told["measured"]["largest_correlation"] < abs(ranks)
 
 
-def test_flags_behind_numbers_are_read_and_told(main, answer, tmp_path):
+def test_flags_behind_numbers_are_read_and_reported(main, answer, tmp_path):
     path, out = tmp_path / "euro.csv", tmp_path / "out.csv"
     path.write_text(
         "geo;gdp;rate\nDE;12,3 b;5,1\nFR;11,9;5,7 e\nIT;13,1 e;6,1\nES;14,5;: c\n"

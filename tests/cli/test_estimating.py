@@ -119,7 +119,7 @@ def test_a_fit_by_another_estimator(answer, wine_csv):
         (["--missing", "em", "--margins", "ranks"], "missing='em'"),
     ],
 )
-def test_estimates_that_make_no_sense(main, holed_csv, options, said):
+def test_estimates_that_are_invalid(main, holed_csv, options, said):
     status, _, err = main("fit", holed_csv[0], *options)
     assert status == 2
     assert said in err

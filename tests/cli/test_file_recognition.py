@@ -67,7 +67,7 @@ def test_a_covariance_matrix_gives_the_answer_of_its_rows(answer, main, frame, t
     assert told["measured"]["rows_given"] == 4
 
 
-def test_a_matrix_without_names_is_read_when_told(answer, main, frame, tmp_path):
+def test_a_matrix_without_names_is_read_when_declared(answer, main, frame, tmp_path):
     path = tmp_path / "plain.csv"
     np.savetxt(path, frame.corr(), delimiter=",")
     status, _, err = main("threshold", path)
@@ -105,7 +105,7 @@ def world_bank(frame):
     return table
 
 
-def test_missing_marks_ids_and_years_are_told_next_to_the_answer(main, answer, frame, tmp_path):
+def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answer, frame, tmp_path):
     path, out = tmp_path / "wb.csv", tmp_path / "out.csv"
     world_bank(frame).to_csv(path, index=False)
     status, told = answer("fit", path, "--rho-min", "0.9", "-o", out)

@@ -103,7 +103,7 @@ def test_text_columns_pass_through_in_place(coral, iris_csv, tmp_path):
     assert np.abs(np.corrcoef(out.T) - np.eye(4)).max() < 1e-9
 
 
-def test_columns_that_pass_through_and_single_rows_are_told(main, iris_csv, tmp_path):
+def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, tmp_path):
     model, one = tmp_path / "model.json", tmp_path / "one.csv"
     status, out, _ = main("fit", iris_csv, "--model", model)
     assert status == 0
@@ -348,7 +348,7 @@ def test_confidence_with_groups_and_blocks(answer, sites_csv):
         (["--rho-min", "0.9", "--confidence", "0.9", "--groups", "sites"], "Did you mean 'site'"),
     ],
 )
-def test_confidence_that_makes_no_sense(main, sites_csv, options, said):
+def test_confidence_that_is_invalid(main, sites_csv, options, said):
     status, _, err = main("fit", sites_csv[0], *options)
     assert status in (2, 3)
     assert said in err

@@ -183,7 +183,7 @@ def test_a_duplicated_column_stays_a_duplicate(answer, tmp_path):
 
 
 @pytest.mark.parametrize("spelling", [["--correlation", "spearman"], ["--margins", "ranks"]])
-def test_ranks_keep_their_promise_in_the_file_and_for_new_rows(answer, tmp_path, spelling):
+def test_ranks_keep_their_guarantee_in_the_file_and_for_new_rows(answer, tmp_path, spelling):
     """Fidelity is the correlation with the ranks, on the rows written; new rows follow the map."""
     X = skewed(300, seed=4)
     path, out, model = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "model.json"

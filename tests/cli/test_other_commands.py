@@ -25,7 +25,7 @@ def test_inspect_wine(coral, wine_csv):
         assert needle in done.stdout
 
 
-def test_inspect_tells_everything_to_machines(answer, wine, wine_csv):
+def test_inspect_as_json_has_everything(answer, wine, wine_csv):
     status, told = answer("inspect", wine_csv)
     assert status == 0
     assert told["rows"] == told["complete_rows"] == 178
@@ -156,7 +156,7 @@ def test_reproduce_a_table_by_label_and_by_number(main, answer, tmp_path):
     assert status == 2
 
 
-def test_app_is_bound_to_this_machine_and_tells_nobody(monkeypatch):
+def test_app_is_bound_to_this_machine_and_opens_no_connection(monkeypatch):
     from streamlit import net_util
     from streamlit.web import cli
 

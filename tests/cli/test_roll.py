@@ -91,7 +91,7 @@ def test_answers_for_machines(prices, answer, tmp_path):
         (["--window", "40", "--by", "sector", "--windows", "-"], "name of a file"),
     ],
 )
-def test_wrong_use_is_told_and_leaves_no_file(prices, main, tmp_path, arguments, told):
+def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, told):
     out = tmp_path / "out.csv"
     status, _, err = main("roll", prices[0], *arguments, "-o", out)
     assert status in (2, 3)
@@ -183,7 +183,7 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("window", [3, 4])
-def test_windows_of_few_rows_are_told_with_their_own_figures(prices, main, tmp_path, window):
+def test_windows_of_few_rows_are_reported_with_their_own_figures(prices, main, tmp_path, window):
     """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
     table = prices[1].head(window + 2)  # three windows
     path = tmp_path / "few.csv"

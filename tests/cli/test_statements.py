@@ -52,7 +52,7 @@ def test_vif_of_the_report_is_infinite_only_where_a_column_is_determined(coral, 
         assert before == "∞" if vif > 1e12 else float(before) == pytest.approx(vif, abs=0.006)
 
 
-def test_a_mark_of_missing_values_is_told_with_the_option_that_reads_it(coral, survey):
+def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(coral, survey):
     folder, table = survey
     table.astype(object).replace({table["b"][3]: "k. A."}).to_csv(folder / "t.csv", index=False)
     told = coral("inspect", folder / "t.csv")

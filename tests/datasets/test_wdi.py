@@ -92,7 +92,7 @@ def waits(monkeypatch):
     return made
 
 
-def test_too_many_requests_waits_as_long_as_told(world_bank, fetch, waits):
+def test_too_many_requests_waits_as_long_as_the_server_says(world_bank, fetch, waits):
     world_bank.faults = {
         ("country", 1): [world_bank.answer(b"", 429, [("Retry-After", "0.3")])],
         ("NY.GDP", 1): [world_bank.answer(b"", 503), world_bank.answer(b"", 502)],
@@ -159,7 +159,7 @@ def test_a_list_that_grows_while_it_is_read_has_an_end(world_bank, fetch):
         fetch()
 
 
-def test_a_year_without_data_is_told_and_not_remembered(world_bank, fetch):
+def test_a_year_without_data_is_reported_and_not_remembered(world_bank, fetch):
     nothing = json.dumps([{"page": 0, "pages": 0, "per_page": 0, "total": 0}, None]).encode()
     world_bank.faults = {("IT.NET", 1): [world_bank.answer(nothing)]}
     with pytest.raises(InvalidTableError, match=r"only 0 countries.*2019.*internet_use 0"):
@@ -189,7 +189,7 @@ def test_a_byte_order_mark_is_no_fault(world_bank, fetch):
         ({"base_url": "http:///v2"}, "base_url"),
     ],
 )
-def test_settings_that_make_no_sense(fetch, options, words):
+def test_settings_that_are_invalid(fetch, options, words):
     with pytest.raises(InvalidArgumentError, match=words):
         fetch(**options)
 
@@ -215,7 +215,7 @@ def test_a_cache_folder_that_cannot_be_written(fetch, tmp_path):
         {"country": 1, "indicator": 2},
     ],
 )
-def test_entry_that_makes_no_sense(world_bank, fetch, change):
+def test_entry_that_is_invalid(world_bank, fetch, change):
     entry = world_bank.series("SP.DYN.TFRT.IN", "2019", 0)[5] | change
     body = json.dumps([{"page": 1, "pages": 1}, [entry]]).encode()
     world_bank.faults = {("SP.DYN.TFRT.IN", 1): [world_bank.answer(body)]}
@@ -223,7 +223,7 @@ def test_entry_that_makes_no_sense(world_bank, fetch, change):
         fetch()
 
 
-def test_country_that_makes_no_sense(world_bank, fetch):
+def test_country_that_is_invalid(world_bank, fetch):
     body = json.dumps([{"page": 1, "pages": 1}, [{"id": "ALB", "region": None}]]).encode()
     world_bank.faults = {("country", 1): [world_bank.answer(body)]}
     with pytest.raises(DownloadError, match="country list"):

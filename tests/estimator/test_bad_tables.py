@@ -166,7 +166,7 @@ def test_tables_that_are_none_yet(wine):
         CORAL().fit(pl.from_pandas(wine).lazy())
 
 
-def test_outputs_for_the_inverse_are_judged_like_rows(wine):
+def test_outputs_for_the_inverse_are_checked_like_rows(wine):
     coral = CORAL().set_output(transform="pandas").fit(wine)
     Y = coral.transform(wine)
     with pytest.raises(InvalidTableError, match="another order"):

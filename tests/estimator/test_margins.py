@@ -33,7 +33,7 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", ["ranks", "normal"])
 @pytest.mark.parametrize("name", TABLES)
-def test_the_promise_holds_for_the_scores_of_the_rows_fitted(name, kind):
+def test_the_guarantee_holds_for_the_scores_of_the_rows_fitted(name, kind):
     X = TABLES[name]
     Z = scores(X, kind)
     for floor in (None, 0.8, 0.97):
@@ -94,7 +94,7 @@ def test_original_units_and_single_precision(kind):
     assert fidelity.min() >= 0.9 - 1e-6
 
 
-def test_models_keep_the_maps_and_onnx_is_refused_in_words(tmp_path):
+def test_models_keep_the_maps_and_onnx_is_refused_with_a_message(tmp_path):
     pytest.importorskip("skl2onnx")
     from skcoral.models import to_onnx
 

@@ -97,7 +97,7 @@ def test_anchored_outputs_are_measured_against_their_composites():
     )
 
 
-def test_summary_speaks_of_rows_or_of_the_matrix():
+def test_summary_is_about_rows_or_of_the_matrix():
     X = pd.DataFrame(rows(), columns=list("abcd"))
     fitted = CORAL(0.9).fit(X).result_.summary().splitlines()
     assert fitted[0].endswith("250 of 250 rows used.")

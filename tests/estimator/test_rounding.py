@@ -50,7 +50,7 @@ def test_a_fit_that_is_off_on_its_rows_says_so(noise):
     assert noise > 2e-5 or deviation > NEGLIGIBLE
 
 
-def test_weighted_rows_are_judged_with_their_weights():
+def test_weighted_rows_are_checked_with_their_weights():
     X = nearly_dependent(1e-5)
     weights = np.arange(200) % 3 + 1
     model, told = fitted(X, sample_weight=weights)
@@ -58,7 +58,7 @@ def test_weighted_rows_are_judged_with_their_weights():
     assert len(told) == 1
 
 
-def test_where_the_rows_are_gone_a_bound_is_told():
+def test_where_the_rows_are_gone_a_bound_is_reported():
     X = nearly_dependent(1e-5)
     with pytest.warns(RoundingWarning, match="may differ by up to"):
         model = CORAL(0.9).fit_moments(Moments.from_rows(X))

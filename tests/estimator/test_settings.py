@@ -77,7 +77,7 @@ def test_anchors(wine):
         ({"shrinkage": "strong"}, "shrinkage must be"),
     ],
 )
-def test_settings_that_make_no_sense(wine, settings, message):
+def test_settings_that_are_invalid(wine, settings, message):
     with pytest.raises(InvalidArgumentError, match=message):
         CORAL(**settings).fit(wine)
 

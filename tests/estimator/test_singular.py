@@ -66,7 +66,7 @@ TABLES = {
 
 @pytest.mark.parametrize("rho_min", [None, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("kind", TABLES)
-def test_the_promise_holds_on_the_rows_fitted(kind, rho_min):
+def test_the_guarantee_holds_on_the_rows_fitted(kind, rho_min):
     X = TABLES[kind]
     coral = CORAL(rho_min).fit(X)
     rows = np.asarray(X, dtype=np.float64)
@@ -128,7 +128,7 @@ def test_wide_tables_have_no_square_matrix():
     assert max(sizes) <= n * p
 
 
-def test_the_wide_road_and_the_square_one_agree():
+def test_the_wide_and_the_square_route_agree():
     """With 2n ≥ p the matrix is formed; the same rows twice have the same correlations."""
     X = factor_rows(25, 60)
     wide, square = CORAL(0.95).fit(X), CORAL(0.95).fit(np.vstack([X, X]))
@@ -225,7 +225,7 @@ def test_onnx_with_factors(output_scale):
     np.testing.assert_allclose(session.run(None, {"X": new})[0], coral.transform(new), atol=1e-9)
 
 
-def test_new_rows_keep_what_is_promised_where_columns_are_many():
+def test_new_rows_keep_what_is_guaranteed_where_columns_are_many():
     """n = 100, p = 500, floor 0.9: what the choice of T is for."""
     X, new = factor_rows(100, 500), factor_rows(2000, 500, seed=7)
     coral = CORAL(0.9).fit(X)
@@ -238,7 +238,7 @@ def test_new_rows_keep_what_is_promised_where_columns_are_many():
     assert "mean fidelity 0.9" in coral.result_.details["new_rows"]
 
 
-def test_overfitting_is_said_with_the_floor_at_which_it_stops():
+def test_overfitting_is_reported_with_the_floor_at_which_it_stops():
     X = factor_rows(80, 80)
     with pytest.warns(OverfitWarning, match="from rho_min=") as caught:
         coral = CORAL(0.6).fit(X)
@@ -281,7 +281,7 @@ def said_of_new_rows(model):
     ]
 
 
-def test_what_is_said_of_new_rows_holds_for_fresh_ones():
+def test_what_is_reported_of_new_rows_holds_for_fresh_ones():
     draw = five_factors(400)
     model = CORAL(0.9).fit(draw(60))
     fidelity, before, after = on_new_rows(model, draw(2000))

@@ -175,7 +175,7 @@ def test_an_unsettled_mean_is_not_called_exact() -> None:
     # One step does not reach a floor of 0.8 at all.
     [(None, 1), (None, 2), (None, 3), (0.75, 1), (0.75, 2), (0.75, 3), (0.8, 2), (0.8, 3)],
 )
-def test_a_limit_that_is_reached_is_told(floor: float | None, max_iter: int) -> None:
+def test_a_limit_that_is_reached_is_reported(floor: float | None, max_iter: int) -> None:
     R = np.asarray(load_wine().correlation)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -118,7 +118,7 @@ def test_against_a_semidefinite_solver(seed: int) -> None:
     assert threshold(R).value == pytest.approx(problem.value, abs=2e-7)
 
 
-def test_definition_on_ugly_matrices(ugly: np.ndarray) -> None:
+def test_definition_on_difficult_matrices(ugly: np.ndarray) -> None:
     assert_is_threshold(ugly)
 
 
@@ -177,7 +177,7 @@ def test_certified_up_to_condition_1e8(cond: float, p: int) -> None:
 
 @pytest.mark.parametrize("cond", [1e10, 1e11])
 @pytest.mark.filterwarnings("default::skcoral.exceptions.NotCertifiedWarning")
-def test_honest_between_1e8_and_1e12(cond: float) -> None:
+def test_status_between_1e8_and_1e12(cond: float) -> None:
     rng = np.random.default_rng(1)
     Q, _ = np.linalg.qr(rng.normal(size=(9, 9)))
     C = (Q * np.logspace(0, -np.log10(cond), 9)) @ Q.T

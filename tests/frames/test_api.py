@@ -120,7 +120,7 @@ def test_frontier_rises_from_the_least_residual_to_the_raw_one(totals):
     assert (curve.lower_bound <= curve.objective).all()
 
 
-def test_an_open_gap_is_said(tables):
+def test_an_open_gap_is_reported(tables):
     R = np.corrcoef(tables.sums(100, 12, 1).T)
     with pytest.warns(NotCertifiedWarning, match="gap"):
         answer = decorrelate(R, 0.93)

@@ -232,7 +232,7 @@ def test_prices_are_those_of_the_lowest_leaf():
 
 
 @pytest.mark.parametrize("name", ["at", "mu", "variable", "children", "direction", "N", "kappa"])
-def test_parts_of_other_shapes_are_refused_in_words(name):
+def test_parts_of_other_shapes_are_refused_with_a_message(name):
     result, R = branched()
     arrays = dict(result.certificate.arrays)
     for wrong in (np.float64(1.0), np.ones(1), np.ones((1, 1)), np.ones((2, 2, 2)), np.zeros(0)):
@@ -241,7 +241,7 @@ def test_parts_of_other_shapes_are_refused_in_words(name):
             check(replace(result, certificate=forged), R)
 
 
-def test_leaves_that_are_not_judged_prove_nothing():
+def test_leaves_that_are_not_checked_prove_nothing():
     """An asymmetric N, fewer multipliers than slabs, numbers that are no cuts."""
     result, R = branched()
     arrays = dict(result.certificate.arrays)

@@ -32,7 +32,7 @@ def solved():
     return R, decorrelate(R, 0.97)
 
 
-def test_the_judge_accepts_the_truth(solved):
+def test_the_judge_accepts_true_answers(solved):
     R, result = solved
     assert judge.wrongs(R, result, {}) == []
 
@@ -48,7 +48,7 @@ def test_the_judge_accepts_the_truth(solved):
         (lambda r: replace(r, status="exact"), "its own check"),
     ],
 )
-def test_the_judge_sees_lies(solved, lie, told):
+def test_the_judge_rejects_false_answers(solved, lie, told):
     R, result = solved
     assert any(told in wrong for wrong in judge.wrongs(R, lie(result), {}))
 
@@ -59,7 +59,7 @@ def test_the_judge_sees_coefficients_outside_a_support(solved):
     assert "coefficients outside the support" in found
 
 
-def test_crashes_and_refusals_are_told_apart():
+def test_crashes_and_refusals_are_distinguished():
     tally = fuzz_run.Tally()
 
     def refused(_):

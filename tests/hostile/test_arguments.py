@@ -28,7 +28,7 @@ def test_whole_numbers_beyond_floating_point(make):
         CORAL().fit(make(with_a_giant()))
 
 
-def test_giants_elsewhere_are_refused_in_words():
+def test_oversized_parts_are_refused_with_a_message():
     giant = 10**400
     for work in (
         lambda: Moments.from_rows(with_a_giant()),
@@ -81,7 +81,7 @@ def test_floors_just_outside_are_quoted_with_all_digits(floor):
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-155, 1e-17])
-def test_correlations_next_to_nothing(tiny):
+def test_negligible_correlations(tiny):
     near = np.eye(3)
     near[0, 1] = near[1, 0] = tiny
     near[1, 2] = near[2, 1] = -tiny

@@ -31,7 +31,7 @@ def worker(tmp_path_factory):
 
 
 @pytest.mark.parametrize("ending", FAMILIES)
-def test_bombs_are_defused(ending, worker, tmp_path):
+def test_small_files_that_expand_are_refused_or_read(ending, worker, tmp_path):
     assert len(FAMILIES[ending]) >= 12
     for bomb, make in FAMILIES[ending].items():
         path = tmp_path / f"{bomb}.{ending}"

@@ -73,7 +73,7 @@ def test_records_in_are_records_out(coral, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "xlsx", "parquet"])
-def test_a_full_disk_is_told_and_leaves_the_old_file(coral, folder, ending):
+def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
     target = folder / f"out.{ending}"
     target.write_text("old")
     done = coral(
@@ -152,7 +152,7 @@ def test_what_is_no_encoding_is_refused(coral, folder, encoding):
 
 
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-16", "utf-16-be"])
-def test_wide_encodings_are_told_apart(tmp_path, encoding):
+def test_wide_encodings_are_distinguished(tmp_path, encoding):
     bom = b"" if encoding in ("utf-32", "utf-16") else "\ufeff".encode(encoding)
     data = bom + "a,b\n1,2\n2,1\n".encode(encoding)
     name = "UTF-32" if "32" in encoding else "UTF-16"
@@ -179,7 +179,7 @@ def test_devices_and_pipes_without_end(coral, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_temporary_folder_is_told_as_such(coral, folder):
+def test_a_full_temporary_folder_is_reported_as_such(coral, folder):
     with (folder / "table.csv").open() as source:
         done = coral(
             "inspect", "-", cwd=folder, stdin=source,
@@ -281,7 +281,7 @@ def test_formulas_on_request(coral, folder):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
-def test_wide_tables_are_judged_before_anything_is_allocated(tmp_path):
+def test_wide_tables_are_checked_before_anything_is_allocated(tmp_path):
     """Within less than a gigabyte, where p × p numbers alone would take 1.1."""
     rng = np.random.default_rng(0)
     rows, columns = 3, 12_000

@@ -108,7 +108,7 @@ ALTERED = {
 
 
 @pytest.mark.parametrize("alter", ALTERED.values(), ids=ALTERED)
-def test_every_field_is_judged(model, tmp_path, alter):
+def test_every_field_is_checked(model, tmp_path, alter):
     assert load(model, tmp_path).result_.status == model["content"]["result"]["fields"]["status"]
     altered = copy.deepcopy(model)
     alter(altered)
@@ -151,7 +151,7 @@ def test_hostile_json(model, tmp_path, part):
     refused(marked, tmp_path, text=json.dumps(marked).replace('"MARK"', part))
 
 
-def test_sizes_are_judged_before_anything_is_read(model, tmp_path):
+def test_sizes_are_checked_before_anything_is_read(model, tmp_path):
     path = tmp_path / "long.json"
     path.write_text(json.dumps(model) + " " * 10_000_000)
     with use(Limits(model_bytes=1_000_000)), pytest.raises(ModelFileError, match="model_bytes"):

@@ -61,12 +61,12 @@ def test_confidence_refuses_what_chooses_floors_itself(table, setting):
 
 
 @pytest.mark.parametrize("floors", [[-0.1], [np.nan], ["high"], None, [[0.9]]])
-def test_floors_to_compare_are_judged_alike(table, floors):
+def test_floors_to_compare_are_checked_alike(table, floors):
     with pytest.raises((InvalidFloorError, InvalidArgumentError)):
         compare_floors(table.corr(), floors)
 
 
-def test_rounding_is_told_without_other_warnings(table):
+def test_rounding_is_reported_without_other_warnings(table):
     near = table.assign(d=table["a"] + 1e-5 * table["b"] ** 2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")

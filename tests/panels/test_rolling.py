@@ -89,7 +89,7 @@ def test_steps_and_lags(step, lag):
     assert len(made) == len(range(49, 90, step))
 
 
-def test_many_columns_take_the_other_road():
+def test_many_columns_take_the_other_route():
     X = returns(n=140, p=30, seed=5)
     wanted = loop(X, 120, rho_min=0.95, step=7)
     made = rolling(X, 120, step=7, rho_min=0.95)
@@ -308,7 +308,7 @@ def test_small_groups_are_reported():
     assert panel.outputs.iloc[37:].isna().all().all()
 
 
-def test_questions_that_make_no_sense():
+def test_questions_that_are_invalid():
     X = frame(n=60)
     with pytest.raises(InvalidArgumentError, match="min_rows=50 rows never fit"):
         rolling(X, 40, min_rows=50)
@@ -354,7 +354,7 @@ def test_random_panels():
             assert single.result_.status == panel.columns["status"][t - window + 1]
 
 
-def test_a_brief_search_of_singular_windows_is_honest():
+def test_a_brief_search_of_singular_windows_reports_its_gap():
     """Feasible outputs, a bound below what they reach, and no word of optimality without proof."""
     X = returns(n=9, p=8, seed=3)
     with warnings.catch_warnings():

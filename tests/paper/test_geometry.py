@@ -71,7 +71,7 @@ def test_arrows_are_sources_and_outputs(geometry):
         assert np.array_equal(foot, np.eye(3)[j] * geometry.loadings[j, j])
 
 
-def test_titles_tell_the_numbers(geometry):
+def test_titles_contain_the_numbers(geometry):
     residual = geometry.T.T @ geometry.R @ geometry.T
     for i, j in [(0, 1), (0, 2), (1, 2)]:
         assert f"{residual[i, j]:.3f}".lstrip("-") in geometry.panels[2].title

@@ -249,7 +249,7 @@ def test_guarantee_in_every_state(wine):
     assert words.is_certified(best)
 
 
-def test_a_promise_is_never_rounded_up(wine):
+def test_a_guarantee_is_never_rounded_up(wine):
     from dataclasses import replace
 
     from skcoral import decorrelate
@@ -294,7 +294,7 @@ def test_cells_hold_their_numbers_up_to_fifteen_variables(p, figures):
     assert picture.count("…le 0</text>") == 2
 
 
-def test_limits_are_told(wine):
+def test_limits_are_reported(wine):
     X = wine.to_frame()
     page = html.unescape(report.render(report.gather(CORAL(max_vif=2).fit(X), n_points=0)))
     assert "the highest common fidelity with no VIF above 2" in page

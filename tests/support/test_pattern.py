@@ -36,7 +36,7 @@ def test_every_way_of_saying_it_gives_the_same_mask(support):
     np.testing.assert_array_equal(mask, WANTED)
 
 
-def test_edges_go_both_ways_and_the_input_is_left_alone():
+def test_edges_go_both_ways_and_the_input_is_unchanged():
     class Graph:
         edges = (("a", "c"), (3, "b"))
 

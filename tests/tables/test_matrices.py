@@ -44,7 +44,7 @@ def test_lower_triangle_blank_lines_and_quotes():
         ("1 NA\nNA 1", "'NA' is not a number"),
     ],
 )
-def test_what_is_wrong_is_told(text, told):
+def test_what_is_wrong_is_reported(text, told):
     with pytest.raises(InvalidCorrelationError, match=told):
         parse_matrix(text)
 

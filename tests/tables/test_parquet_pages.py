@@ -47,7 +47,7 @@ TABLE = pa.table(
         {"write_page_index": True, "write_page_checksum": True},
     ],
 )
-def test_honest_files_are_read(
+def test_regular_files_are_read(
     tmp_path: Path, version: str, compression: str, options: dict[str, Any]
 ) -> None:
     path = tmp_path / "t.parquet"
@@ -82,7 +82,7 @@ def test_pages_that_unpack_to_much(tmp_path: Path) -> None:
         open_table(path)
 
 
-def test_damaged_headers_end_in_words(tmp_path: Path) -> None:
+def test_damaged_headers_end_in_a_message(tmp_path: Path) -> None:
     stream = io.BytesIO()
     pq.write_table(TABLE.select(["x", "k", "list"]), stream)
     data = stream.getvalue()

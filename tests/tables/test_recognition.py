@@ -26,7 +26,7 @@ def sample(n=40, p=3, seed=0):
 @pytest.mark.parametrize("separator", [";", "|", "\t", ","])
 @pytest.mark.parametrize("decimal", [".", ","])
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
-def test_dialects_are_recognised_and_told(separator, decimal, encoding):
+def test_dialects_are_recognised_and_reported(separator, decimal, encoding):
     frame = sample()
     frame.insert(0, "Land", [f"Land {i % 7}, Nord" for i in range(len(frame))])
     data = frame.to_csv(sep=separator, decimal=decimal, index=False).encode(encoding)
@@ -48,7 +48,7 @@ def test_commas_that_may_be_thousands_are_not_taken_for_decimals():
         choose_columns(table, profile(table))
 
 
-def test_a_title_above_the_header_is_found_and_told():
+def test_a_title_above_the_header_is_found_and_reported():
     text = '"Data Source","World Development Indicators",\n\n"Last Updated","2025-01-01",\n\n'
     text += "Country,x,y\nA,1.5,2\nB,2.5,1\nC,0.5,4\n\nSource: World Bank\n"
     table = open_table(text.encode(), name="t.csv")
@@ -240,7 +240,7 @@ def test_thousands_are_read_where_there_is_no_doubt(cells, decimal, mark):
     assert "between thousands" in " ".join(table.assumed)
 
 
-def test_a_row_of_units_is_left_out_and_told():
+def test_a_row_of_units_is_left_out_and_reported():
     text = "name,mass,height\n,kg,m\np,61.5,1.7\nq,70.25,1.8\nr,58,1.6\n"
     table = open_table(text.encode(), name="t.csv")
     assert [column.kind for column in profile(table).columns] == ["text", "number", "number"]

@@ -118,19 +118,19 @@ def test_a_small_file_is_parsed_once(tmp_path):
     assert list(batch.batch.columns[0]) == ["Ada", "Alan", "Grace"]
 
 
-def test_semicolons_and_decimal_commas_when_told():
+def test_semicolons_and_decimal_commas_when_declared():
     data = b"a;b\n1,5;2\n-3,25;1,0e1\n"
     table = open_table(data, separator=";", decimal=",")
     values = next(complete_rows(table, table.names)).values
     assert np.array_equal(values, [[1.5, 2.0], [-3.25, 10.0]])
 
 
-def test_latin_1_when_told():
+def test_latin_1_when_declared():
     table = open_table("größe,b\n1,2\n".encode("latin-1"), encoding="latin-1")
     assert table.names == ("größe", "b")
 
 
-def test_utf_16_when_told():
+def test_utf_16_when_declared():
     table = open_table("größe,b\n1,2\n".encode("utf-16"), encoding="utf-16")
     assert table.names == ("größe", "b")
 
@@ -304,7 +304,7 @@ def test_missing_file_and_folder(tmp_path, where):
 
 
 @pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
-def test_damage_inside_a_workbook_is_told(part):
+def test_damage_inside_a_workbook_is_reported(part):
     with zipfile.ZipFile(io.BytesIO(excel([["a", "b"], [1, 2]]))) as good:
         files = {name: good.read(name) for name in good.namelist()}
     stream = io.BytesIO()
@@ -346,7 +346,7 @@ def test_a_workbook_of_charts_only():
         ("größe,b\n1,2\n".encode("cp1252"), "utf-8", {"encoding": "cp1252"}),
     ],
 )
-def test_a_refusal_tells_how_the_file_may_be_read(data, encoding, reading):
+def test_a_refusal_says_how_the_file_may_be_read(data, encoding, reading):
     with pytest.raises(InvalidTableError) as caught:
         profile(open_table(data, name="t.csv", encoding=encoding))
     assert caught.value.reading == reading

@@ -123,7 +123,7 @@ def test_a_budget_inverts_the_curve(systems, verify, criterion):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("budget", [1e-16, 1e-12, 1e-9])
-def test_a_budget_next_to_nothing_is_proved(systems, criterion, budget):
+def test_a_tiny_budget_is_proved(systems, criterion, budget):
     """Too little to tell it from ρ★, where no dual point lives: a tangent from above proves it."""
     R = systems["wine"]
     answer = maximize_fidelity(R, budget, criterion=criterion)
