@@ -19,8 +19,9 @@ from skcoral.exceptions import CertificateError
 from skcoral.measures import residual_by
 from skcoral.results import Certificate, Decorrelation
 from skcoral.support import certified_bound
+from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import FrameBound, frame_bound, frame_value
-from skcoral.support.lower_bounds import feasible_set, frame_certificate
+from skcoral.support.lower_bounds import frame_certificate
 
 from .conftest import ANCHORS, MASK, R, honest
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
 from skcoral.support import certified_bound, solve_support
+from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound, frame_value
 from skcoral.support.lower_bounds import (
-    feasible_set,
     frame_certificate,
     least_norm_bound,
     lifted_bound,
@@ -156,7 +156,7 @@ def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
         U = space.points(found.T[None])[0]
         E = residuals(space, U[None])[0]
         if criterion == "squared":
-            state = multipliers(space, U, E, 1e-7)
+            state = multipliers(space, U, E)
             lifted = lifted_bound(space, state.H, state.floors, criterion)
             assert lifted is None or lifted.value <= relaxed + 1e-5
         if relaxed >= found.objective - 1e-6:

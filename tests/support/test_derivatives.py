@@ -5,11 +5,12 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.support import certified_bound, exactness
-from skcoral.support.caps import fold
+from skcoral.support.caps import feasible_set, fold
 from skcoral.support.frame_relaxation import frame_bound
-from skcoral.support.lower_bounds import feasible_set, frame_certificate
+from skcoral.support.interior_point import refine
+from skcoral.support.lower_bounds import frame_certificate
 from skcoral.support.objectives import absolute_loss, criterion_values, power_loss, residuals
-from skcoral.support.optimality import linearise, multipliers, newton_squared, quadratic_form
+from skcoral.support.optimality import multipliers, quadratic_form
 
 
 @pytest.fixture
@@ -84,22 +85,6 @@ def test_criteria_by_their_definition(stack):
     np.testing.assert_allclose(criterion_values("worst", stack), size.max(axis=1))
 
 
-def test_correlations_to_first_order(space):
-    _, _, caps = space
-    U = points(caps, 1)[0]
-    line = linearise(caps, U)
-    E = residuals(caps, U[None])
-    np.testing.assert_allclose(line.G, pairs(E)[0], atol=1e-14)
-    flat = U.ravel()
-    for column, slot in enumerate(line.slots):
-        ends = []
-        for sign in (1, -1):
-            moved = flat.copy()
-            moved[slot] += sign * 1e-6
-            ends.append(pairs(residuals(caps, moved.reshape(1, *U.shape)))[0])
-        np.testing.assert_allclose(line.jacobian[:, column], (ends[0] - ends[1]) / 2e-6, atol=1e-8)
-
-
 def test_the_quadratic_form_is_that_of_the_outputs(space):
     """Σ_kl H_kl w_k·w_l as a form in the coefficients of all columns."""
     _, _, caps = space
@@ -123,7 +108,7 @@ def test_multipliers_of_a_solution(space):
     result = decorrelate(R, caps.floors, support=mask, n_starts=10)
     U = caps.points(result.T[None])[0]
     E = residuals(caps, U[None])[0]
-    found = multipliers(caps, U, E, 1e-7)
+    found = multipliers(caps, U, E)
     assert found.stationarity < 1e-6
     W = caps.outputs(U[None])[0]
     gradient = np.einsum("kma,ka->km", caps.frames, E @ W)
@@ -141,20 +126,26 @@ def test_multipliers_of_a_solution(space):
     np.testing.assert_allclose(2 * found.floors[rim], result.prices[rim], rtol=1e-4)
 
 
-def test_newton_ends_at_full_accuracy(space):
-    """From a point that is off by 1e-4 in a few steps: optimality to rounding."""
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_the_interior_point_method_ends_at_full_accuracy(space, criterion):
+    """From a point that is off by 1e-4: the first-order conditions to rounding."""
     R, mask, caps = space
-    result = decorrelate(R, caps.floors, support=mask, n_starts=10)
+    result = decorrelate(R, caps.floors, support=mask, criterion=criterion, n_starts=10)
     U = caps.points(result.T[None])[0]
     rng = np.random.default_rng(2)
     near = caps.onto_caps((U + 1e-4 * rng.normal(size=U.shape) * caps.valid)[None])[0]
-    refined = newton_squared(caps, near, max_iter=6)
-    state = multipliers(caps, refined, residuals(caps, refined[None])[0], 1e-7)
-    assert state.stationarity < 1e-9
-    value = criterion_values("squared", residuals(caps, refined[None]))[0]
-    assert value == pytest.approx(result.objective, abs=1e-10)
-    np.testing.assert_allclose(np.linalg.norm(refined, axis=1), 1, atol=1e-13)
-    assert np.all(refined[:, 0] >= caps.floors - 1e-13)
+    refined = refine(caps, near, criterion)
+    assert refined.converged
+    assert multipliers(caps, refined.U, refined.half_slope).stationarity < 1e-9
+    E = residuals(caps, refined.U[None])
+    value = criterion_values(criterion, E)[0]
+    assert value == refined.value == pytest.approx(result.objective, abs=1e-10)
+    # off(H) is a subgradient of the criterion: Σ_ij H_ij G_ij is its value (twice, for squares)
+    degree = 2 if criterion == "squared" else 1
+    attained = float(np.sum(refined.half_slope * E[0]))
+    assert attained == pytest.approx(degree * value, abs=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(refined.U, axis=1), 1, atol=1e-13)
+    assert np.all(refined.U[:, 0] >= caps.floors - 1e-13)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from skcoral.support.caps import fold, unfold
-from skcoral.support.lower_bounds import feasible_set
+from skcoral.support.caps import feasible_set, fold, unfold
 from skcoral.support.objectives import (
     absolute_loss,
     on_spheres,

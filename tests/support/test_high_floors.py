@@ -6,8 +6,8 @@ import pytest
 from skcoral import decorrelate
 from skcoral.certificates import check
 from skcoral.support import certified_bound
+from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound
-from skcoral.support.lower_bounds import feasible_set
 
 FLOORS = np.array([0.85, 0.999, 0.9999, 1 - 1e-7, 1 - 1e-10, 1.0])
 CRITERIA = ("squared", "worst", "absolute")

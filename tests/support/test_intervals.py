@@ -6,7 +6,7 @@ import scipy.optimize as so
 
 from skcoral import decorrelate
 from skcoral.datasets import make_system
-from skcoral.exceptions import InfeasibleError, InvalidSupportError
+from skcoral.exceptions import InfeasibleError, InvalidArgumentError, InvalidSupportError
 from skcoral.support import certified_bound, solve_support
 
 
@@ -146,10 +146,10 @@ def test_contradictory_bounds_are_errors(simulated):
     lower, upper = free(4)
     with pytest.raises(InvalidSupportError, match="exceeds"):
         solve(R, 0.0, mask, (upper, lower))
-    with pytest.raises(InvalidSupportError, match="shape"):
-        solve(R, 0.0, mask, (np.zeros((3, 3)), upper))
-    with pytest.raises(InvalidSupportError, match="not a number"):
-        solve(R, 0.0, mask, (np.full((4, 4), np.nan), upper))
+    with pytest.raises(InvalidArgumentError, match="shape"):
+        decorrelate(R, 0.0, support=mask, bounds=(np.zeros((3, 3)), upper))
+    with pytest.raises(InvalidArgumentError, match="without NaN"):
+        decorrelate(R, 0.0, support=mask, bounds=(np.full((4, 4), np.nan), upper))
     lower[0, 1] = 0.5
     with pytest.raises(InfeasibleError, match="off the support"):
         solve(R, 0.0, mask, (lower, upper))

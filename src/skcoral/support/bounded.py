@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import scipy.optimize as so
 
 from skcoral.certificates.settling import settle
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
-from skcoral.measures import fidelity
-from skcoral.results import Array, Criterion, Decorrelation, Status
-from skcoral.support.bounded_columns import feasible_column, nearest_column
-from skcoral.support.caps import Caps, fold, unfold
-from skcoral.support.lower_bounds import feasible_set
-from skcoral.support.multistart import as_stack, solve_unbounded
+from skcoral.measures import fidelity, residual, residual_by
+from skcoral.results import Array, Criterion, Decorrelation
+from skcoral.support.bounded_columns import (
+    Constraint,
+    feasible_column,
+    minimise_sqp,
+    nearest_column,
+)
+from skcoral.support.caps import Caps, feasible_set, fold, unfold
+from skcoral.support.multistart import EXACT, SupportProblem, solve_unbounded
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
@@ -46,49 +48,25 @@ _REPAIRED = 4
 _PROGRAMME_SIZE = 160
 
 
-def _check_bounds(bounds: Any, mask: Mask, names: Sequence[str]) -> tuple[Array, Array]:
-    """Return the two matrices of coefficient bounds, zero off the support.
+def _within_support(
+    bounds: tuple[Array, Array], mask: Mask, names: Sequence[str]
+) -> tuple[Array, Array]:
+    """The two matrices of coefficient bounds, zero off the support.
 
     Raises
     ------
     InvalidSupportError
-        A shape does not fit, an entry is not a number, or a lower bound exceeds the upper one.
+        A lower bound exceeds the upper one.
     InfeasibleError
         A coefficient off the support is required to differ from zero.
     """
-    p = len(mask)
-    if not (isinstance(bounds, Sequence) and len(bounds) == 2):
-        raise InvalidSupportError(
-            "bounds must be a pair (lower, upper) of numbers or p × p matrices, infinite where a "
-            f"coefficient is free; got {type(bounds).__name__}."
-        )
-    sides = []
-    for side, what in zip(bounds, ("lower", "upper"), strict=True):
-        values = np.asarray(side, dtype=np.float64)
-        if values.ndim == 0:
-            values = np.full((p, p), float(values))
-        if values.shape != (p, p):
-            raise InvalidSupportError(
-                f"the {what} bounds must have shape ({p}, {p}), rows the sources and columns the "
-                f"outputs; got {values.shape}."
-            )
-        if np.isnan(values).any():
-            i, j = np.argwhere(np.isnan(values))[0]
-            raise InvalidSupportError(
-                f"the {what} bound of source {names[i]!r} in output {names[j]!r} is not a number; "
-                "use -inf or inf where there is none."
-            )
-        sides.append(values)
-    lower, upper = sides
-    if np.any(lower > upper):
-        i, j = np.argwhere(lower > upper)[0]
+    lower, upper = bounds
+    for i, j in np.argwhere(lower > upper)[:1]:
         raise InvalidSupportError(
             f"source {names[i]!r} in output {names[j]!r}: the lower bound {lower[i, j]:g} exceeds "
             f"the upper bound {upper[i, j]:g}."
         )
-    excluded = ~mask & ((lower > 0) | (upper < 0))
-    if excluded.any():
-        i, j = np.argwhere(excluded)[0]
+    for i, j in np.argwhere(~mask & ((lower > 0) | (upper < 0)))[:1]:
         raise InfeasibleError(
             f"source {names[i]!r} may not enter output {names[j]!r} (it is off the support), but "
             f"its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
@@ -96,100 +74,70 @@ def _check_bounds(bounds: Any, mask: Mask, names: Sequence[str]) -> tuple[Array,
     return np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
 
 
-def solve_within(
-    R: Array,
-    floors: Array,
-    mask: Mask,
-    bounds: tuple[Array, Array],
-    *,
-    names: tuple[str, ...],
-    criterion: Criterion,
-    tol: float,
-    max_iter: int,
-    n_starts: int,
-    random_state: Any,
-    callback: Any,
-    warm: Any,
-    threshold: Any,
-) -> Decorrelation:
+def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorrelation:
     """Solve a support problem whose coefficients have bounds."""
-    lower, upper = _check_bounds(bounds, mask, names)
+    R, floors, criterion = problem.R, problem.floors, problem.criterion
+    lower, upper = _within_support(bounds, problem.mask, problem.names)
     # A coefficient that may only be zero is off the support; the diagonal has to stay.
-    mask = (mask & ((lower != 0) | (upper != 0))) | np.eye(len(R), dtype=bool)
+    mask = (problem.mask & ((lower != 0) | (upper != 0))) | np.eye(len(R), dtype=bool)
     safe = np.column_stack(
         [
-            feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], names)
+            feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], problem.names)
             for j in range(len(R))
         ]
     )
-    free = solve_unbounded(
-        R,
-        floors,
-        mask,
-        names=names,
-        criterion=criterion,
-        tol=tol,
-        max_iter=max_iter,
-        n_starts=n_starts,
-        random_state=random_state,
-        callback=callback,
-        warm=warm,
-        threshold=threshold,
-    )
+    free = solve_unbounded(replace(problem, mask=mask))
     if _keeps(free.T, lower, upper):
         return replace(free, details={**free.details, "bounds": "not binding"})
     space = feasible_set(R, mask, floors)
     # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
     space = replace(space, floors=np.maximum(space.floors, 1e-12))
-    stack = np.concatenate((np.stack((free.T, safe)), as_stack(warm, len(R))))
-    starts = np.concatenate(
-        (
-            unfold(space, space.points(stack), 1e-2),
-            random_starts(space, max(n_starts - 2, 0), np.random.default_rng(random_state)),
-        )
-    )
+    warm = problem.warm_starts()
+    stack = np.concatenate((np.stack((free.T, safe)), warm))
+    rng = np.random.default_rng(problem.random_state)
+    drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
+    starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
     points = _augmented(space, starts, lower, upper, criterion)
-    ranked = _ranked(space, points, lower, upper, criterion)
-    candidates = [safe, *[w for w in stack[2:] if _inside(R, w, lower, upper, floors)]]
-    for T in ranked[:_REPAIRED]:
-        repaired = [
-            nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], T[:, j])
-            for j in range(len(R))
-        ]
-        if all(column is not None for column in repaired):
-            candidates.append(np.column_stack([c for c in repaired if c is not None]))
-    best = min(candidates, key=lambda T: _objective(R, T, criterion))
+    candidates = [safe, *[w for w in warm if _inside(R, w, lower, upper, floors)]]
+    for T in _ranked(space, points, lower, upper, criterion)[:_REPAIRED]:
+        repaired = _repaired(R, mask, T, lower, upper, floors)
+        if repaired is not None:
+            candidates.append(repaired)
+    best = min(candidates, key=lambda T: residual_by(criterion, R, T))
     if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
         best = _programme(R, mask, best, lower, upper, floors)
-    objective = _objective(R, best, criterion)
-    G = best.T @ R @ best
-    status: Status = "best_found"
-    if float(np.abs(G - np.eye(len(R))).max()) <= 1e-10:
-        status = "exact"
+    E = residual(R, best)
+    unknown = np.full(len(R), np.nan)
+    details = {
+        "n_starts": len(starts),
+        "n_best": 1,
+        "bounds": "binding",
+        "stationarity": np.nan,
+    }
     result = replace(
         free,
         T=best,
-        correlation=0.5 * (G + G.T),
+        correlation=0.5 * (best.T @ R @ best + (best.T @ R @ best).T),
         fidelity=fidelity(R, best),
-        objective=objective,
-        prices=np.full(len(R), np.nan),
-        weights=np.full(len(R), np.nan),
-        status=status,
-        details={
-            **free.details,
-            "n_starts": len(starts),
-            "n_best": 1,
-            "bounds": "binding",
-            "stationarity": np.nan,
-        },
+        objective=residual_by(criterion, R, best),
+        prices=unknown,
+        weights=unknown,
+        status="exact" if np.abs(E).max() <= EXACT else "best_found",
+        details={**free.details, **details},
     )
     return settle(result, R)
 
 
-def _objective(R: Array, T: Array, criterion: Criterion) -> float:
-    E = T.T @ R @ T
-    np.fill_diagonal(E, 0.0)
-    return float(criterion_values(criterion, E[None])[0])
+def _repaired(
+    R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array
+) -> Array | None:
+    """The feasible transformation nearest to ``T``, column by column; None if one has none."""
+    columns = [
+        nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], T[:, j])
+        for j in range(len(R))
+    ]
+    found = [column for column in columns if column is not None]
+    return np.column_stack(found) if len(found) == len(R) else None
 
 
 def _keeps(T: Array, lower: Array, upper: Array) -> bool:
@@ -277,28 +225,13 @@ def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floor
 
     floor_slope = np.zeros((p, len(rows)))
     floor_slope[columns, slot] = R[rows, columns]
-    solved = so.minimize(
-        value,
-        T[rows, columns],
-        jac=True,
-        method="SLSQP",
-        bounds=np.column_stack((lower[rows, columns], upper[rows, columns])),
-        constraints=[
-            {"type": "eq", "fun": spread, "jac": spread_slope},
-            {
-                "type": "ineq",
-                "fun": lambda x: floor_slope @ x - floors,
-                "jac": lambda _: floor_slope,
-            },
-        ],
-        options={"maxiter": 100, "ftol": 1e-13},
-    )
-    rough = build(np.clip(solved.x, lower[rows, columns], upper[rows, columns]))
-    repaired = [
-        nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], rough[:, j])
-        for j in range(p)
+    low, high = lower[rows, columns], upper[rows, columns]
+    constraints: list[Constraint] = [
+        ("eq", spread, spread_slope),
+        ("ineq", lambda x: floor_slope @ x - floors, lambda _: floor_slope),
     ]
-    if any(column is None for column in repaired):
-        return T
-    refined = np.column_stack([c for c in repaired if c is not None])
-    return min((T, refined), key=lambda M: _objective(R, M, "squared"))
+    solved = minimise_sqp(value, T[rows, columns], low, high, constraints, max_iter=100, tol=1e-13)
+    rough = build(np.clip(solved.x, low, high))
+    refined = _repaired(R, mask, rough, lower, upper, floors)
+    options = [T] if refined is None else [T, refined]
+    return min(options, key=lambda M: residual_by("squared", R, M))

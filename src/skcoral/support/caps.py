@@ -119,9 +119,15 @@ class Caps:
         return np.ascontiguousarray(back.swapaxes(0, 1))
 
 
-def caps(R: Array, mask: Mask, floors: Array) -> Caps:
-    """Build the feasible set of a support problem."""
+def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:
+    """The caps of a support problem, without freedom where it asks for none.
+
+    A floor of one leaves only the source itself, and a column without other sources has fidelity
+    one whatever its floor.
+    """
     p = len(R)
+    mask = (mask & (floors < 1.0)) | np.eye(p, dtype=np.bool_)
+    floors = np.where(mask.sum(axis=0) == 1, 1.0, floors)
     m = int(mask.sum(axis=0).max())
     index = np.repeat(np.arange(p)[:, None], m, axis=1)
     valid = np.zeros((p, m), dtype=np.bool_)

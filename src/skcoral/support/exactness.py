@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from skcoral._validation import check_correlation
 from skcoral.results import Array, read_only
+from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound
-from skcoral.support.lower_bounds import feasible_set, least_norm_bound
+from skcoral.support.lower_bounds import least_norm_bound
 from skcoral.support.pattern import DegreesOfFreedom, Mask, degrees_of_freedom, pattern
 
 _MAX_TRIES = 20_000

@@ -1,74 +1,97 @@
-"""Sharp optima of the worst-pair and absolute criteria, by an interior point method on the caps.
+"""Local optima of all three criteria, by an interior-point method on the caps.
 
-Neither criterion is smooth at its optimum, but both are linear in levels above the correlations,
+The squares are smooth. The other two criteria are not, but they are linear in levels above the
+correlations,
 
     worst     min s        with  −s ≤ G_ij ≤ s        (one level)
     absolute  min Σ e_ij   with  −e_ij ≤ G_ij ≤ e_ij  (a level per pair)
 
 so a logarithmic barrier μ on these bounds and on the floors makes them smooth. Primal-dual Newton
-steps on the tangents of the caps follow μ down, their multipliers tend to those of the optimum, and
-:func:`newton_on_face` finishes to full accuracy.
+steps on the tangents of the caps follow μ down, and their multipliers tend to those of the optimum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.optimize as so
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf
 
+from skcoral._arrays import solve_factored
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps
 from skcoral.support.objectives import criterion_values, residuals
-from skcoral.support.optimality import newton_on_face, symmetric
 
 _SHRINK = 0.2
 _CENTERED = 0.1
 _FIRST_BARRIER = 1e-3
 _ROUGH_BARRIER = 1e-5
-_LAST_BARRIER = 1e-11
+_LAST_BARRIER = 1e-13
+_FIXED_BARRIER = 1e-10  # for the multipliers of pairs, where no column can move
 # How far a step may go towards a bound, and how far a multiplier may be from μ / slack.
 _TO_BOUNDARY = 0.99
 _DUAL_SPREAD = 1e6
 
 
 @dataclass(frozen=True)
-class Polished:
-    """A refined point (p, m): its value, ``off(H)`` for the dual, and whether it settled."""
+class Candidate:
+    """A point (p, m) with its criterion and largest residual.
+
+    ``half_slope`` is ``off(H)`` for the dual, ``converged`` whether the point is stationary.
+    """
 
     U: Array
     value: float
+    worst: float
     half_slope: Array
     converged: bool
 
 
+def candidate(
+    caps: Caps,
+    U: Array,
+    criterion: Criterion,
+    half_slope: Array | None = None,
+    *,
+    converged: bool = False,
+) -> Candidate:
+    """Evaluate one point; its residuals are the half-gradient of the squares."""
+    E = residuals(caps, U[None])
+    value = float(criterion_values(criterion, E)[0])
+    half = E[0] if half_slope is None else half_slope
+    return Candidate(U, value, float(np.abs(E).max()), half, converged)
+
+
 def refine(
     caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
-) -> Polished:
-    """Refine one point (p, m) for "worst" or "absolute"; never makes it worse.
+) -> Candidate:
+    """Refine one point (p, m); never makes it worse.
 
     A rough refinement stops early: it tells candidates apart at half the cost.
     """
-    start, start_value = U, _criterion(caps, U, criterion)
-    first = _FIRST_BARRIER * max(start_value, 1e-6)
-    last = max(_ROUGH_BARRIER * start_value, _LAST_BARRIER) if rough else _LAST_BARRIER
+    value = candidate(caps, U, criterion).value
+    last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER
     path = _Path(caps, criterion)
-    state, settled = path.follow(_inside(caps, U), first, last, max_iter)
-    half = symmetric(caps.p, 0.5 * (state.above - state.below))
-    candidates = [(start_value, start), (_criterion(caps, state.U, criterion), state.U)]
-    if not rough:
-        face = newton_on_face(caps, _onto_rims(caps, state.U, state.pulls), half, criterion)
-        if face.converged:
-            candidates.append((face.value, face.U))
-            half, settled = face.half_slope, True
-    value, best = min(candidates, key=lambda item: item[0])
-    return Polished(best, value, half, settled and not rough)
+    first = _FIRST_BARRIER * max(value, 1e-6)
+    state, converged = path.follow(_inside(caps, U), first, last, max_iter)
+    half = None
+    if criterion != "squared":
+        half = symmetric(caps.p, 0.5 * (state.above - state.below))
+    points = [U, state.U, _onto_rims(caps, state.U, state.pulls)]
+    ends = [candidate(caps, x, criterion, half, converged=converged and not rough) for x in points]
+    return min(ends, key=lambda end: end.value)
 
 
-def _criterion(caps: Caps, U: Array, criterion: Criterion) -> float:
-    return float(criterion_values(criterion, residuals(caps, U[None]))[0])
+def symmetric(p: int, pairs: Array) -> Array:
+    """Symmetric matrix with zero diagonal and these entries above it."""
+    out = np.zeros((p, p))
+    i, j = np.triu_indices(p, 1)
+    out[i, j] = out[j, i] = pairs
+    return out
 
 
 @dataclass(frozen=True)
@@ -89,7 +112,11 @@ class _State:
 
 @dataclass(frozen=True)
 class _Step:
-    """A Newton direction: the point's, the level's, the correlations', and what it promises."""
+    """A Newton direction: the point's, the level's, the correlations', and what it promises.
+
+    ``correct`` gives the second-order correction: the change of the point that takes back how far
+    correlations have left their linear model.
+    """
 
     U: Array
     level: float
@@ -99,6 +126,7 @@ class _Step:
     pulls: Array
     decrement: float
     shift: float
+    correct: Callable[[Array], Array]
 
 
 class _Path:
@@ -106,6 +134,7 @@ class _Path:
 
     def __init__(self, caps: Caps, criterion: Criterion) -> None:
         self.caps, self.worst = caps, criterion == "worst"
+        self.squared, self.absolute = criterion == "squared", criterion == "absolute"
         self.i, self.j = np.triu_indices(caps.p, 1)
         self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
         self.owner = self.slots // max(caps.m - 1, 1)
@@ -116,7 +145,7 @@ class _Path:
     def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
         """Follow the barrier down to ``last``; also whether the end is stationary."""
         if not len(self.slots):
-            return self._begin(U, last), True
+            return self._begin(U, _FIXED_BARRIER), True
         state = self._begin(U, barrier)
         shift = 0.0
         for _ in range(max_iter):
@@ -144,12 +173,22 @@ class _Path:
                 top + 2.0 * barrier * len(G),
                 xtol=1e-3 * barrier,
             )
+        above, below = self._central(G, level, barrier)
+        return _State(U, W, G, level, above, below, barrier / self._room(U))
+
+    def _central(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
+        """Multipliers of the pairs at the centre; of the squares, which have none, the slopes."""
+        if self.squared:
+            return 2.0 * G, np.zeros(len(G))
         up, down = self._slacks(G, level, barrier)
-        pulls = barrier / self._room(U)
-        return _State(U, W, G, level, barrier / up, barrier / down, pulls)
+        return barrier / up, barrier / down
 
     def _room(self, U: Array) -> Array:
         return self.caps.height(U)[self.floored]
+
+    def _at(self, U: Array) -> tuple[Array, Array, Array]:
+        U = U / np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
+        return (U, *self._correlations(U))
 
     def _correlations(self, U: Array) -> tuple[Array, Array]:
         W = np.matmul(U[:, None], self.caps.frames)[:, 0]
@@ -166,6 +205,9 @@ class _Path:
 
     def _merit(self, U: Array, G: Array, level: float, barrier: float) -> float:
         room = self._room(U)
+        if self.squared:
+            inside = room.min(initial=1.0) > 0
+            return float(G @ G - barrier * np.log(room).sum()) if inside else np.inf
         up, down = self._slacks(G, level, barrier)
         if min(up.min(), down.min(), room.min(initial=1.0)) <= 0:
             return np.inf
@@ -177,7 +219,6 @@ class _Path:
         """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
         caps, p, owner = self.caps, self.caps.p, self.owner
         U, W, G = state.U, state.W, state.G
-        up, down = self._slacks(G, state.level, barrier)
         room = np.ones(p)
         room[self.floored] = self._room(U)
         pulls = np.zeros(p)
@@ -190,10 +231,13 @@ class _Path:
         frames = frames.reshape(-1, p)[self.slots]
         first = (-scaled[:, :1] * v[:, 1:]).ravel()[self.slots]
         reach = frames @ W.T
-        push_up, push_down = barrier / up, barrier / down
-        stiff_up, stiff_down = state.above / up, state.below / down
+        push_up, push_down = self._central(G, state.level, barrier)
+        stiff_up = stiff_down = np.ones(len(G))
+        if not self.squared:
+            stiff_up, stiff_down = state.above * push_up, state.below * push_down
+            stiff_up, stiff_down = stiff_up / barrier, stiff_down / barrier
         total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
-        bend = symmetric(p, total if self.worst else 4.0 * stiff_up * stiff_down / total)
+        bend = symmetric(p, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
         gradient = np.einsum("al,al->a", reach, symmetric(p, push_up - push_down)[owner])
         gradient -= (barrier / room * self.has_floor)[owner] * first
         curve = symmetric(p, state.above - state.below)
@@ -214,12 +258,22 @@ class _Path:
             slack = 1.0 - float(np.sum(push_up + push_down))
             hessian -= np.outer(along, along / size)
             right = gradient + slack / size * along
-        solution, shift = _positive_solve(hessian, -right, 0.25 * shift)
+        solve, shift = _positive_solver(hessian, 0.25 * shift)
+        solution = solve(-right)
         level = (float(along @ solution) - slack) / size if self.worst else 0.0
-        full = np.zeros((p, caps.m - 1))
-        full.flat[self.slots] = solution
-        direction = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
-        direction[:, 1:] += full
+
+        def tangent(x: Array) -> Array:
+            full = np.zeros((p, caps.m - 1))
+            full.flat[self.slots] = x
+            out: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
+            out[:, 1:] += full
+            return out
+
+        def correct(beyond: Array) -> Array:
+            force = bend * symmetric(p, beyond)
+            return tangent(solve(-np.einsum("al,al->a", reach, force[owner])))
+
+        direction = tangent(solution)
         change = np.matmul(direction[:, None], caps.frames)[:, 0] @ W.T
         dG = (change + change.T)[self.i, self.j]
         rise = level if self.worst else tilt * dG / total
@@ -234,6 +288,7 @@ class _Path:
             barrier / room[self.floored] - state.pulls * (1.0 + fall / room[self.floored]),
             decrement,
             shift,
+            correct,
         )
 
     def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
@@ -249,30 +304,25 @@ class _Path:
             )
         value = self._merit(state.U, state.G, state.level, barrier)
         for _ in range(25):
-            U = state.U + length * step.U
-            U /= np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
-            W, G = self._correlations(U)
             level = state.level + length * step.level
             aim = value - 1e-4 * length * step.decrement + 1e-14 * abs(value)
+            U, W, G = self._at(state.U + length * step.U)
+            if self._merit(U, G, level, barrier) <= aim:
+                break
+            bent = step.correct(G - state.G - length * step.G)
+            U, W, G = self._at(state.U + length * step.U + bent)
             if self._merit(U, G, level, barrier) <= aim:
                 break
             length *= 0.4
         else:
             return None
-        up, down = self._slacks(G, level, barrier)
-        share = min(_reach(state.above, step.above), _reach(state.below, step.below))
-        return _State(
-            U,
-            W,
-            G,
-            level,
-            _near(state.above + share * step.above, barrier / up),
-            _near(state.below + share * step.below, barrier / down),
-            _near(
-                state.pulls + _reach(state.pulls, step.pulls) * step.pulls,
-                barrier / self._room(U),
-            ),
-        )
+        above, below = self._central(G, level, barrier)
+        if not self.squared:
+            share = min(_reach(state.above, step.above), _reach(state.below, step.below))
+            above = _near(state.above + share * step.above, above)
+            below = _near(state.below + share * step.below, below)
+        pulls = state.pulls + _reach(state.pulls, step.pulls) * step.pulls
+        return _State(U, W, G, level, above, below, _near(pulls, barrier / self._room(U)))
 
 
 def _reach(positive: Array, change: Array) -> float:
@@ -310,7 +360,7 @@ def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:
     return out
 
 
-def _positive_solve(matrix: Array, right: Array, shift: float) -> tuple[Array, float]:
+def _positive_solver(matrix: Array, shift: float) -> tuple[Callable[[Array], Array], float]:
     """Solve with a diagonal shift, on a geometric scale, that makes the matrix positive definite.
 
     Starts from ``shift``; also returns the shift that was used.
@@ -323,7 +373,6 @@ def _positive_solve(matrix: Array, right: Array, shift: float) -> tuple[Array, f
         shifted[diagonal, diagonal] += shift
         factor, failed = dpotrf(shifted, lower=1)
         if not failed:
-            solution: Array = dpotrs(factor, right, lower=1)[0]
-            return solution, shift
+            return partial(solve_factored, factor), shift
         shift = max(4.0 * shift, 1e-12 * size, 1e-3)
-    return right / size, shift
+    return lambda right: right / size, shift

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
-from skcoral.support.caps import Caps, caps
+from skcoral.support.caps import Caps
 from skcoral.support.frame_relaxation import FrameBound, Norm
 from skcoral.support.optimality import quadratic_form
 from skcoral.support.pattern import Mask
@@ -115,6 +115,13 @@ def frame_certificate(
     arrays = {"P": 0.5 * (P + P.T), "eta": eta, "support": space.mask.astype(np.float64)}
     info = {"bound": name, "criterion": criterion, "norm": norm}
     return LowerBound(value, name, Certificate("support", arrays, info))
+
+
+def nothing_proved(space: Caps, criterion: Criterion) -> LowerBound:
+    """The bound of an exact answer: no residual is less than zero."""
+    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.p), 0.0, 0)
+    certificate = frame_certificate(space, zero, criterion, "frobenius").certificate
+    return LowerBound(0.0, "none", certificate)
 
 
 def _from_norm(value: float, criterion: Criterion, norm: Norm, p: int) -> float:
@@ -274,16 +281,3 @@ def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:
     1.063159
     """
     return proved_bound(R, floors, certificate)
-
-
-def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:
-    """Caps of a problem after settling the columns that have no freedom.
-
-    A floor of one leaves only the source itself, and a column without other sources has fidelity
-    one whatever its floor.
-    """
-    mask = mask.copy()
-    mask[:, floors >= 1.0] = False
-    np.fill_diagonal(mask, True)
-    floors = np.where(mask.sum(axis=0) == 1, 1.0, floors)
-    return caps(R, mask, floors)

@@ -1,8 +1,8 @@
-"""Many starts in one array, a polished best, and the bound that judges it."""
+"""Many starts in one array, a refined best, and the bound that judges it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,82 +13,71 @@ from skcoral.certificates.settling import settle
 from skcoral.exact import KeptThreshold
 from skcoral.measures import fidelity
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
-from skcoral.support.caps import Caps
+from skcoral.support.caps import Caps, feasible_set
 from skcoral.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
+from skcoral.support.interior_point import Candidate
 from skcoral.support.lower_bounds import (
     LowerBound,
-    feasible_set,
     frame_certificate,
     least_norm_bound,
     lifted_bound,
+    nothing_proved,
 )
 from skcoral.support.optimality import multipliers
 from skcoral.support.pattern import Mask, degrees_of_freedom
-from skcoral.support.search import Found, explore, search_from, sharpen
+from skcoral.support.search import Callback, Found, Progress, Search
 from skcoral.support.starts import structured_starts
 
-Callback = Callable[[int, float, float], Any]
-
-_EXACT = 1e-10
+EXACT = 1e-10
 
 
-def solve_unbounded(
-    R: Array,
-    floors: Array,
-    mask: Mask,
-    *,
-    names: tuple[str, ...],
-    criterion: Criterion,
-    tol: float,
-    max_iter: int,
-    n_starts: int,
-    random_state: int | np.random.Generator | None,
-    callback: Callback | None,
-    warm: Array | Sequence[Array] | None,
-    threshold: KeptThreshold | None,
-) -> Decorrelation:
-    """Solve a support problem without bounds on coefficients."""
-    space = feasible_set(R, mask, floors)
-    progress = Progress(callback)
-    judge = Judge(space, criterion, tol, progress)
-    given = as_stack(warm, len(R))
-    first = structured_starts(space, given, threshold or KeptThreshold(R))[
-        : max(1, n_starts) + len(given)
-    ]
-    found = search_from(space, first, len(first), criterion, max_iter, progress, keep=len(given))
-    n_random = n_starts - len(first)
-    found = sharpen(space, found, criterion, only_best=n_random > 0)
-    judge.consider(found)
-    if n_random > 0 and not judge.certifies(found):
-        rng = np.random.default_rng(random_state)
-        found = explore(space, found, n_random, rng, criterion, max_iter, progress)
-        found = sharpen(space, found, criterion)
-        judge.consider(found)
-    return _result(space, mask, floors, names, criterion, found, judge, random_state)
+@dataclass(frozen=True)
+class SupportProblem:
+    """A support problem and the settings of its search, as in :func:`solve_support`."""
 
-
-@dataclass
-class Progress:
-    """Numbers the steps for the user's callback and remembers the best of both sides."""
-
+    R: Array
+    floors: Array
+    mask: Mask
+    names: tuple[str, ...]
+    criterion: Criterion
+    tol: float
+    max_iter: int
+    n_starts: int
+    random_state: int | np.random.Generator | None
     callback: Callback | None
-    iteration: int = 0
-    objective: float = np.inf
-    lower_bound: float = 0.0
+    warm: Array | Sequence[Array] | None
+    threshold: KeptThreshold
 
-    def step(self, objective: float | None = None, lower_bound: float | None = None) -> None:
-        """Report one more step."""
-        self.iteration += 1
-        if objective is not None:
-            self.objective = min(self.objective, objective)
-        if lower_bound is not None:
-            self.lower_bound = max(self.lower_bound, lower_bound)
-        if self.callback is not None:
-            self.callback(self.iteration, self.objective, self.lower_bound)
+    def warm_starts(self) -> Array:
+        """Given transformations as one array of shape (n, p, p)."""
+        if self.warm is None:
+            return np.zeros((0, *self.R.shape))
+        stack = np.asarray(self.warm, dtype=np.float64)
+        return stack[None] if stack.ndim == 2 else stack
 
 
-class Judge:
-    """Keeps the best lower bound known and says whether it proves an answer optimal."""
+def solve_unbounded(problem: SupportProblem) -> Decorrelation:
+    """Solve a support problem without bounds on coefficients."""
+    space = feasible_set(problem.R, problem.mask, problem.floors)
+    progress = Progress(problem.callback)
+    search = Search(space, problem.criterion, problem.max_iter, progress)
+    bounds = BestBound(space, problem.criterion, problem.tol, progress)
+    given = problem.warm_starts()
+    first = structured_starts(space, given, problem.threshold)
+    first = first[: max(1, problem.n_starts) + len(given)]
+    n_random = problem.n_starts - len(first)
+    found = search.run(first, on_caps=True, keep=len(given))
+    found = search.polish(found, only_best=n_random > 0)
+    bounds.improve(found.best)
+    if n_random > 0 and not bounds.certifies(found.best):
+        rng = np.random.default_rng(problem.random_state)
+        found = search.polish(search.explore(found, n_random, rng))
+        bounds.improve(found.best)
+    return _result(problem, search, found, bounds.best)
+
+
+class BestBound:
+    """The best lower bound known, and whether it proves an answer optimal."""
 
     def __init__(self, space: Caps, criterion: Criterion, tol: float, progress: Progress) -> None:
         self.space, self.criterion, self.tol, self.progress = space, criterion, tol, progress
@@ -97,43 +86,39 @@ class Judge:
         self.frame_done = False
         progress.step(lower_bound=self.best.value)
 
-    def gap_allowed(self, objective: float) -> float:
-        """Largest gap that still counts as proved."""
-        return self.tol * max(objective, 1e-3)
-
-    def certifies(self, found: Found) -> bool:
+    def certifies(self, found: Candidate) -> bool:
         """Whether the bound meets the objective."""
-        return found.worst <= _EXACT or (
-            found.value - self.best.value <= self.gap_allowed(found.value)
-        )
+        return found.worst <= EXACT or found.value - self.best.value <= self._gap(found)
 
-    def consider(self, found: Found) -> None:
+    def improve(self, found: Candidate) -> None:
         """Look for a bound that proves ``found`` optimal, the cheapest one first."""
-        if found.worst <= _EXACT:
+        if found.worst <= EXACT:
             return
-        state = multipliers(self.space, found.U, found.half_slope, 1e-7)
-        lifted = lifted_bound(self.space, state.H, state.floors, self.criterion)
-        self._offer(lifted, found)
+        state = multipliers(self.space, found.U, found.half_slope)
+        self._offer(lifted_bound(self.space, state.H, state.floors, self.criterion), found)
         if self.frame_done or self.certifies(found):
             return
         self.frame_done = True
-        objective = found.value
         squared = self.criterion == "squared"
-        norms: list[Norm] = ["frobenius"]
+        norms: tuple[Norm, ...] = ("frobenius",)
         if self.criterion == "absolute":
-            norms.append("nuclear")
+            norms = ("frobenius", "nuclear")
         for norm in norms:
             frame = frame_bound(
                 self.space,
                 norm=norm,
                 start=self.least.M,
-                stop_at=objective - self.gap_allowed(objective) if squared else np.inf,
+                stop_at=found.value - self._gap(found) if squared else np.inf,
                 tol=self._frame_tol(),
                 on_iteration=lambda _, value: self.progress.step(
-                    objective, value if squared else None
+                    found.value, value if squared else 0.0
                 ),
             )
             self._offer(frame_certificate(self.space, frame, self.criterion, norm), found)
+
+    def _gap(self, found: Candidate) -> float:
+        """Largest gap that still counts as proved."""
+        return self.tol * max(found.value, 1e-3)
 
     def _frame_tol(self) -> float:
         # Only the squared criterion can be met by the frame bound, so only there digits matter. In
@@ -142,19 +127,11 @@ class Judge:
             return 1e-3
         return 0.1 * self.tol if self.criterion == "squared" else 1e-6
 
-    def _offer(self, bound: LowerBound | None, found: Found) -> None:
+    def _offer(self, bound: LowerBound | None, found: Candidate) -> None:
         # A bound above an attained value can only be rounding.
         if bound is not None and bound.value > self.best.value:
             self.best = LowerBound(min(bound.value, found.value), bound.name, bound.certificate)
             self.progress.step(found.value, self.best.value)
-
-
-def as_stack(warm: Array | Sequence[Array] | None, p: int) -> Array:
-    """Warm starts as one array of shape (n, p, p)."""
-    if warm is None:
-        return np.zeros((0, p, p))
-    stack = np.asarray(warm, dtype=np.float64)
-    return stack[None] if stack.ndim == 2 else stack
 
 
 def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
@@ -176,71 +153,46 @@ def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
 
 
 def _result(
-    space: Caps,
-    mask: Mask,
-    floors: Array,
-    names: tuple[str, ...],
-    criterion: Criterion,
-    found: Found,
-    judge: Judge,
-    random_state: Any,
+    problem: SupportProblem, search: Search, found: Found, bound: LowerBound
 ) -> Decorrelation:
-    R = space.R
-    T = exact_columns(R, space.transform(found.U[None])[0], floors, space.mask)
+    R, floors, mask = problem.R, problem.floors, problem.mask
+    space, best = search.space, found.best
+    T = exact_columns(R, space.transform(best.U[None])[0], floors, space.mask)
     G = np.eye(space.p) + gram_defect(R, T)
-    state = multipliers(space, found.U, found.half_slope, 1e-7)
+    state = multipliers(space, best.U, best.half_slope)
     lam = np.where(space.floors >= 1.0, 0.0, state.floors)
     # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
-    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > _EXACT
+    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > EXACT
     prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
-    exact = found.worst <= _EXACT
-    bound = judge.best
-    status: Status = "best_found"
+    status: Status = "best_found" if best.converged else "not_converged"
+    exact = best.worst <= EXACT
     if exact:
-        bound = LowerBound(0.0, "none", _empty_certificate(space, criterion))
-        status = "exact"
-    elif not found.converged:
-        status = "not_converged"
+        bound, status = nothing_proved(space, problem.criterion), "exact"
+    # The half-gradient of the criterion at T, from which the prices follow.
+    arrays = {**bound.certificate.arrays, "slope": best.half_slope}
+    details: dict[str, Any] = {
+        "support": mask,
+        "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
+        "n_starts": len(found.reached),
+        "n_best": search.n_best(found),
+        "bound": bound.name,
+        "stationarity": 0.0 if exact else state.stationarity,
+        "random_state": problem.random_state if isinstance(problem.random_state, int) else None,
+    }
     result = Decorrelation(
         T=T,
         correlation=G,
         fidelity=fidelity(R, T),
         rho_min=floors,
-        criterion=criterion,
-        objective=found.value,
-        lower_bound=min(bound.value, found.value),
+        criterion=problem.criterion,
+        objective=best.value,
+        lower_bound=min(bound.value, best.value),
         prices=prices,
         weights=lam,
         status=status,
-        names=names,
-        certificate=_with_slope(bound.certificate, found.half_slope),
-        n_iter=judge.progress.iteration,
-        details={
-            "support": mask,
-            "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
-            "n_starts": found.n_starts,
-            "n_best": found.n_best,
-            "bound": bound.name,
-            "stationarity": 0.0 if exact else state.stationarity,
-            "random_state": random_state if isinstance(random_state, int) else None,
-        },
+        names=problem.names,
+        certificate=Certificate(bound.certificate.kind, arrays, bound.certificate.info),
+        n_iter=search.progress.iteration,
+        details=details,
     )
     return settle(result, R)
-
-
-def _with_slope(certificate: Certificate, slope: Array) -> Certificate:
-    """Add the half-gradient of the criterion at T, from which the prices follow."""
-    arrays = {**certificate.arrays, "slope": 0.5 * (slope + slope.T)}
-    return Certificate(certificate.kind, arrays, certificate.info)
-
-
-def _empty_certificate(space: Caps, criterion: Criterion) -> Certificate:
-    p = space.p
-    arrays = {
-        "P": np.zeros((p, p)),
-        "eta": np.zeros(p),
-        "support": space.mask.astype(np.float64),
-    }
-    return Certificate(
-        "support", arrays, {"bound": "frame", "criterion": criterion, "norm": "frobenius"}
-    )

@@ -9,8 +9,9 @@ import numpy as np
 from skcoral.exact import KeptThreshold
 from skcoral.results import Array, Criterion, Decorrelation
 from skcoral.support.bounded import solve_within
-from skcoral.support.multistart import Callback, solve_unbounded
+from skcoral.support.multistart import SupportProblem, solve_unbounded
 from skcoral.support.pattern import Mask
+from skcoral.support.search import Callback
 
 
 def solve_support(
@@ -89,26 +90,10 @@ def solve_support(
     >>> bool(chain.T[~neighbours].any())
     False
     """
-    if bounds is None:
-        return solve_unbounded(
-            R,
-            floors,
-            mask,
-            names=names,
-            criterion=criterion,
-            tol=tol,
-            max_iter=max_iter,
-            n_starts=n_starts,
-            random_state=random_state,
-            callback=callback,
-            warm=warm,
-            threshold=threshold,
-        )
-    return solve_within(
+    problem = SupportProblem(
         R,
         floors,
         mask,
-        bounds,
         names=names,
         criterion=criterion,
         tol=tol,
@@ -117,8 +102,9 @@ def solve_support(
         random_state=random_state,
         callback=callback,
         warm=warm,
-        threshold=threshold,
+        threshold=threshold or KeptThreshold(R),
     )
+    return solve_unbounded(problem) if bounds is None else solve_within(problem, bounds)
 
 
 def support_frontier(

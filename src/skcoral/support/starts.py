@@ -37,10 +37,10 @@ def random_starts(space: Caps, n: int, rng: np.random.Generator) -> Array:
     """Points (n, p, m) midway between the sources and uniform points on the spheres."""
     sources = np.zeros((1, space.p, space.m))
     sources[..., 0] = 1.0
-    return hops(space, sources, n, rng)
+    return midpoints(space, sources, n, rng)
 
 
-def hops(space: Caps, points: Array, n: int, rng: np.random.Generator) -> Array:
+def midpoints(space: Caps, points: Array, n: int, rng: np.random.Generator) -> Array:
     """Points (n, p, m) midway between given ones, taken in turn, and uniform ones."""
     uniform = _unit(np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0))
     # The factor keeps a midpoint for opposite points, which a column without freedom has often.
