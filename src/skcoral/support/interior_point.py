@@ -31,7 +31,6 @@ _CENTERED = 0.1
 _FIRST_BARRIER = 1e-3
 _ROUGH_BARRIER = 1e-5
 _LAST_BARRIER = 1e-13
-_FIXED_BARRIER = 1e-10  # for the multipliers of pairs, where no column can move
 # How far a step may go towards a bound, and how far a multiplier may be from μ / slack.
 _TO_BOUNDARY = 0.99
 _DUAL_SPREAD = 1e6
@@ -145,7 +144,7 @@ class _Path:
     def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
         """Follow the barrier down to ``last``; also whether the end is stationary."""
         if not len(self.slots):
-            return self._begin(U, _FIXED_BARRIER), True
+            return self._fixed(U), True
         state = self._begin(U, barrier)
         shift = 0.0
         for _ in range(max_iter):
@@ -159,6 +158,14 @@ class _Path:
                     return state, moved is not None or small
                 barrier = max(_SHRINK * barrier, last)
         return state, False
+
+    def _fixed(self, U: Array) -> _State:
+        """A point without freedom, with a subgradient of the criterion as its multipliers."""
+        W, G = self._correlations(U)
+        slope = np.sign(G)
+        if self.worst:
+            slope[np.arange(len(G)) != np.argmax(np.abs(G))] = 0.0
+        return _State(U, W, G, 0.0, np.maximum(slope, 0.0), np.maximum(-slope, 0.0), np.zeros(0))
 
     def _begin(self, U: Array, barrier: float) -> _State:
         W, G = self._correlations(U)
