@@ -191,12 +191,12 @@ def conjugate_gradient_matrix(
 ) -> tuple[Any, Any, int]:
     """Solve ``apply(X) = right`` for matrices, where they lie; ``apply`` is positive definite.
 
-    Returns X, what is left of the right side, and the number of steps.
+    Returns X, what is left of the right side (which is overwritten), and the number of steps.
 
     Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
     residual itself is ``small``, or where rounding leaves nothing to gain.
     """
-    residual = 1.0 * right
+    residual = right
     Z = precondition(residual)
     rz = inner(residual, Z)
     goal = rtol * rtol * rz

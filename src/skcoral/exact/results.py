@@ -75,7 +75,8 @@ def solve_exact(R: Any, floors: Array | None, options: Options) -> Decorrelation
     if best.feasible and _has_largest_mean(R, floors, best):
         return _result(R, floors, best, options, proved=True)
     if not best.feasible and best.trace_margin < -1e-6:
-        return best  # proved to be out of reach by a clear margin
+        # Proved to be out of reach by a clear margin; kept where memory is not scarce.
+        return replace(best, T=to_host(best.T), S=to_host(best.S))
     # At the edge itself the weights grow without bound; the threshold problem does not mind. What
     # does not bind may be short by a part of the tolerance.
     edge = exact_threshold(R, floors, tol=min(options.tol, _AIM * FLOOR_TOL), **limits)

@@ -280,12 +280,12 @@ class IteratedEquations:
 
     def multipliers(self, V: Any, missing: Any) -> Any:
         """``dλ`` that goes with ``dH = V`` when the fidelities are to change by ``missing``."""
-        return self._multipliers(row_products((V @ self.at.B).T, self.at.C) + missing)
+        return self._multipliers(row_products(self.at.C, (V @ self.at.B).T) + missing)
 
     def _apply(self, V: Any) -> Any:
         at = self.at
         U = V @ at.B
-        d_lam = self._multipliers(row_products(U.T, at.C))
+        d_lam = self._multipliers(row_products(at.C, U.T))
         Y = self.half_gram @ U
         U = d_lam[:, None] * at.B
         Y -= at.C.T @ U
@@ -336,7 +336,7 @@ class IteratedEquations:
             V = self._iterate(right, rtol=self.accuracy, within=within, start=start)
             return None if V is None else (V, 0.0)
         if self.by_lever is None:
-            self.by_lever = self._iterate(lever, rtol=min(self.accuracy, 1e-3))
+            self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, 1e-3))
         V = self._iterate(right, rtol=self.accuracy, within=_SLACK)
         if V is None or self.by_lever is None:
             return None
