@@ -104,8 +104,7 @@ def pca(R: Any, *, assignment: str = "bottleneck") -> Baseline:
     """
     R = check_correlation(R)
     check_choice("assignment", assignment, _ASSIGNMENTS)
-    L = np.linalg.cholesky(R)
-    components = _decorrelator(R, L, np.linalg.svd(L.T)[0])
+    components = _decorrelator(R, lambda root: np.linalg.svd(root)[0])
     return match_to_sources(R, components, name=f"PCA ({assignment})", assignment=assignment)
 
 
@@ -118,9 +117,7 @@ def zca_cor(R: Any) -> Baseline:
     >>> zca_cor([[1.0, 0.6], [0.6, 1.0]])
     Baseline('ZCA-cor', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
     """
-    R = check_correlation(R)
-    L = np.linalg.cholesky(R)
-    return _in_place(R, L, _polar(L.T), "ZCA-cor")
+    return _in_place(check_correlation(R), _polar, "ZCA-cor")
 
 
 def zca(R: Any, *, scale: Any) -> Baseline:
@@ -150,9 +147,7 @@ def zca(R: Any, *, scale: Any) -> Baseline:
             f"scale must hold {len(R)} standard deviations, finite and above 0; got {scale!r}."
         )
     # Only ratios matter; units near the ends of the floating-point range must not overflow.
-    sd = sd / sd.max()
-    L = np.linalg.cholesky(R)
-    return _in_place(R, L, _polar(L.T * sd), "ZCA")
+    return _in_place(R, lambda root: _polar(root * (sd / sd.max())), "ZCA")
 
 
 def cholesky(R: Any) -> Baseline:
@@ -166,8 +161,7 @@ def cholesky(R: Any) -> Baseline:
     >>> cholesky([[1.0, 0.6], [0.6, 1.0]]).fidelity
     array([1. , 0.8])
     """
-    R = check_correlation(R)
-    return _in_place(R, np.linalg.cholesky(R), np.eye(len(R)), "Cholesky")
+    return _in_place(check_correlation(R), lambda root: np.eye(len(root)), "Cholesky")
 
 
 def sparse_pca(
@@ -222,11 +216,9 @@ def sparse_pca(
     if (alpha is None) == (n_nonzero is None):
         raise InvalidArgumentError("give either alpha or n_nonzero to sparse_pca, and not both.")
     check_count("n_rows", n_rows, minimum=2)
-    X = (
-        _exact_rows(R, n_rows)
-        if rows is None
-        else float_array(rows, "rows", InvalidArgumentError)[0]
-    )
+    X = _exact_rows(R, n_rows)
+    if rows is not None:
+        X = float_array(rows, "rows", InvalidArgumentError)[0]
     if X.ndim != 2 or X.shape[1] != len(R):
         raise InvalidArgumentError(
             f"rows must have {len(R)} columns, one per variable; got shape {X.shape}."
@@ -294,13 +286,9 @@ def _with_nonzeros(fit: Callable[[float], Array], target: int, p: int) -> Array:
             break
         middle = float(np.sqrt(low * high))
         trial = fit(middle)
-        if np.count_nonzero(trial) > target:
-            low = middle
-        else:
-            high = middle
-        missed, trial_missed = (abs(np.count_nonzero(c) - target) for c in (best, trial))
-        if trial_missed < missed and trial.any(axis=0).all():
-            best = trial
+        low, high = (middle, high) if np.count_nonzero(trial) > target else (low, middle)
+        if trial.any(axis=0).all():
+            best = min(best, trial, key=lambda found: abs(np.count_nonzero(found) - target))
     return best
 
 
@@ -370,15 +358,16 @@ _ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {
 }
 
 
-def _in_place(R: Array, L: Array, Q: Array, name: str) -> Baseline:
+def _in_place(R: Array, rotation: Callable[[Array], Array], name: str) -> Baseline:
     """Baseline whose output j is made for variable j by construction."""
-    T = _decorrelator(R, L, Q)
+    T = _decorrelator(R, rotation)
     return Baseline(name=name, T=T, fidelity=fidelity(R, T), source=np.arange(len(R)))
 
 
-def _decorrelator(R: Array, L: Array, Q: Array) -> Array:
-    """``L⁻ᵀQ``, cleaned of the rounding that a nearly singular ``R`` blows up."""
-    T: Array = make_exact(R, solve_triangular(L, Q, lower=True, trans="T"))[0]
+def _decorrelator(R: Array, rotation: Callable[[Array], Array]) -> Array:
+    """``L⁻ᵀQ`` with Q a function of Lᵀ, made exact where ``R`` is nearly singular."""
+    L = np.linalg.cholesky(R)
+    T: Array = make_exact(R, solve_triangular(L, rotation(L.T), lower=True, trans="T"))[0]
     return T
 
 
