@@ -15,7 +15,7 @@ from skcoral.tradeoff.binding import DualPoint
 Index = NDArray[np.intp]
 
 CLOSE = 1.0 - 5e-15  # floors above are solved as floors of one, and then corrected to first order
-_LIFT = 1e9  # how far the multipliers of floors of one are taken towards infinity
+_LIFT = 1e9  # times the variables: how far the multipliers of floors of one are taken
 
 
 def with_fixed(members: Index, lam: Array, H: Any, fixed: NDArray[np.bool_]) -> DualPoint:
@@ -54,7 +54,7 @@ def near_sources(
 
 def lifted(lam: Array, H: Any, floors: Array) -> tuple[Array, Any]:
     """Take the multipliers of floors of one towards infinity, and H with them."""
-    lift = np.where(floors >= 1.0, _LIFT, 0.0)
+    lift = np.where(floors >= 1.0, _LIFT * len(floors), 0.0)
     return lam + lift, plus_diagonal(1.0 * H, lift) if lift.any() else H
 
 

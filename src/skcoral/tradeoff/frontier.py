@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
@@ -139,21 +140,34 @@ class Path:
         return None
 
     def _interpolate(self, nodes: Sequence[Node], theta: float) -> Array:
-        terms = [(node.angle, np.sin(node.angle) * node.solved.H) for node in nodes]
+        """Interpolate ``H sin θ``, with what is known of it at the threshold and at one."""
         binding = nodes[0].solved.binding
-        # The dual of the squares vanishes at the threshold, and its limit at one is known.
-        inside = max(node.angle for node in nodes) > theta and len(nodes) > 1
-        if not inside or np.array_equal(binding, self.threshold.weights > 0):
-            terms.append((float(np.arccos(self.edge)), np.zeros_like(self.R)))
+        terms = [(node.angle, np.sin(node.angle) * node.solved.H) for node in nodes]
         if binding.all():
             terms.append((0.0, np.diag(self._limit)))
+        edge, factor = float(np.arccos(self.edge)), 1.0
+        same = np.array_equal(binding, self.threshold.weights > 0)
+        inside = max(node.angle for node in nodes) > theta and len(nodes) > 1
+        if same or not inside:  # the dual of the squares vanishes at the threshold
+            factor = theta - edge
+            terms = [(angle, dual / (angle - edge)) for angle, dual in terms]
+        if same and self.options.pair_weights is None:
+            terms.append((edge, self._slope_at_edge(binding)))
         angles = np.array([angle for angle, _ in terms])
         apart = angles[:, None] - angles + np.eye(len(angles))
         factors = np.where(np.eye(len(angles)) > 0, 1.0, (theta - angles) / apart)
         H = np.zeros_like(self.R)
         for weight, (_, dual) in zip(factors.prod(axis=1), terms, strict=True):
             H += weight * dual
-        return np.asarray(H / np.sin(theta))
+        return np.asarray(factor / np.sin(theta) * H)
+
+    def _slope_at_edge(self, binding: NDArray[np.bool_]) -> Array:
+        """Derivative of ``H sin θ`` at the threshold: there H is a multiple of the threshold's S."""
+        S = np.asarray(to_host(self.threshold.S))
+        slope = np.zeros_like(self.R)
+        slope[np.ix_(binding, binding)] = S
+        off = criteria.value("squared", S)
+        return np.asarray((self.edge**2 - 1.0) / off * slope)
 
 
 def trace_frontier(
