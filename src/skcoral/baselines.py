@@ -366,7 +366,7 @@ def _in_place(R: Array, rotation: Callable[[Array], Array], name: str) -> Baseli
 
 def _decorrelator(R: Array, rotation: Callable[[Array], Array]) -> Array:
     """``L⁻ᵀQ`` with Q a function of Lᵀ, made exact where ``R`` is nearly singular."""
-    L = np.linalg.cholesky(R)
+    L: Array = np.asarray(np.linalg.cholesky(R), dtype=np.float64)
     T: Array = make_exact(R, solve_triangular(L, rotation(L.T), lower=True, trans="T"))[0]
     return T
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array, column_dots, diagonal, plus_diagonal, to_device
-from skcoral._linalg import gram_defect
+from skcoral._linalg import gram_defect, gram_rounding
 
 _EPS = float(np.finfo(np.float64).eps)
 _VARIANCE = 1e-12  # a variance this close to one is left alone
@@ -25,7 +25,7 @@ def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> A
     a ``pinned`` one from inside (its floor binds, and the rim is where the optimum is). The other
     columns keep their direction.
     """
-    T = T / to_device(np.sqrt(1.0 + diagonal(gram_defect(R, T)))[None, :], R)
+    T = T / to_device(np.sqrt(1.0 + _excess_variance(R, T))[None, :], R)
     f = column_dots(R, T)
     # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
     room = 4 * _EPS * column_dots(abs(R), abs(T))
@@ -45,7 +45,7 @@ def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> A
     turned = _turned(T, away, factor, along, turn)
     # With R nearly singular, the length above is off by cond(R) roundings; measured again to full
     # accuracy, the part that does not touch the fidelity makes up for it.
-    off = np.where(stay | ~turn, 0.0, diagonal(gram_defect(R, turned)))
+    off = np.where(stay | ~turn, 0.0, _excess_variance(R, turned))
     if np.max(np.abs(off), initial=0.0) > _VARIANCE:
         factor = factor * np.sqrt(np.maximum(1.0 - off / np.where(stay, 1.0, reach) ** 2, 0.0))
         turned = _turned(T, away, factor, along, turn)
@@ -57,6 +57,13 @@ def _turned(T: Any, away: Any, factor: Array, along: Array, turn: NDArray[np.boo
     keep = np.where(turn, 0.0, 1.0)
     mixed = T * to_device(keep[None, :], T) + away * to_device((factor * turn)[None, :], T)
     return plus_diagonal(mixed, along * turn)
+
+
+def _excess_variance(R: Any, T: Any) -> Array:
+    """``diag(TᵀRT) - 1``, to full accuracy where rounding would show."""
+    if gram_rounding(R, T) > 0:
+        return column_dots(T, R @ T) - 1.0
+    return diagonal(gram_defect(R, T))
 
 
 def correlation_of(R: Any, T: Any, *, precise: bool = False) -> Any:

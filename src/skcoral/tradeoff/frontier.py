@@ -162,7 +162,7 @@ class Path:
         return np.asarray(factor / np.sin(theta) * H)
 
     def _slope_at_edge(self, binding: NDArray[np.bool_]) -> Array:
-        """Derivative of ``H sin θ`` at the threshold: there H is a multiple of the threshold's S."""
+        """Derivative of ``H sin θ`` at the threshold, a multiple of the threshold's S."""
         S = np.asarray(to_host(self.threshold.S))
         slope = np.zeros_like(self.R)
         slope[np.ix_(binding, binding)] = S

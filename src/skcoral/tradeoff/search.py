@@ -26,7 +26,6 @@ from skcoral.tradeoff.binding import (
     DualPoint,
     binding_floors,
     complete,
-    extended,
     with_joined,
 )
 from skcoral.tradeoff.dual import dual_bound
@@ -50,8 +49,9 @@ _EARLY = (1e-3, 1e-5, 1e-8)
 _EARLY_SHARP = (1e-6,)  # for the criteria that are not smooth
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
-_CERTIFIABLE = (2e-5, 1e-7)  # residuals at which the gap, about their square, is evaluated
-_ROUGH = 1e-6  # residual at which the other outputs are completed for the first time
+# Residuals at which the other outputs are completed for the first time, and at the end; where the
+# gap, about their square, need only be within the tolerance, larger ones will do.
+_GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
 _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
 
 
@@ -73,6 +73,7 @@ class Search:
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.used = 0
+        self.rough = False  # whether to end as soon as the gap is within the tolerance
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
         self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
         positive = floors > 0
@@ -88,6 +89,11 @@ class Search:
                 self.solved_floors[self.active],
                 self.inner_omega > 0,
             )
+
+    @property
+    def goals(self) -> tuple[float, float]:
+        """Residuals of Newton's method."""
+        return _ROUGH_GOALS if self.rough else _GOALS
 
     @classmethod
     def of(cls, R: Any, floors: Array, options: Options) -> Search | None:
@@ -116,10 +122,10 @@ class Search:
             state = progress.state
             guess = binding_floors(problem, state, self._size(state))
             final = share in _LATE or self.criterion != "squared"
-            candidate = self._attempt(problem, state, guess, final=final)
-            if candidate is None:  # all floors bind as far as one can tell
+            solved = self._attempt(problem, state, guess, final=final)
+            if solved is None:  # all floors bind as far as one can tell
                 candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
-            solved = self.finish(candidate)
+                solved = self.finish(candidate)
             best = solved if best is None else best.joined(solved)
             if best.certified or self.used >= self.max_iter or not progress.done:
                 break
@@ -148,7 +154,7 @@ class Search:
 
     def _attempt(
         self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
-    ) -> Candidate | None:
+    ) -> Solved | None:
         """Solve for the floors that seem to bind, and complete the others; correct the guess.
 
         ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
@@ -161,16 +167,19 @@ class Search:
                 return None
             tried.add(found[2].tobytes())
             candidate = self._completed(found, final=final, at=at)
-            rough = self.criterion == "squared" and problem.p > FORMED
-            if candidate.complete and rough and not problem.fixed[found[2]].all():
+            inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
+            if candidate.complete and inexact and not problem.fixed[found[2]].all():
+                solved = self.finish(candidate) if self.rough else None
+                if solved is not None and solved.gap <= self.tol * max(1.0, solved.objective):
+                    return solved
                 H, keep = found[0].H, found[2]
                 del candidate, found  # large matrices
-                found = self._newton(problem, H, keep, ACCURATE)
+                found = self._newton(problem, H, keep, self.goals[1])
                 if found is None:
                     return None
                 candidate = self._completed(found, final=final, at=at)
             if candidate.complete:
-                return candidate
+                return self.finish(candidate)
             dual, T, keep = found
             joins = np.isin(self.active, candidate.missed)
             joins[keep] = False
@@ -213,7 +222,7 @@ class Search:
             dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
             return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
-        goal = _ROUGH if problem.p > FORMED else ACCURATE
+        goal = self.goals[0] if self.rough or problem.p > FORMED else self.goals[1]
         if not isinstance(at, State) or isinstance(at.model, Quadratic):
             H = at.H if isinstance(at, State) else at
             H = H if len(keep) == problem.p else submatrix(H, keep, keep)
@@ -304,30 +313,12 @@ class Search:
         candidate = complete(self.R, self.floors, T, dual)
         return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
-    def from_neighbour(self, warm: Warm, *, rough: bool = False) -> Solved | None:
-        """Newton's method from the dual point of a neighbouring problem; None if it is too far.
-
-        A ``rough`` one ends as soon as the gap is within the tolerance.
-        """
-        problem = self.problem
-        if problem is None or problem.fixed.any():
+    def from_neighbour(self, warm: Warm) -> Solved | None:
+        """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
+        if self.problem is None or self.problem.fixed.any():
             return None
         H = np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top
-        H = to_device(H, self.R)
-        guess = warm.binding[self.active]
-        for goal in _CERTIFIABLE if rough else ():
-            keep = np.flatnonzero(guess)
-            found = self._newton(problem, submatrix(H, keep, keep), keep, goal)
-            if found is None:
-                return None
-            candidate = self._completed(found, final=False)
-            if candidate.complete:
-                solved = self.finish(candidate)
-                if solved.gap <= self.tol * max(1.0, solved.objective):
-                    return solved
-            guess = np.isin(np.arange(problem.p), found[2])
-            H = extended(found[0].H, found[2], np.flatnonzero(~guess), problem.R)
-        return self._from(problem, H, guess)
+        return self._from(self.problem, to_device(H, self.R), warm.binding[self.active])
 
     def _enter(self, problem: Problem) -> Solved | None:
         """Newton's method as if all floors were binding; None if it does not arrive."""
@@ -339,8 +330,7 @@ class Search:
         return None if H is None else self._from(problem, H, every)
 
     def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
-        candidate = self._attempt(problem, H, guess, final=False)
-        solved = None if candidate is None else self.finish(candidate)
+        solved = self._attempt(problem, H, guess, final=False)
         return solved if solved is not None and solved.certified else None
 
     def finish(self, candidate: Candidate) -> Solved:

@@ -97,8 +97,8 @@ def solve_floors(
             lam=np.zeros(p),
             H=1e-15 * np.eye(p),
         )
-    search.exact = refused
+    search.exact, search.rough = refused, rough
     near = None
     if warm is not None and options.criterion == "squared":
-        near = search.from_neighbour(warm, rough=rough)
+        near = search.from_neighbour(warm)
     return search.run() if near is None else near
