@@ -231,7 +231,7 @@ def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_
 def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
     _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
     monkeypatch.setattr(fit, "IN_MEMORY", 0)
-    monkeypatch.setattr("skcoral.tables.table.Table.batches", lambda self, size=7: self.read(7))
+    monkeypatch.setattr("skcoral.tables.table.BATCH_CELLS", 7 * 5)
     _, parts = answer(
         "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",
         tmp_path / "r.html",
@@ -245,11 +245,9 @@ def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, 
 
 def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path, monkeypatch):
     from skcoral import CORAL
-    from skcoral.tables import table as tables
     from skcoral.tables.table import BATCH_ROWS, Batch
 
-    monkeypatch.setattr(tables, "_KEPT_CELLS", 3 * BATCH_ROWS)
-
+    monkeypatch.setattr("skcoral.tables.table.KEPT_BYTES", 3 * BATCH_ROWS)
     rng = np.random.default_rng(0)
     path = tmp_path / "t.csv"
     rows = rng.integers(0, 9, size=(2 * BATCH_ROWS + 5, 2))

@@ -181,7 +181,8 @@ def test_only_what_is_needed_is_imported(wine_csv):
     heavy = {"sklearn", "pandas", "matplotlib", "plotly", "pyarrow", "streamlit", "openpyxl"}
     heavy |= {"jinja2", "pymanopt", "dask", "onnx"}
     assert not modules_after("--help") & (heavy | {"numpy", "scipy"})
-    assert not modules_after("inspect", wine_csv) & heavy
+    # text is parsed by pyarrow
+    assert not modules_after("inspect", wine_csv) & (heavy - {"pyarrow"})
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm, rankdata
 
 from skcoral import CORAL
-from skcoral.exceptions import InvalidArgumentError, ModelFileError
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.margins import fit_margins
 from skcoral.models import load_model, save_model
 from skcoral.stability import holdout
@@ -107,24 +107,6 @@ def test_models_keep_the_maps_and_onnx_is_refused_with_a_message(tmp_path):
     assert again.result_.summary() == coral.result_.summary()
     with pytest.raises(InvalidArgumentError, match=r"normal scores .*no ONNX form.*save_model"):
         to_onnx(coral)
-
-
-def test_models_that_mixed_ranks_with_raw_values_are_refused(tmp_path):
-    import json
-
-    from skcoral.models import files as models
-
-    path = tmp_path / "old.json"
-    save_model(CORAL(0.9).fit(skewed()), path)
-    envelope = json.loads(path.read_text())
-    del envelope["content"]["settings"]["margins"]
-    envelope["content"]["settings"]["correlation"] = "spearman"
-    path.write_text(models._enveloped("scikit-coral model", envelope["content"]))
-    with pytest.raises(ModelFileError, match=r"promise holds for neither.*margins='ranks'"):
-        load_model(path)
-    envelope["content"]["settings"]["correlation"] = "pearson"
-    path.write_text(models._enveloped("scikit-coral model", envelope["content"]))
-    assert load_model(path).margins == "none"
 
 
 def test_held_out_rows_are_measured_on_their_scores():

@@ -87,7 +87,7 @@ def read(tally: Tally, kind: str, rng: Any) -> None:
     """Read a file of no known origin, by the library and within a visitor's limits."""
     from skcoral.limits import VISITOR, use
     from skcoral.tables.columns import profile
-    from skcoral.tables.table import open_table
+    from skcoral.tables.reading import open_table
 
     name, data = files.table_file(rng)
     with use(VISITOR):

@@ -10,7 +10,7 @@ import pytest
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.exceptions import CoralError, InvalidFloorError, InvalidTableError
 from skcoral.moments import Moments
-from skcoral.tables.table import open_table
+from skcoral.tables.reading import open_table
 
 R = 0.5 * np.eye(3) + 0.5
 X = np.random.default_rng(0).normal(size=(20, 3))

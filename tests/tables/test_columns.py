@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skcoral.tables.columns import profile
-from skcoral.tables.table import open_table
+from skcoral.tables.reading import open_table
 
 
 def test_columns_that_never_change_are_seen():

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables import staging
 from skcoral.tables.cells import plain_cells
+from skcoral.tables.reading import open_table
 from skcoral.tables.staging import Outputs
-from skcoral.tables.table import open_table
 from skcoral.tables.writing import is_formula, table_writer
 
 #: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.

@@ -97,7 +97,7 @@ def test_a_failed_transform_leaves_the_old_file(frame, tmp_path):
     target.write_bytes(b"before")
     coral = CORAL().fit(frame[FEATURES])
     table = from_parquet(tmp_path / "spoiled.parquet", batch_rows=40)
-    with pytest.raises(InvalidTableError, match=r"row 280 .*NaN.*`b`, first in row 20"):
+    with pytest.raises(InvalidTableError, match=r"spoiled\.parquet: row 301 has no value in `b`"):
         table.transform(coral, target)
     with pytest.raises(InvalidTableError, match=r"row 280 .*NaN.*`b`, first in row 20"):
         table.fit(CORAL())
@@ -159,7 +159,7 @@ def test_text_further_down_is_an_error_about_the_table(tmp_path):
 
 def test_files_that_are_not_what_they_should_be(tmp_path):
     (tmp_path / "t.parquet").write_text("a,b\n1,2\n")
-    with pytest.raises(InvalidTableError, match=r"t\.parquet.*not a Parquet"):
+    with pytest.raises(InvalidTableError, match=r"t\.parquet.*not a file of type Parquet"):
         from_parquet(tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(InvalidTableError, match=r"t\.csv"):
@@ -169,14 +169,14 @@ def test_files_that_are_not_what_they_should_be(tmp_path):
 
 
 def test_unknown_columns_and_endings(opened, tmp_path):
-    with pytest.raises(InvalidTableError, match=r"no column `z`; there are `a`"):
+    with pytest.raises(InvalidTableError, match=r"no column 'z'\."):
         opened(columns=["a", "z"])
     table = opened(columns=FEATURES)
-    with pytest.raises(InvalidTableError, match="no column `nothing`"):
+    with pytest.raises(InvalidTableError, match="no column 'nothing'"):
         table.fit(CORAL(), sample_weight="nothing")
     coral = table.fit(CORAL())
-    with pytest.raises(InvalidArgumentError, match=r"\.parquet or \.csv"):
-        table.transform(coral, tmp_path / "out.txt")
+    with pytest.raises(InvalidArgumentError, match=r"\.csv, \.tsv, \.parquet or \.xlsx"):
+        table.transform(coral, tmp_path / "out.dat")
     with pytest.raises(InvalidArgumentError, match="`a` cannot be both"):
         table.transform(coral, tmp_path / "out.csv", keep=["a"])
     with pytest.raises(InvalidArgumentError, match="batch_rows"):
@@ -223,17 +223,23 @@ def test_truth_in_text(tmp_path):
     np.testing.assert_allclose(coral.mean_, [0.5, 2.25])
 
 
-def test_text_that_cannot_be_read(tmp_path):
+def test_text_that_is_not_utf_8(tmp_path):
     (tmp_path / "t.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
-    with pytest.raises(InvalidTableError, match=r"t\.csv.*utf-8"):
-        from_csv(tmp_path / "t.csv")
+    assert from_csv(tmp_path / "t.csv").columns == ("größe", "b")
     with pytest.raises(InvalidArgumentError, match="one character"):
         from_csv(tmp_path / "t.csv", delimiter=";;")
 
 
-def test_lists_have_no_place_in_text(frame, tmp_path):
+def test_lists_are_written_as_text(frame, tmp_path):
     frame[FEATURES].assign(parts=[[1, 2]] * N).to_parquet(tmp_path / "table.parquet")
     table = from_parquet(tmp_path / "table.parquet", columns=FEATURES)
-    with pytest.raises(InvalidTableError, match=r"write \.parquet"):
-        table.transform(table.fit(CORAL()), tmp_path / "out.csv", keep=["parts"])
-    assert sorted(os.listdir(tmp_path)) == ["table.parquet"]
+    table.transform(table.fit(CORAL()), tmp_path / "out.csv", keep=["parts"])
+    assert set(pd.read_csv(tmp_path / "out.csv")["parts"]) == {"[1, 2]"}
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(frame, tmp_path):
+    for name, rows in (("b", frame[200:]), ("a", frame[:200])):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False, float_format="%.17g")
+    (tmp_path / "_notes.csv").write_text("other\n1\n")
+    batches = list(from_csv(tmp_path, columns=FEATURES, batch_rows=150))
+    np.testing.assert_array_equal(np.concatenate(batches), frame[FEATURES])

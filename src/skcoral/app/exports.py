@@ -157,7 +157,7 @@ def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
             return ["from skcoral.datasets import load_wine"], ["table = load_wine().to_frame()"]
         how = "".join(f", {name}={value!r}" for name, value in source.dialect.items())
         opened = f"table = open_table({source.label!r}{how}).to_frame()"
-        return ["from skcoral.tables.table import open_table"], [opened]
+        return ["from skcoral.tables import open_table"], [opened]
     if source.key == "wdi":
         return (
             ["from skcoral.datasets import wdi_correlation"],

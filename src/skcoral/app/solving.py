@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from skcoral import api
 from skcoral.app.problem import Problem, floors, mask
 from skcoral.app.settings import Settings
@@ -15,7 +17,7 @@ from skcoral.correlation import sample_correlation
 from skcoral.exceptions import ConfidenceWarning
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Decorrelation
-from skcoral.tables.table import column_labels
+from skcoral.tables.table import labels_of
 
 if TYPE_CHECKING:
     from skcoral.estimator import CORAL
@@ -55,7 +57,8 @@ def known(problem: Problem, chosen: Mapping[str, Any]) -> dict[str, Any]:
         found["sample_weight"] = problem.sample_weight
     if "groups" in chosen:
         assert isinstance(problem.source, TableSource)
-        found["groups"] = column_labels(problem.source.table, chosen["groups"])[problem.kept]
+        labels = labels_of(problem.source.table.cells(chosen["groups"]))
+        found["groups"] = np.array(labels, dtype=object)[problem.kept]
     return found
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skcoral import datasets
-from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.exceptions import InvalidTableError
 from skcoral.limits import VISITOR, use
 from skcoral.results import Array, read_only
-from skcoral.tables.columns import ColumnProfile, TableProfile, profile
-from skcoral.tables.matrices import parse_matrix
-from skcoral.tables.recognised import NamedMatrix, matrix_in, named_matrix
-from skcoral.tables.table import Batch, Table, open_table, sheet_names
+from skcoral.tables import matrices
+from skcoral.tables.columns import TableProfile, profile
+from skcoral.tables.matrices import NamedMatrix, matrix_in, named_matrix, parse_matrix
+from skcoral.tables.reading import open_table, sheet_names
+from skcoral.tables.table import Batch, Table
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
@@ -173,17 +174,8 @@ def read_matrix(data: bytes, name: str, *, key: str) -> MatrixSource:
     """Read an uploaded file that is said to hold a matrix, with or without names."""
     _refuse_packed(data, name)
     with use(VISITOR), _one_at_a_time:
-        try:
-            table = open_table(data, name=name)
-            matrix = matrix_in(table, profile(table), asked=True)
-            said = table.assumed
-        except (InvalidTableError, InvalidCorrelationError):
-            if data[:2] == b"PK" or data[:4] == b"PAR1":
-                raise
-            R, names = parse_matrix(data.decode("utf-8-sig", errors="replace"))
-            matrix, said = named_matrix(R, names, name, has_labels=True, asked=True), ()
-    assert matrix is not None
-    return _matrix_source(matrix, key, name, said)
+        table, _, matrix = matrices.read_matrix(data, name=name)
+    return _matrix_source(matrix, key, name, table.assumed)
 
 
 def _matrix_source(
@@ -216,27 +208,9 @@ def _profile(table: Table, dialect: dict[str, str]) -> TableProfile:
 
 
 def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
-    wanted = [
-        j
-        for j, column in enumerate(content.columns)
-        if column.kind == "number"
-        and column.first_infinite is None
-        and column.always is None
-        and column.name
-    ]
-    parts = [
-        np.column_stack([table.numbers(batch.columns[j])[0] for j in wanted])
-        for batch in table.batches()
-        if wanted
-    ]
-    values = np.concatenate(parts) if parts else np.empty((content.n_rows, 0))
-    several = np.count_nonzero(~np.isnan(values), axis=0) > 1
-    kept = [content.columns[j].name for k, j in enumerate(wanted) if several[k]]
-    left_out = [
-        (column.name, _why_not(table, column))
-        for column in content.columns
-        if column.name not in kept
-    ]
+    reasons = {column.name: column.unusable(table) for column in content.columns}
+    kept = [name for name, why in reasons.items() if not why]
+    left_out = [(name, why) for name, why in reasons.items() if why]
     if len(kept) < 2:
         found = f"only {kept[0]!r}" if kept else "none"
         told = "; ".join(f"{name!r}: {why}" for name, why in left_out[:8])
@@ -244,34 +218,19 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
             f"{table.label}: at least two columns of numbers that vary are needed, and there is "
             f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
         )
+    parts = [
+        np.column_stack([table.numbers(cells)[0] for cells in batch.columns])
+        for batch in table.batches(columns=kept)
+    ]
     return TableSource(
         key,
         table,
         content.n_rows,
         tuple(kept),
-        read_only(values[:, several]),
+        read_only(np.concatenate(parts)),
         tuple(left_out),
         content,
     )
-
-
-def _why_not(table: Table, column: ColumnProfile) -> str:
-    excel = table.format == "excel"
-    if column.kind == "empty":
-        return "no values" + (" (formulas that were never computed?)" if excel else "")
-    if not column.name:
-        return "no name"
-    if column.first_infinite is not None:
-        return f"infinite in {table.unit} {column.first_infinite}"
-    if column.always is not None:
-        return f"always {column.always:g}"
-    if column.first_bad is None:
-        return "only one value"
-    row, cell = column.first_bad
-    if column.kind == "mixed":
-        more = f", and {column.n_bad - 1:,} more cells are not numbers" if column.n_bad > 1 else ""
-        return f"{table.unit} {row} holds {cell!r}{more}"
-    return f"{_TEXT}, such as {cell!r}"
 
 
 def _refuse_packed(data: bytes, name: str) -> None:

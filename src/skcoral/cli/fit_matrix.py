@@ -15,7 +15,7 @@ from skcoral.cli.run import UsageError
 from skcoral.correlation import CorrelationEstimate, check_shrinkage, shrunk_matrix
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Array, Decorrelation, Threshold
-from skcoral.tables.recognised import NamedMatrix
+from skcoral.tables.matrices import NamedMatrix
 from skcoral.tables.staging import Outputs
 from skcoral.tables.writing import table_writer
 

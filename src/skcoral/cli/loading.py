@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,15 +13,12 @@ from skcoral.cli.options import TableOptions
 from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.limits import current
-from skcoral.tables.columns import TableProfile, choose_columns, profile
-from skcoral.tables.matrices import parse_matrix
+from skcoral.tables.columns import TableProfile, profile, select_variables
+from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import doubtful_note, reading_notes
-from skcoral.tables.recognised import NamedMatrix, matrix_in, named_matrix
+from skcoral.tables.reading import open_table
 from skcoral.tables.roles import ROW_WEIGHTS
-from skcoral.tables.sources import format_of_name
-from skcoral.tables.table import Batch, Complete, Table, complete_rows, open_table, read_text
-
-_PIPED = "standard input"
+from skcoral.tables.table import Batch, Complete, Table, complete_rows
 
 
 @dataclass(frozen=True)
@@ -106,8 +102,12 @@ class Loaded:
         )
 
 
-def open_file(options: TableOptions, data: bytes | None = None) -> Table:
-    """Open the table without reading its rows; ``data`` is what was piped in, if it is at hand."""
+def open_file(options: TableOptions) -> Table:
+    """Open the table without reading its rows."""
+    return _with_sheet(open_table(options.file, **_reading(options)), options)
+
+
+def _reading(options: TableOptions) -> dict[str, Any]:
     separator = options.separator
     if separator is not None:
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
@@ -118,15 +118,16 @@ def open_file(options: TableOptions, data: bytes | None = None) -> Table:
             )
     if options.decimal not in (None, ".", ","):
         raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
-    table = open_table(
-        options.file if data is None else data,
-        name=None if data is None else _PIPED,
-        separator=separator,
-        decimal=options.decimal,
-        encoding=options.encoding,
-        sheet=options.sheet,
-        na=tuple(options.na),
-    )
+    return {
+        "separator": separator,
+        "decimal": options.decimal,
+        "encoding": options.encoding,
+        "sheet": options.sheet,
+        "na": tuple(options.na),
+    }
+
+
+def _with_sheet(table: Table, options: TableOptions) -> Table:
     if options.sheet is not None and table.format != "excel":
         raise UsageError(
             f"{table.label}: --sheet is for Excel files, and this is not one.\nLeave it out."
@@ -142,23 +143,12 @@ def look_at(table: Table) -> TableProfile:
 
 def load(options: TableOptions) -> Loaded:
     """Open a table or a matrix, look at its columns and choose the variables."""
-    # A matrix may be read twice, as a table and as plain text, and a pipe only once.
-    data = sys.stdin.buffer.read() if options.matrix and options.file == "-" else None
-    try:
-        table = open_file(options, data)
-        content = look_at(table)
-        matrix = None
-        if options.matrix is not False:
-            matrix = matrix_in(table, content, asked=bool(options.matrix))
-    except (InvalidTableError, InvalidCorrelationError) as first:
-        if not options.matrix or format_of_name(options.file) in ("excel", "parquet"):
-            raise
-        try:
-            table, content, matrix = _pasted_matrix(options, data)
-        except InvalidCorrelationError:
-            if isinstance(first, InvalidCorrelationError):
-                raise first from None
-            raise
+    if options.matrix:
+        table, content, given = read_matrix(options.file, **_reading(options))
+        return _choose_from(given, options, _with_sheet(table, options), content)
+    table = open_file(options)
+    content = look_at(table)
+    matrix = None if options.matrix is False else matrix_in(table, content)
     if matrix is not None:
         return _choose_from(matrix, options, table, content)
     weights = options.weights
@@ -171,51 +161,18 @@ def load(options: TableOptions) -> Loaded:
     if options.columns and columns is None:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
     include = split_names(options.include, table)
-    names = choose_columns(table, content, columns, exclude=exclude, include=include)
-    constant = tuple(name for name in names if content.column(name).always is not None)
-    if constant and columns is not None:
-        value = content.column(constant[0]).always
-        raise InvalidTableError(
-            f"{table.label}: column {constant[0]!r} is always {value:g}, and a constant has no "
-            f"correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
-        )
-    aside = set(constant)
-    varying = tuple(name for name in names if name not in aside)
-    if len(varying) < 2:
-        found = f"only {varying[0]!r}" if varying else "none"
-        raise InvalidTableError(
-            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
-            f"constant: {console.listing(constant)}.\nChoose columns that differ from row to row."
-        )
-    aside = {*names, *exclude}
-    doubtful = {
-        c.name: c.doubt for c in content.columns if c.name and c.doubt and c.name not in aside
-    }
-    if columns is not None:
-        doubtful = {}
+    chosen = select_variables(table, content, columns, exclude=exclude, include=include)
     return Loaded(
         table,
         content,
-        varying,
+        chosen.variables,
         weights,
         options.weight_kind,
-        constant,
-        doubtful,
+        chosen.constant,
+        chosen.doubtful,
         covariance=options.covariance,
         missing=options.missing,
     )
-
-
-def _pasted_matrix(
-    options: TableOptions, data: bytes | None
-) -> tuple[Table, TableProfile, NamedMatrix | None]:
-    """Read a matrix without names or with one triangle only, the way people write them."""
-    label = options.file if data is None else _PIPED
-    text = read_text(options.file if data is None else data, encoding=options.encoding)
-    numbers, names = parse_matrix(text)
-    matrix = named_matrix(numbers, names, label, has_labels=True, asked=True)
-    table = Table(label, names, "line", "csv", lambda size: iter(()))
-    return table, TableProfile(len(names), ()), matrix
 
 
 def _choose_from(

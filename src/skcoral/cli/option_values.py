@@ -9,9 +9,8 @@ import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.run import UsageError
-from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import profile
-from skcoral.tables.table import open_table
+from skcoral.tables.reading import open_table
 
 
 def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:
@@ -73,10 +72,7 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
 
     table = open_table(path)
     content = profile(table)
-    columns: list[list[Any]] = [[] for _ in table.names]
-    for batch in table.batches():
-        for cells, more in zip(columns, batch.columns, strict=True):
-            cells.extend(plain_cells(more))
+    columns = [table.cells(name) for name in table.names]
     kinds = [column.kind for column in content.columns]
     if len(kinds) == 2 and kinds == ["text", "text"]:
         return pattern(list(zip(*columns, strict=True)), names)
@@ -88,7 +84,7 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
         )
     import pandas as pd
 
-    entries = np.column_stack([to_numbers(cells)[0] for cells in columns[1:]])
+    entries = np.column_stack([table.numbers(cells)[0] for cells in columns[1:]])
     gaps = np.argwhere(np.isnan(entries))
     if gaps.size:
         source, output = columns[0][gaps[0, 0]], table.names[1 + gaps[0, 1]]

@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,25 +29,11 @@ from skcoral.limits import current, read_file
 from skcoral.models.decoding import ARRAY_KINDS, RECORDS, decoded, require_agreement
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
+from skcoral.tables.sources import DAMAGED
 from skcoral.tables.staging import Outputs
 
 FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
-#: What reading a spoilt archive can end in, depending on the byte.
-_DAMAGES = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    MemoryError,
-    EOFError,
-    RuntimeError,
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
@@ -135,7 +120,6 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     """
     content = _read_json(_MODEL, path, _bytes_of(path))
     try:
-        _refuse_raw_ranks(path, content)
         settings = {name: decoded(value) for name, value in content["settings"].items()}
         estimate = decoded(content["estimate"], CorrelationEstimate)
         result = decoded(content["result"], Decorrelation)
@@ -154,7 +138,7 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
         if str(error).startswith(str(path)):
             raise
         raise ModelFileError(f"{path}: {error} Get the file again from where it came.") from error
-    except _DAMAGES as error:
+    except (*DAMAGED, MemoryError) as error:
         raise _unusable(path, error) from error
 
 
@@ -242,18 +226,8 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
             return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
     except ModelFileError:
         raise
-    except _DAMAGES as error:
+    except (*DAMAGED, MemoryError) as error:
         raise _unusable(path, error) from error
-
-
-def _refuse_raw_ranks(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """Take over models of earlier releases, except those that mixed ranks with raw values."""
-    if content["settings"].pop("correlation", "pearson") != "pearson":
-        raise ModelFileError(
-            f"{path}: this model has the correlations of ranks and transforms raw values, so its "
-            "promise holds for neither. Fit it again with margins='ranks'."
-        )
-    content["estimate"]["fields"].pop("method", None)
 
 
 def _enveloped(kind: str, content: dict[str, Any]) -> str:
@@ -284,7 +258,7 @@ def _read_json(kind: str, path: str | os.PathLike[str], data: bytes) -> dict[str
         text = data.decode("utf-8")
         envelope = json.loads(text, parse_constant=_no_constant, parse_int=_whole)
         found = _checksum(text) if isinstance(envelope, dict) and "content" in envelope else ""
-    except _DAMAGES as error:
+    except (*DAMAGED, MemoryError) as error:
         raise _unusable(path, error) from error
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
         came = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__

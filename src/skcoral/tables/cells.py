@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections import Counter
@@ -21,10 +22,12 @@ MISSING = frozenset(
     | {".", "..", "...", "…", "-", "--", "–", "—", ":", "missing", "not available"}
     | {"#div/0!", "#null!", "#num!", "#ref!", "#value!", "#name?"}
 )
+#: The same marks as most files spell them, to be found without a look at each cell.
+_USUAL_MARKS = ("NaN", *{spelling for mark in MISSING for spelling in (mark, mark.upper())})
 #: Eurostat adds a flag to its mark: ": c" is confidential, ":z" not applicable.
 _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 #: A number with flags behind it, as Eurostat and the OECD write "12.3 b" (break in the series).
-_NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+[bcdefinprsuz]{1,3}")
+_NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+([bcdefinprsuz]{1,3})")
 _LONGEST = 40
 _SIGNS = "$€£¥%"
 _GROUPED = {
@@ -34,12 +37,28 @@ _GROUPED = {
 
 
 def to_numbers(
-    cells: Any, decimal: str = ".", na: Sequence[str] = (), thousands: str = ""
+    cells: Any,
+    decimal: str = ".",
+    na: Sequence[str] = (),
+    thousands: str = "",
+    *,
+    typed: bool = False,
+    flags: Counter[str] | None = None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
-    ``na`` holds more marks for missing values, text or numbers, besides those in ``MISSING``, and
-    ``thousands`` the mark between groups of three digits, if there is one.
+    Parameters
+    ----------
+    cells : sequence or pyarrow array
+        Numbers, texts or other objects.
+    decimal, thousands : str
+        The decimal mark, and the mark between groups of three digits, if there is one.
+    na : sequence of str
+        Marks of missing values besides those in ``MISSING``, text or numbers.
+    typed : bool, default=False
+        Whether texts are not numbers, whatever they look like, as in Parquet.
+    flags : Counter, optional
+        To count the flags behind numbers ("12.3 b"), which are left out.
 
     Examples
     --------
@@ -47,8 +66,7 @@ def to_numbers(
     >>> values, wrong
     (array([1.5, nan, nan]), array([False, False, True]))
     """
-    marks = {mark.strip().lower() for mark in na}
-    values, wrong = _numbers(cells, decimal, marks, thousands)
+    values, wrong = _numbers(cells, decimal, na, thousands, typed, flags)
     codes = [float(mark.replace(decimal, ".")) for mark in na if is_number(mark)]
     if codes:
         values[np.isin(values, codes)] = np.nan
@@ -56,36 +74,105 @@ def to_numbers(
 
 
 def _numbers(
-    cells: Any, decimal: str, na: set[str], thousands: str
+    cells: Any,
+    decimal: str,
+    na: Sequence[str],
+    thousands: str,
+    typed: bool,
+    flags: Counter[str] | None,
 ) -> tuple[Array, NDArray[np.bool_]]:
-    if hasattr(cells, "type"):
-        from skcoral.tables import typed
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-        values, wrong = typed.arrow_numbers(cells)
-        return values.copy(), wrong
-    if decimal == ".":
+    column = cells
+    if not hasattr(cells, "type"):
         try:
-            values = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except (TypeError, ValueError, OverflowError):
-            pass
-        else:
-            if not _odd_spellings(cells):
-                return values, np.zeros(len(cells), dtype=bool)
-    values = np.full(len(cells), np.nan)
-    wrong = np.zeros(len(cells), dtype=bool)
+            column = pa.array(cells)
+        except (pa.ArrowException, OverflowError, UnicodeError):  # of several types
+            return _spelled_numbers(cells, decimal, na, thousands, flags)
+    kind, n = column.type, len(column)
+    if pa.types.is_string(kind) and not typed:
+        values = None if thousands else _plain_numbers(column, decimal, na)
+        if values is None:
+            return _spelled_numbers(plain_cells(column), decimal, na, thousands, flags)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = pc.cast(column, pa.float64(), safe=False)
+    else:
+        return np.full(n, np.nan), ~_is_null(column)
+    # as to_numpy, which would import pandas
+    found = np.frombuffer(values.buffers()[1], np.float64)[values.offset : values.offset + n].copy()
+    found[_is_null(values)] = np.nan
+    return found, np.zeros(n, dtype=bool)
+
+
+def _is_null(column: Any) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.from_dlpack(pc.cast(pc.is_null(column), pa.uint8())).astype(bool)
+
+
+def text_array(texts: Sequence[str]) -> Any:
+    """Texts as a pyarrow array; as ``pyarrow.array``, which would import pandas."""
+    import pyarrow as pa
+
+    data = [text.encode() for text in texts]
+    places = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.StringArray.from_buffers(
+        len(data), pa.py_buffer(places), pa.py_buffer(b"".join(data))
+    )
+
+
+def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
+    """Texts that Arrow understands, some of them marks of missing values; None for any others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if decimal != ".":
+        if pc.any(pc.match_substring(column, ".")).as_py():
+            return None
+        column = pc.replace_substring(column, decimal, ".")
+    for marks in ((), (*_USUAL_MARKS, *na)):
+        if marks:
+            missing = pc.is_in(column, value_set=text_array(marks))
+            column = pc.if_else(missing, pa.nulls(len(column), pa.string()), column)
+        try:
+            values = pc.cast(column, pa.float64())
+        except pa.ArrowInvalid:
+            continue
+        if not pc.any(pc.is_nan(values)).as_py():  # Arrow reads "nan(x)", too
+            return values
+    return None
+
+
+def _spelled_numbers(
+    cells: Sequence[Any],
+    decimal: str,
+    na: Sequence[str],
+    thousands: str,
+    flags: Counter[str] | None,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Cells one by one: blanks around numbers, flags behind them, groups of thousands."""
+    values, wrong = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
+    marks = {mark.strip().lower() for mark in na}
     grouped = grouped_number(decimal, thousands) if thousands else None
     for i, cell in enumerate(cells):
-        if is_missing(cell, na):
+        if is_missing(cell, marks):
             continue
         if isinstance(cell, str):
-            cell = unflagged(cell.strip())
-        if grouped is not None and isinstance(cell, str) and grouped.fullmatch(cell):
-            cell = cell.replace(thousands, "")
-        number = _one_number(cell, decimal)
+            cell = cell.strip()
+            flagged = _NUMBER_AND_FLAG.fullmatch(cell)
+            if flagged is not None:
+                cell = flagged[1]
+            if grouped is not None and grouped.fullmatch(cell):
+                cell = cell.replace(thousands, "")
+        number = number_of(cell, decimal)
         if number is None:
             wrong[i] = True
-        else:
-            values[i] = number
+            continue
+        values[i] = number
+        if flags is not None and isinstance(cell, str) and flagged is not None:
+            flags[flagged[2]] += 1
     return values, wrong
 
 
@@ -99,20 +186,6 @@ def unflagged(cell: str) -> str:
     """
     found = _NUMBER_AND_FLAG.fullmatch(cell)
     return cell if found is None else found[1]
-
-
-def flags_of(cells: Any) -> Counter[str]:
-    """The flags behind numbers, and how often each occurs.
-
-    Examples
-    --------
-    >>> flags_of(["12.3 b", "11.8", "11.9 e", "12.0 b", "flat b"])
-    Counter({'b': 2, 'e': 1})
-    """
-    if hasattr(cells, "type"):
-        return Counter()
-    text = "\n".join(cell for cell in cells if isinstance(cell, str))
-    return Counter(re.findall(r"\d[^\S\n]+([bcdefinprsuz]{1,3})[^\S\n]*$", text, re.MULTILINE))
 
 
 def grouped_number(decimal: str, thousands: str) -> re.Pattern[str]:
@@ -152,6 +225,19 @@ def plain_cells(cells: Any) -> list[Any]:
         ) from error
 
 
+def filtered(cells: Any, kept: NDArray[np.bool_]) -> Any:
+    """Some cells of a column."""
+    if kept.all():
+        return cells
+    if hasattr(cells, "filter"):
+        import pyarrow as pa
+
+        places = np.flatnonzero(kept).astype(np.int64)
+        buffers = [None, pa.py_buffer(places)]
+        return cells.take(pa.Array.from_buffers(pa.int64(), len(places), buffers))
+    return list(itertools.compress(cells, kept))
+
+
 def shown(cells: Any, i: int) -> str:
     """One cell as text for a message."""
     text = str(plain_cells(cells[i : i + 1])[0])
@@ -178,7 +264,7 @@ def is_dressed_number(cell: str, decimal: str = ".") -> bool:
     bare = cell.strip().strip(_SIGNS).strip()
     if _GROUPED[decimal].fullmatch(bare):
         return True
-    return any(sign in cell for sign in _SIGNS) and _one_number(bare, decimal) is not None
+    return any(sign in cell for sign in _SIGNS) and number_of(bare, decimal) is not None
 
 
 def remedy(cell: str, decimal: str = ".") -> str:
@@ -203,7 +289,7 @@ def remedy(cell: str, decimal: str = ".") -> str:
     )
 
 
-def _one_number(cell: Any, decimal: str) -> float | None:
+def number_of(cell: Any, decimal: str) -> float | None:
     """One cell as a float; None where it is not a number in the ordinary spelling."""
     if isinstance(cell, bool):
         return None
@@ -223,9 +309,14 @@ def _one_number(cell: Any, decimal: str) -> float | None:
         return None
 
 
-def _odd_spellings(cells: Sequence[Any]) -> bool:
-    """Whether float() took what no table means as a number: True, or 1_000."""
-    kinds = set(map(type, cells))
-    if kinds == {str}:
-        return "_" in "".join(cells)
-    return bool in kinds or any(isinstance(cell, str) and "_" in cell for cell in cells)
+def check_names(label: str, names: Sequence[str], where: str) -> None:
+    """Refuse two columns with the same name, or with none."""
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names, start=1):
+        if name in seen:
+            what = f"the name {name!r}" if name else "no name"
+            raise InvalidTableError(
+                f"{label}: {where}: columns {seen[name]} and {place} both have {what}.\n"
+                "Give every column a name of its own."
+            )
+        seen[name] = place

@@ -1,20 +1,20 @@
-"""What the columns of a table hold, and which of them are the variables."""
+"""The description of columns: what each of them holds, and which are the variables."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import shortened
-from skcoral.tables.cells import flags_of, is_dressed_number, remedy, shown
+from skcoral.tables.cells import filtered, is_dressed_number, plain_cells, remedy, shown
 from skcoral.tables.roles import ColumnWatch
 from skcoral.tables.table import Batch, Table
 
@@ -39,6 +39,7 @@ class ColumnProfile:
 
     name: str
     kind: Kind
+    n_numbers: int
     n_missing: int
     n_bad: int
     first_bad: tuple[int, str] | None
@@ -47,6 +48,25 @@ class ColumnProfile:
     doubt: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, int] = field(default_factory=dict)
+
+    def unusable(self, table: Table) -> str:
+        """Why the column cannot be a variable; empty where it can."""
+        if self.kind == "empty":
+            excel = table.format == "excel"
+            return "no values" + (" (formulas that were never computed?)" if excel else "")
+        if not self.name:
+            return "no name"
+        if self.first_infinite is not None:
+            return f"infinite in {table.unit} {self.first_infinite}"
+        if self.always is not None:
+            return f"always {self.always:g}"
+        if self.first_bad is None:
+            return "" if self.n_numbers > 1 else "only one value"
+        row, cell = self.first_bad
+        if self.kind == "mixed":
+            more = f", and {self.n_bad - 1:,} more cells are not numbers" if self.n_bad > 1 else ""
+            return f"{table.unit} {row} holds {cell!r}{more}"
+        return f"no numbers, such as {cell!r}"
 
 
 @dataclass(frozen=True)
@@ -84,71 +104,134 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     on_batch : callable, optional
         Called after each batch, for a progress bar.
     """
-    width = len(table.names)
+    scans = [_ColumnScan() for _ in table.names]
     n_rows = 0
-    good = [0] * width
-    bad = [0] * width
-    missing = [0] * width
-    sampled = [0] * width
-    dressed = [0] * width
-    first_bad: list[tuple[int, str] | None] = [None] * width
-    first_infinite: list[int | None] = [None] * width
-    low, high = np.full(width, np.inf), np.full(width, -np.inf)
-    watches = [ColumnWatch() for _ in range(width)]
-    marks: list[Counter[str]] = [Counter() for _ in range(width)]
-    flags: list[Counter[str]] = [Counter() for _ in range(width)]
     for batch in table.batches():
         n_rows += len(batch.rows)
-        for j, cells in enumerate(batch.columns):
-            values, wrong = table.numbers(cells)
-            n_wrong = int(np.count_nonzero(wrong))
-            n_missing = int(np.count_nonzero(np.isnan(values))) - n_wrong
-            bad[j] += n_wrong
-            missing[j] += n_missing
-            good[j] += len(values) - n_wrong - n_missing
-            if n_wrong and first_bad[j] is None:
-                i = int(np.argmax(wrong))
-                first_bad[j] = (batch.rows[i], shown(cells, i))
-            for i in np.flatnonzero(wrong)[: _SAMPLE - sampled[j]]:
-                sampled[j] += 1
-                dressed[j] += is_dressed_number(shown(cells, int(i)), table.decimal)
-            low[j] = np.fmin.reduce(values, initial=low[j])
-            high[j] = np.fmax.reduce(values, initial=high[j])
-            if not bad[j]:
-                watches[j].add(values[np.isfinite(values)])
-            if n_missing and good[j] >= bad[j]:
-                marks[j].update(_marks(cells, np.isnan(values) & ~wrong))
-            if good[j] >= bad[j]:
-                flags[j].update(flags_of(cells))
-            if first_infinite[j] is None and (infinite := np.isinf(values)).any():
-                first_infinite[j] = batch.rows[int(np.argmax(infinite))]
+        for scan, cells in zip(scans, batch.columns, strict=True):
+            scan.add(table, cells, batch.rows)
         if on_batch is not None:
             on_batch(batch)
-    kinds = [
-        "mixed" if 2 * dressed[j] > sampled[j] else _kind(good[j], bad[j]) for j in range(width)
-    ]
-    always = [
-        _only_value(low[j], high[j]) if kinds[j] == "number" and good[j] > 1 else None
-        for j in range(width)
-    ]
-    doubts = [
-        watches[j].reason(name) if kinds[j] == "number" and always[j] is None else ""
-        for j, name in enumerate(table.names)
-    ]
-    columns = map(
-        ColumnProfile,
-        table.names,
-        kinds,
-        missing,
-        bad,
-        first_bad,
-        first_infinite,
-        always,
-        doubts,
-        marks,
-        flags,
-    )
+    columns = (scan.profile(name) for scan, name in zip(scans, table.names, strict=True))
     return TableProfile(n_rows, tuple(columns))
+
+
+class _ColumnScan:
+    """What one column holds, as far as it was read."""
+
+    def __init__(self) -> None:
+        self.n_numbers = self.n_bad = self.n_missing = self.n_sampled = self.n_dressed = 0
+        self.first_bad: tuple[int, str] | None = None
+        self.first_infinite: int | None = None
+        self.low, self.high = np.inf, -np.inf
+        self.watch = ColumnWatch()
+        self.marks: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
+
+    def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
+        """Take in the cells of some rows."""
+        values, wrong = table.numbers(cells, self.flags)
+        missing = np.isnan(values) & ~wrong
+        n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
+        self.n_bad += n_wrong
+        self.n_missing += n_missing
+        self.n_numbers += len(values) - n_wrong - n_missing
+        if n_wrong:
+            self._look_at_bad(cells, np.flatnonzero(wrong).tolist(), rows, table.decimal)
+        self.low = np.fmin.reduce(values, initial=self.low)
+        self.high = np.fmax.reduce(values, initial=self.high)
+        if not self.n_bad:
+            self.watch.add(values[np.isfinite(values)])
+        if n_missing and self.n_numbers >= self.n_bad:
+            texts = (str(c).strip() for c in plain_cells(filtered(cells, missing)) if c is not None)
+            self.marks.update(shortened(text) for text in texts if text)
+        if self.first_infinite is None and np.isinf(values).any():
+            self.first_infinite = rows[int(np.argmax(np.isinf(values)))]
+
+    def _look_at_bad(self, cells: Any, bad: list[int], rows: Sequence[int], decimal: str) -> None:
+        if self.first_bad is None:
+            self.first_bad = (rows[bad[0]], shown(cells, bad[0]))
+        for i in bad[: _SAMPLE - self.n_sampled]:
+            self.n_sampled += 1
+            self.n_dressed += is_dressed_number(shown(cells, i), decimal)
+
+    def profile(self, name: str) -> ColumnProfile:
+        """The description of the column after its last row."""
+        kind: Kind = "number" if not self.n_bad else "text"
+        if not self.n_bad and not self.n_numbers:
+            kind = "empty"
+        elif self.n_bad and (self.n_numbers > self.n_bad or 2 * self.n_dressed > self.n_sampled):
+            kind = "mixed"
+        always, doubt = None, ""
+        if kind == "number":
+            always = _only_value(self.low, self.high) if self.n_numbers > 1 else None
+            doubt = self.watch.reason(name) if always is None else ""
+        return ColumnProfile(
+            name,
+            kind,
+            self.n_numbers,
+            self.n_missing,
+            self.n_bad,
+            self.first_bad,
+            self.first_infinite,
+            always,
+            doubt,
+            self.marks,
+            self.flags,
+        )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns are the variables, and which were left out and why.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        Columns of numbers that vary.
+    constant : tuple of str
+        Columns of numbers that never change.
+    doubtful : dict of str to str
+        Columns of numbers that look like ids, years or weights, with the reason.
+    """
+
+    variables: tuple[str, ...]
+    constant: tuple[str, ...]
+    doubtful: Mapping[str, str]
+
+
+def select_variables(
+    table: Table,
+    content: TableProfile,
+    columns: Sequence[str] | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
+) -> Selection:
+    """Decide which columns are the variables and say why the others are not.
+
+    As :func:`choose_columns`; constants are left out, too, and an error where they are named.
+    """
+    names = choose_columns(table, content, columns, exclude=exclude, include=include)
+    constant = tuple(name for name in names if content.column(name).always is not None)
+    if constant and columns is not None:
+        value = content.column(constant[0]).always
+        raise InvalidTableError(
+            f"{table.label}: column {constant[0]!r} is always {value:g}, and a constant has no "
+            f"correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
+        )
+    aside = set(constant)
+    varying = tuple(name for name in names if name not in aside)
+    if len(varying) < 2:
+        found = f"only {varying[0]!r}" if varying else "none"
+        raise InvalidTableError(
+            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
+            f"constant: {listing(constant, quote='')}.\nChoose columns that differ from row to row."
+        )
+    aside = {*names, *exclude}
+    doubtful = {c.name: c.doubt for c in content.columns if c.name and c.doubt}
+    doubtful = {n: why for n, why in doubtful.items() if n not in aside and columns is None}
+    return Selection(varying, constant, doubtful)
 
 
 def choose_columns(
@@ -220,25 +303,6 @@ def _where_else(table: Table, doubtful: Mapping[str, str]) -> str:
     if table.other_sheets:
         return f"Choose another sheet (--sheet NAME): {', '.join(table.other_sheets[:8])}."
     return "Check the separator and the header, or choose other columns."
-
-
-def _marks(cells: Any, missing: NDArray[np.bool_]) -> Iterator[str]:
-    """The cells that were read as missing, blanks aside."""
-    if hasattr(cells, "type"):
-        return
-    for i in np.flatnonzero(missing):
-        cell = cells[i]
-        text = "" if cell is None else str(cell).strip()
-        if text:
-            yield shortened(text)
-
-
-def _kind(good: int, bad: int) -> Kind:
-    if good == bad == 0:
-        return "empty"
-    if bad == 0:
-        return "number"
-    return "mixed" if good > bad else "text"
 
 
 def _only_value(low: float, high: float) -> float | None:

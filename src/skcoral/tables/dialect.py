@@ -7,22 +7,173 @@ import csv
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import grouped_number, is_missing, is_number, unflagged
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
-_SCANNED = 64 * 2**20
 _CHUNK = 2**20
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+#: A line with its end; other line ends of Unicode's are none in a table.
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+#: Codecs of Python's for names of hosts and sources of programs.
+_NO_TABLES = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 _LIMIT_OF_CSV = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written.
+
+    Attributes
+    ----------
+    encoding, separator, decimal : str
+        Of the text, between the cells, in the numbers.
+    thousands : str
+        The mark between groups of three digits, if there is one.
+    header : int
+        Rows above the names of the columns.
+    has_units : bool
+        Whether the row under the names holds words and no values.
+    recognised : frozenset of str
+        Which of these nobody said.
+    """
+
+    encoding: str
+    separator: str
+    decimal: str
+    thousands: str
+    header: int
+    has_units: bool
+    recognised: frozenset[str]
+
+    @property
+    def codec(self) -> str:
+        """The encoding, with a mark at the beginning left out."""
+        return _codec(self.encoding)
+
+    def sentences(self, header_line: int, units_line: int) -> tuple[str, ...]:
+        """What was recognised; the usual is not worth a sentence."""
+        told, marks = [], []
+        if "separator" in self.recognised and self.separator not in ",\t":
+            marks.append(f"{_SEPARATORS.get(self.separator, 'blanks')} between the cells")
+        if "decimal" in self.recognised and self.decimal == ",":
+            marks.append("decimal commas")
+        if self.thousands:
+            called = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+            marks.append(f"{called.get(self.thousands, 'blanks')} between thousands")
+        if marks:
+            told.append(
+                f"Read with {' and '.join(filter(None, (', '.join(marks[:-1]), marks[-1])))}."
+            )
+        if "encoding" in self.recognised and self.encoding != "utf-8":
+            names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+            name = names.get(self.encoding, self.encoding.upper())
+            told.append(f"The text is not UTF-8; read as {name}.")
+        if self.header and header_line > 1:
+            told.append(
+                f"The header was found in line {header_line}; the lines above it are left out."
+            )
+        if self.has_units:
+            told.append(f"Line {units_line} holds words under the names (units?) and is left out.")
+        return tuple(told)
+
+
+def recognise(
+    label: str,
+    head: bytes,
+    start: bytes,
+    separator: str | None,
+    decimal: str | None,
+    encoding: str | None,
+) -> Dialect:
+    """The dialect of a text, by its first lines; the encoding by all that is at hand of it."""
+    given = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    encoding = encoding or recognise_encoding(start)
+    refuse_binary(label, head, encoding)
+    lines = _LINE.findall(head.decode(_codec(encoding), errors="replace").lstrip("\ufeff"))
+    if len(start) > len(head):
+        lines = lines[:-1] or lines  # the last one may be cut
+    if not any(line.strip() for line in lines):
+        raise InvalidTableError(
+            f"{label}: there are only blank lines.\nGive a table with a header."
+        )
+    separator = separator or recognise_separator(lines)
+    rows = parsed(lines, separator)
+    header = header_place(rows)
+    body = rows[header + 1 :]
+    decimal = decimal or recognise_decimal(body, separator)
+    return Dialect(
+        encoding,
+        separator,
+        decimal,
+        recognise_thousands(body, decimal),
+        header,
+        has_units(rows, header),
+        frozenset(name for name, value in given.items() if value is None),
+    )
+
+
+def check_given(
+    label: str, separator: str | None, decimal: str | None, encoding: str | None
+) -> None:
+    """Refuse what cannot separate cells, and what is no way to write text in bytes."""
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+        raise InvalidTableError(
+            f"{label}: {separator!r} cannot separate cells.\n"
+            "Give one character that is no quote and no line end, such as ';' or a tab."
+        )
+    if decimal not in (None, ".", ","):
+        raise InvalidTableError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")
+    if encoding is None:
+        return
+    try:  # names of hosts, base64 and so on are codecs, too
+        found = codecs.lookup(encoding)
+        usable = found._is_text_encoding and isinstance(b"1,2\n".decode(encoding, "replace"), str)
+    except (LookupError, ValueError):
+        usable = False
+    if not usable or found.name.replace("-", "_") in _NO_TABLES:
+        raise InvalidTableError(
+            f"{label}: {encoding!r} is not an encoding of text files.\n"
+            "Use utf-8, latin-1, cp1252, utf-16 …"
+        )
+
+
+def refuse_binary(label: str, head: bytes, encoding: str | None) -> None:
+    """Refuse a file whose first bytes are not text in the given encoding."""
+    if not head:
+        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
+    encoding = encoding or marked_encoding(head)
+    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) and not (
+        wide and "32" in encoding
+    ):
+        raise InvalidTableError(
+            f"{label}: the file is UTF-32 text.\nSay so: encoding utf-32 (--encoding utf-32).",
+            reading={"encoding": "utf-32"},
+        )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
+        raise InvalidTableError(
+            f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16).",
+            reading={"encoding": "utf-16"},
+        )
+    if b"\x00" in head and not wide:
+        raise InvalidTableError(
+            f"{label}: this is not a text table: byte {head.index(0)} is zero.\n"
+            "Give a CSV, TSV, Parquet or Excel (.xlsx) file."
+        )
+
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
 def marked_encoding(head: bytes) -> str:
@@ -34,22 +185,17 @@ def marked_encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def recognise_encoding(opener: Callable[[], AbstractContextManager[BinaryIO]]) -> str:
-    """The encoding of a text file: by its mark, UTF-8 where it is valid, else Windows-1252."""
-    decoder, seen = codecs.getincrementaldecoder("utf-8")(), 0
-    with opener() as stream:
-        start = stream.read(_CHUNK)
-        marked = marked_encoding(start)
-        if marked != "utf-8":
-            return marked
-        piece = start
-        while piece and seen < _SCANNED:
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError:
-                return "cp1252" if _decodes(start, "cp1252") else "latin-1"
-            seen += len(piece)
-            piece = stream.read(_CHUNK)
+def recognise_encoding(start: bytes) -> str:
+    """The encoding of a text: by its mark, UTF-8 where it is valid, else Windows-1252."""
+    marked = marked_encoding(start)
+    if marked != "utf-8":
+        return marked
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for place in range(0, len(start), _CHUNK):
+        try:
+            decoder.decode(start[place : place + _CHUNK])
+        except UnicodeDecodeError:
+            return "cp1252" if _decodes(start[:_CHUNK], "cp1252") else "latin-1"
     return "utf-8"
 
 
@@ -195,40 +341,6 @@ def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
         )  # fmt: skip
         columns += bool(cells) and 2 * numbers > len(cells)
     return columns >= 2
-
-
-def said(
-    *,
-    separator: str | None,
-    decimal: str | None,
-    thousands: str,
-    encoding: str | None,
-    header: int | None,
-    units: int | None,
-) -> tuple[str, ...]:
-    """What was recognised, in sentences; None or the usual is not worth one."""
-    sentences = []
-    marks = []
-    if separator not in (None, ",", "\t"):
-        between = _SEPARATORS.get(str(separator), "blanks")
-        marks.append(f"{between} between the cells")
-    if decimal == ",":
-        marks.append("decimal commas")
-    if thousands:
-        called = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
-        marks.append(f"{called.get(thousands, 'blanks')} between thousands")
-    if marks:
-        told = f"{', '.join(marks[:-1])} and {marks[-1]}" if len(marks) > 1 else marks[0]
-        sentences.append(f"Read with {told}.")
-    if encoding not in (None, "utf-8"):
-        names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
-        name = names.get(str(encoding), str(encoding).upper())
-        sentences.append(f"The text is not UTF-8; read as {name}.")
-    if header is not None and header > 1:
-        sentences.append(f"The header was found in line {header}; the lines above it are left out.")
-    if units is not None:
-        sentences.append(f"Line {units} holds words under the names (units?) and is left out.")
-    return tuple(sentences)
 
 
 def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list[list[str]]:

@@ -1,18 +1,206 @@
-"""Correlation matrices as text, the way people copy them out of other programs."""
+"""Correlation and covariance matrices: in tables, and as people paste them."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.exceptions import InvalidCorrelationError
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.limits import current
-from skcoral.tables.cells import to_numbers
+from skcoral.tables.cells import is_missing, number_of
+from skcoral.tables.columns import TableProfile, profile
+from skcoral.tables.dialect import recognise_encoding
+from skcoral.tables.reading import open_table
+from skcoral.tables.sources import find_source, unpacked
+from skcoral.tables.table import Table
 
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+")
+#: Rounding of matrices that were written with a few digits.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class NamedMatrix:
+    """A correlation matrix with names.
+
+    Attributes
+    ----------
+    R : ndarray of shape (p, p)
+        The correlation matrix.
+    names : tuple of str
+        The variables.
+    scale : ndarray of shape (p,) or None
+        Standard deviations, where a covariance matrix was given.
+    """
+
+    R: Array
+    names: tuple[str, ...]
+    scale: Array | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, under the attribute where data frames keep them."""
+        return self.names
+
+    def to_numpy(self) -> Array:
+        """Return the correlation matrix."""
+        return self.R
+
+    @property
+    def sentence(self) -> str:
+        """What was recognised, in words."""
+        kind = "correlation" if self.scale is None else "covariance"
+        return f"The file holds a {kind} matrix of {len(self.names)} variables, not rows of data."
+
+    def part(self, names: tuple[str, ...]) -> NamedMatrix:
+        """The matrix of some of the variables."""
+        places = [self.names.index(name) for name in names]
+        scale = None if self.scale is None else self.scale[places]
+        return NamedMatrix(self.R[np.ix_(places, places)], names, scale)
+
+
+def read_matrix(
+    source: str | Path | bytes | BinaryIO, *, name: str | None = None, **reading: Any
+) -> tuple[Table, TableProfile, NamedMatrix]:
+    """Read a file that is said to hold a matrix, with or without names, or one triangle of it.
+
+    The arguments are those of :func:`skcoral.tables.open_table`.
+    """
+    most = current().record_bytes
+    found = find_source(source, name)
+    with found.open() as stream:
+        start = stream.read(most + 1)
+    is_pasted = len(start) <= most and start[:2] != b"PK" and start[:4] != b"PAR1"
+    if is_pasted:  # and not read again
+        found = replace(found, open=lambda: io.BytesIO(start))
+    try:
+        table = open_table(found, **reading)
+        content = profile(table)
+        matrix = matrix_in(table, content, asked=True)
+    except (InvalidTableError, InvalidCorrelationError) as first:
+        if not is_pasted:
+            raise
+        try:
+            numbers, names = parse_matrix(_text(start, found.label, reading.get("encoding")))
+            matrix = named_matrix(numbers, names, found.label, has_labels=True, asked=True)
+        except InvalidCorrelationError:
+            if isinstance(first, InvalidCorrelationError):
+                raise first from None
+            raise
+        table = Table(found.label, names, "line", "csv", lambda size, places: iter(()))
+        content = TableProfile(len(names), ())
+    assert matrix is not None
+    return table, content, matrix
+
+
+def _text(data: bytes, label: str, encoding: str | None) -> str:
+    """The text of a small file, in its encoding."""
+    limits = current()
+    with io.BytesIO(data) as packed, unpacked(packed, label, limits) as stream:
+        text = stream.read(limits.record_bytes + 1)
+    limits.require("record_bytes", len(text), label, "the text is long for a matrix")
+    encoding = encoding or recognise_encoding(text)
+    return text.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
+
+
+def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> NamedMatrix | None:
+    """The matrix that a table holds, if it holds one.
+
+    A table is taken for a correlation matrix where it is square and symmetric with ones on the
+    diagonal, and for a covariance matrix where it is square, symmetric and positive semidefinite
+    with a positive diagonal. One column of text may repeat the names; one triangle may be empty.
+
+    ``asked`` tells that somebody said so: what is wrong is then an error.
+    """
+    numeric = [c.name for c in content.columns if c.kind in ("number", "empty")]
+    labels = [c.name for c in content.columns if c.kind in ("text", "mixed")]
+    p = len(numeric)
+    if content.n_rows != p or p < 2 or len(labels) > 1:
+        if asked:
+            raise _not_square(table, content.n_rows, p)
+        return None
+    current().require("columns", p, table.label, f"the matrix has {p:,} columns")
+    parts = [
+        np.column_stack([table.numbers(cells)[0] for cells in batch.columns])
+        for batch in table.batches(columns=numeric)
+    ]
+    matrix = np.concatenate(parts)
+    names = tuple(numeric)
+    if labels:
+        rows = [str(cell).strip() for cell in table.cells(labels[0])]
+        if sorted(rows) != sorted(names):
+            if asked:
+                raise InvalidCorrelationError(
+                    f"{table.label}: the rows are named {', '.join(rows[:4])} … and the columns "
+                    f"{', '.join(names[:4])} ….\nA matrix has the same names on both sides."
+                )
+            return None
+        matrix = matrix[[rows.index(name) for name in names]]
+    return named_matrix(matrix, names, table.label, has_labels=bool(labels), asked=asked)
+
+
+def named_matrix(
+    matrix: Array, names: tuple[str, ...], label: str, *, has_labels: bool, asked: bool
+) -> NamedMatrix | None:
+    """A square of numbers as a correlation matrix; None, or an error if asked, where it is not."""
+    filled = np.where(np.isnan(matrix), matrix.T, matrix)
+    problem = _problem(filled, names)
+    if not problem:
+        variances = np.diag(filled)
+        if np.abs(variances - 1.0).max() <= _ROUNDING:
+            R = 0.5 * (filled + filled.T)
+            np.fill_diagonal(R, 1.0)
+            if np.abs(R).max() <= 1.0 + _ROUNDING:
+                return NamedMatrix(np.clip(R, -1.0, 1.0), names)
+            problem = "an entry lies outside [-1, 1]"
+        elif asked or has_labels or len(names) > 2:
+            scale = np.sqrt(variances)
+            R = filled / scale[:, None] / scale
+            R = 0.5 * (R + R.T)
+            np.fill_diagonal(R, 1.0)
+            least = float(np.linalg.eigvalsh(R)[0])
+            if least >= -_ROUNDING * len(R):
+                return NamedMatrix(np.clip(R, -1.0, 1.0), names, scale)
+            problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
+    if asked:
+        raise InvalidCorrelationError(
+            f"{label}: this is not a correlation or covariance matrix: {problem}.\n"
+            "Give a square, symmetric matrix, or leave out --matrix for rows of data."
+        )
+    return None
+
+
+def _problem(matrix: Array, names: tuple[str, ...]) -> str:
+    if np.isnan(matrix).any():
+        i, j = np.argwhere(np.isnan(matrix))[0]
+        return f"the entry of {names[i]} and {names[j]} is missing"
+    if not np.isfinite(matrix).all():
+        return "an entry is infinite"
+    if (np.diag(matrix) <= 0).any():
+        return f"the diagonal entry of {names[int(np.argmin(np.diag(matrix)))]} is not positive"
+    size = np.sqrt(np.outer(np.diag(matrix), np.diag(matrix)))
+    gaps = np.abs(matrix - matrix.T) / size
+    if gaps.max() > 10 * _ROUNDING:
+        i, j = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+        return (
+            f"it is not symmetric ({names[i]} and {names[j]}: {matrix[i, j]:g} and "
+            f"{matrix[j, i]:g})"
+        )
+    return ""
+
+
+def _not_square(table: Table, n_rows: int, p: int) -> InvalidCorrelationError:
+    return InvalidCorrelationError(
+        f"{table.label}: a matrix is square, and this table has {n_rows} rows and {p} columns of "
+        "numbers.\nLeave out --matrix for rows of data."
+    )
 
 
 def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
@@ -89,11 +277,10 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
                 f"Line {line} has {len(row)} cells, and the matrix has {p} rows: "
                 f"{wanted} cells are wanted."
             )
-        values, wrong = to_numbers(row, decimal)
-        if wrong.any() or np.isnan(values).any():
-            bad = row[int(np.argmax(wrong | np.isnan(values)))]
+        bad = next((cell for cell in row if not _is_number(cell, decimal)), None)
+        if bad is not None:
             raise InvalidCorrelationError(f"Line {line}: {bad[:40]!r} is not a number.")
-        matrix[k, :wanted] = values
+        matrix[k, :wanted] = [number_of(cell, decimal) for cell in row]
     if triangle:
         matrix = np.tril(matrix) + np.tril(matrix, -1).T
     return matrix, names or tuple(f"x{j}" for j in range(1, p + 1))
@@ -126,5 +313,4 @@ def _cells(line: str, separator: str | None) -> list[str]:
 
 
 def _is_number(cell: str, decimal: str) -> bool:
-    values, wrong = to_numbers([cell], decimal)
-    return not (wrong.any() or np.isnan(values).any())
+    return not is_missing(cell) and number_of(cell, decimal) is not None

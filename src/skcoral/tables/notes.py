@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from skcoral._requirements import listing
 from skcoral.measured import shortened
@@ -20,23 +20,25 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
         line, text = table.skipped[0]
         more = f" and {len(table.skipped) - 1} more" if len(table.skipped) > 1 else ""
         told.append(f"Left out as notes: line {line} ({shortened(text)!r}){more}.")
-    marks: Counter[str] = Counter()
-    for name in names:
-        marks.update(content.column(name).marks)
+    columns = [content.column(name) for name in names]
+    marks = _counted(column.marks for column in columns)
     if marks:
-        shown = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in marks.most_common()]
-        told.append(f"Read as missing: {listing(shown, _SHOWN, quote='')}.")
-    flags: Counter[str] = Counter()
-    flagged = [name for name in names if content.column(name).flags]
-    for name in flagged:
-        flags.update(content.column(name).flags)
+        told.append(f"Read as missing: {marks}.")
+    flags = _counted(column.flags for column in columns)
     if flags:
-        shown = [f"{flag!r} ({n:,} cell{'s' if n > 1 else ''})" for flag, n in flags.most_common()]
+        flagged = [shortened(column.name) for column in columns if column.flags]
         told.append(
-            f"Flags behind numbers were left out: {listing(shown, _SHOWN, quote='')}, in "
-            f"{listing([shortened(name) for name in flagged], _SHOWN, quote='')}."
+            f"Flags behind numbers were left out: {flags}, in {listing(flagged, _SHOWN, quote='')}."
         )
     return told
+
+
+def _counted(found: Iterable[Mapping[str, int]]) -> str:
+    total: Counter[str] = Counter()
+    for counts in found:
+        total.update(counts)
+    told = [f"{mark!r} ({n:,} cell{'s' if n > 1 else ''})" for mark, n in total.most_common()]
+    return listing(told, _SHOWN, quote="")
 
 
 def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:

@@ -26,19 +26,7 @@ class _Page:
 
 
 def require_declared_pages(label: str, stream: BinaryIO, metadata: Any, limits: Limits) -> None:
-    """Refuse a file whose pages hold more than is declared, or too much for memory.
-
-    Parameters
-    ----------
-    label : str
-        The file, for messages.
-    stream : binary file
-        The file itself, to be read anywhere.
-    metadata : pyarrow.parquet.FileMetaData
-        Its footer.
-    limits : Limits
-        How large one page may be when it is unpacked.
-    """
+    """Refuse a file whose pages hold more than its footer declares, or too much for memory."""
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
         for j in range(group.num_columns):

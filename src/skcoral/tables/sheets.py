@@ -17,17 +17,7 @@ _MOST_COLUMNS = 500
 def explaining_sheets(
     result: Decorrelation, measured: Measured, sources: Sequence[str]
 ) -> list[Sheet]:
-    """The sheets that go with a table of outputs.
-
-    Parameters
-    ----------
-    result : Decorrelation
-        The transformation.
-    measured : Measured
-        Its effect on the rows written.
-    sources : sequence of str
-        The variables.
-    """
+    """The sheets that go with a table of outputs: of a result, measured on the rows written."""
     names = list(result.names)
     columns: dict[str, Any] = {
         "variable": names,

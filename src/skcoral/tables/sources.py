@@ -1,4 +1,4 @@
-"""Recognise a file by its content, and open its bytes again for every pass."""
+"""Where the bytes of a table come from: paths, pipes, memory, and files that are compressed."""
 
 from __future__ import annotations
 
@@ -11,140 +11,69 @@ import os
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path, PurePath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
+from xml.parsers.expat import ExpatError
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import MB, Clock, Limits, current, shown
-from skcoral.tables import delimited
-from skcoral.tables.dialect import marked_encoding, recognise_encoding
-from skcoral.tables.table import Format, Table
 
-Opener = Callable[[], BinaryIO]
-_ENDINGS: dict[str, Format] = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-}
-_PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 #: Bytes that any file may unpack to.
 _HARMLESS = 64 * MB
-#: How compressed files, archives and Parquet files begin; all others are text.
-_BINARY = (
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zX",
-    b"\x28\xb5\x2f\xfd",
-    b"PK\x03\x04",
-    b"PAR1",
-    b"\xd0\xcf",
+_CHUNK = 1 << 16
+
+
+#: What reading a damaged archive, XML part or model can end in, depending on the byte.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    ExpatError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    RuntimeError,
+    OSError,
 )
 
 
-def open_table(
+@dataclass(frozen=True)
+class Source:
+    """Bytes that can be read from the start as often as needed.
+
+    Attributes
+    ----------
+    label : str
+        The file's name, for messages.
+    open : callable
+        Opens the bytes.
+    size : int
+        How many there are.
+    """
+
+    label: str
+    open: Callable[[], BinaryIO]
+    size: int
+
+
+def find_source(
     source: str | Path | bytes | BinaryIO,
-    *,
-    name: str | None,
-    format: Format | None,
-    separator: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    na: tuple[str, ...],
-) -> Table:
-    """See :func:`skcoral.tables.table.open_table`."""
-    limits = current()
-    label, opener, size = _opener(source, name, encoding)
-    head = _start(opener, label)
-    if not head:
-        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
-    kind = _kind(head, opener, label)
-    named = format_of_name(label)
-    if kind == "text":
-        if format in ("parquet", "excel") or (format is None and named in ("parquet", "excel")):
-            wanted = "Parquet" if "parquet" in (format, named) else "Excel (.xlsx)"
-            raise InvalidTableError(
-                f"{label}: this is not a file of type {wanted}: its first bytes are {head!r}.\n"
-                "Check the file, or name it after what it is (.csv, .tsv)."
-            )
-        return delimited.open_text(
-            label,
-            lambda: _unpacked(opener, label, limits),
-            size,
-            tab=(format or named) == "tsv",
-            separator=separator,
-            decimal=decimal,
-            encoding=encoding,
-            na=na,
-        )
-    from skcoral.tables import typed
+    name: str | None = None,
+    refuse: Callable[[str, bytes], None] | None = None,
+) -> Source:
+    """A path, ``"-"`` for standard input, bytes or an open binary file as a :class:`Source`.
 
-    if kind == "parquet":
-        return replace(typed.open_parquet(label, opener), na=na)
-    return replace(typed.open_excel(label, opener, sheet), na=na)
-
-
-def read_text(source: str | Path | bytes, encoding: str | None) -> str:
-    """See :func:`skcoral.tables.table.read_text`."""
-    limits = current()
-    label, opener, _ = _opener(source, None, encoding)
-    unpacked = lambda: _unpacked(opener, label, limits)  # noqa: E731
-    chosen = encoding or recognise_encoding(unpacked)
-    with unpacked() as stream:
-        data = stream.read(limits.record_bytes + 1)
-    limits.require("record_bytes", len(data), label, "the text is long for a matrix")
-    return data.decode("utf-8-sig" if chosen == "utf-8" else chosen, errors="replace")
-
-
-def sheet_names(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[str, ...]:
-    """See :func:`skcoral.tables.table.sheet_names`."""
-    label, opener, _ = _opener(source, name)
-    head = _start(opener, label)
-    if _kind(head, opener, label) != "excel":
-        return ()
-    from skcoral.tables import typed
-
-    return typed.sheet_names(label, opener)
-
-
-def _start(opener: Opener, label: str) -> bytes:
-    """The first bytes; what cannot be read is a matter of the table, not of the output."""
-    try:
-        with opener() as stream:
-            return stream.read(8)
-    except (PermissionError, FileNotFoundError):
-        raise
-    except OSError as error:
-        raise _unreadable(label, error) from error
-
-
-def _unreadable(label: str, error: Exception) -> InvalidTableError:
-    return InvalidTableError(
-        f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
-        "Name a file with a table."
-    )
-
-
-def format_of_name(name: str) -> Format | None:
-    """The format that a file's ending promises (``.csv.gz`` counts as CSV)."""
-    path = PurePath(name.lower())
-    ending = PurePath(path.stem).suffix if path.suffix in _PACKED else path.suffix
-    return _ENDINGS.get(ending)
-
-
-def _opener(
-    source: str | Path | bytes | BinaryIO, name: str | None, encoding: str | None = None
-) -> tuple[str, Opener, int | None]:
+    ``refuse`` judges the first bytes of what has no end in sight, before it is copied.
+    """
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
-        return name or "table", lambda: io.BytesIO(data), len(data)
+        return Source(name or "table", lambda: io.BytesIO(data), len(data))
     if not isinstance(source, str | os.PathLike):
         other: Any = source
         if not callable(getattr(other, "read", None)) or isinstance(other, io.TextIOBase):
@@ -152,11 +81,16 @@ def _opener(
                 "A table is a path, bytes or a file opened for reading bytes, not "
                 f"{type(source).__name__}."
             )
-        return _spooled(source, name or "table", encoding)
+        return _spooled(source, name or "table", refuse)
     if str(source) == "-":
-        return _standard_input(name, encoding)
+        if sys.stdin is None or sys.stdin.isatty():
+            raise InvalidTableError(
+                "standard input: nothing is piped in.\n"
+                "Pipe a table in, or name a file instead of '-'."
+            )
+        return _spooled(sys.stdin.buffer, name or "standard input", refuse)
     path = Path(source)
-    try:
+    with readable(str(path)):
         if path.is_dir():
             raise InvalidTableError(
                 f"{path}: this is a folder, not a file.\nName a file inside it."
@@ -166,35 +100,33 @@ def _opener(
                 f"{path}: there is no such file.\nCheck the name and the folder."
             )
         if not path.is_file():
-            # A pipe can be read once only, and every command reads its table more than once.
+            # A pipe can be read once only, and a long table is read more than once.
             with path.open("rb") as stream:
-                return _spooled(stream, name or str(path), encoding)
-        return name or str(path), lambda: path.open("rb"), path.stat().st_size
-    except PermissionError:
+                return _spooled(stream, name or str(path), refuse)
+        return Source(name or str(path), lambda: path.open("rb"), path.stat().st_size)
+
+
+@contextlib.contextmanager
+def readable(label: str) -> Iterator[None]:
+    """What cannot be read is a matter of the table, not of the output."""
+    try:
+        yield
+    except (PermissionError, FileNotFoundError, InvalidTableError):
         raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InvalidTableError):
-            raise
-        raise _unreadable(str(path), error) from error
-
-
-def _standard_input(name: str | None, encoding: str | None) -> tuple[str, Opener, int | None]:
-    if sys.stdin is None or sys.stdin.isatty():
         raise InvalidTableError(
-            "standard input: nothing is piped in.\nPipe a table in, or name a file instead of '-'."
-        )
-    return _spooled(sys.stdin.buffer, name or "standard input", encoding)
+            f"{label}: it cannot be read ({getattr(error, 'strerror', None) or error}).\n"
+            "Name a file with a table."
+        ) from error
 
 
-def _spooled(stream: BinaryIO, label: str, encoding: str | None) -> tuple[str, Opener, int | None]:
+def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] | None) -> Source:
     """Keep what comes from a pipe or a device, within bounds, after a look at its start."""
     limits = current()
-    start = stream.read(delimited.SNIFF)
-    if not start[:4].startswith(_BINARY):
-        delimited.refuse_binary(label, start, encoding or marked_encoding(start))
-    spool = _Spool()
-    size, piece = 0, start
-    clock = Clock(limits, label)
+    piece = stream.read(_CHUNK)
+    if refuse is not None:
+        refuse(label, piece)
+    spool, size, clock = _Spool(), 0, Clock(limits, label)
     while piece:
         size += len(piece)
         clock.check()
@@ -214,7 +146,7 @@ def _spooled(stream: BinaryIO, label: str, encoding: str | None) -> tuple[str, O
                 "Save it to a file and name that, or set TMPDIR to a folder with room."
             ) from error
         piece = stream.read(1 << 20)
-    return label, spool.open, size
+    return Source(label, spool.open, size)
 
 
 class _Spool:
@@ -237,43 +169,23 @@ class _Spool:
         os.close(self._descriptor)
 
 
-def _kind(head: bytes, opener: Opener, label: str) -> str:
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"\xd0\xcf\x11\xe0"):
-        raise InvalidTableError(
-            f"{label}: this is an old Excel file (.xls) or an encrypted one.\n"
-            "Save it as .xlsx without a password, or as CSV."
-        )
-    if head.startswith(b"PK\x03\x04"):
-        try:
-            with opener() as stream, zipfile.ZipFile(stream) as archive:
-                if "xl/workbook.xml" in archive.namelist():
-                    return "excel"
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise InvalidTableError(
-                f"{label}: the zip archive is damaged ({error}).\nCopy or download it again."
-            ) from error
-    return "text"
-
-
 @contextlib.contextmanager
-def _unpacked(opener: Opener, label: str, limits: Limits) -> Iterator[BinaryIO]:
-    """Open the bytes of a text file, through the decompression that its first bytes call for."""
-    with opener() as stream, contextlib.ExitStack() as opened:
+def unpacked(stream: BinaryIO, label: str, limits: Limits) -> Iterator[BinaryIO]:
+    """Read a text file through the decompression that its first bytes call for."""
+    with contextlib.ExitStack() as opened:
         head = stream.read(6)
         stream.seek(0)
-        unpacked: Any = stream
+        content: Any = stream
         if head.startswith(b"\x1f\x8b"):
-            unpacked = opened.enter_context(gzip.GzipFile(fileobj=stream))
+            content = opened.enter_context(gzip.GzipFile(fileobj=stream))
         elif head.startswith(b"BZh"):
-            unpacked = opened.enter_context(bz2.BZ2File(stream))
+            content = opened.enter_context(bz2.BZ2File(stream))
         elif head.startswith(b"\xfd7zXZ\x00"):
-            unpacked = _Xz(stream)
+            content = _Xz(stream)
         elif head.startswith(b"\x28\xb5\x2f\xfd"):
             import pyarrow as pa
 
-            unpacked = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
+            content = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
         elif head.startswith(b"PK\x03\x04"):
             archive = opened.enter_context(zipfile.ZipFile(stream))
             files = [entry for entry in archive.infolist() if _is_content(entry)]
@@ -286,23 +198,18 @@ def _unpacked(opener: Opener, label: str, limits: Limits) -> Iterator[BinaryIO]:
                 raise InvalidTableError(
                     f"{label}: the zip archive is encrypted.\nUnpack it with its password first."
                 )
-            unpacked = opened.enter_context(archive.open(files[0]))
-        if unpacked is not stream:
-            unpacked = opened.enter_context(_Measured(unpacked, stream, label, limits))
-        yield unpacked
-
-
-class _Measured(io.BufferedReader):
-    """What is unpacked, up to the limit; ``packed`` is the file it comes from."""
-
-    def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
-        super().__init__(_Metered(source, packed, label, limits), 1 << 16)
-        self.packed = packed
+            content = opened.enter_context(archive.open(files[0]))
+        if content is not stream:
+            metered = _Metered(content, stream, label, limits)
+            content = opened.enter_context(io.BufferedReader(metered, _CHUNK))
+        yield content
 
 
 class _Metered(io.RawIOBase):
+    """What is unpacked, up to the limit; ``packed`` is the file it comes from."""
+
     def __init__(self, source: Any, packed: BinaryIO, label: str, limits: Limits) -> None:
-        self._source, self._packed, self._label, self._limits = source, packed, label, limits
+        self._source, self.packed, self._label, self._limits = source, packed, label, limits
         self._total = 0
 
     def readable(self) -> bool:
@@ -316,7 +223,7 @@ class _Metered(io.RawIOBase):
             found = f"the file unpacks to more than {shown('unpacked_bytes', self._total)}"
             self._limits.require("unpacked_bytes", self._total, self._label, found)
             # What has been unpacked so far comes from what has been read so far.
-            ratio = self._total // max(self._packed.tell(), 1)
+            ratio = self._total // max(self.packed.tell(), 1)
             found = f"the file unpacks to {ratio:,} times its size or more"
             self._limits.require("unpacked_ratio", ratio, self._label, found)
         return len(data)

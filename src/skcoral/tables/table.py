@@ -1,4 +1,4 @@
-"""Tables in: CSV, TSV, Parquet and Excel as one shape, read in batches, cells kept as they came.
+"""Tables as batches of rows; a table in memory is one whose batches are kept.
 
 A :class:`Table` knows its column names and can be read any number of times in batches of rows, so
 that a file larger than memory and a small one take the same road. Cells are not converted until
@@ -8,11 +8,11 @@ somebody asks for numbers: what is not transformed can be written back untouched
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from skcoral._arrays import Array
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
+from skcoral.limits import current
 from skcoral.tables.cells import plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ Format = Literal["csv", "tsv", "parquet", "excel"]
 BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
 BATCH_CELLS = 2_000_000
-#: Tables of no more cells are kept after they were read, and not parsed a second time.
-_KEPT_CELLS = 500_000
+#: Bytes of cells that are kept after the first pass; larger tables are parsed in every pass.
+KEPT_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Batch:
     rows : sequence of int
         Where each row stands in its file: line of a text file, row of a sheet or Parquet file.
     columns : sequence
-        One sequence of cells per column: strings, Python objects or a pyarrow array.
+        One sequence of cells per column: a pyarrow array, or Python objects.
     fraction : float
         How much of the file has been read when this batch ends, in [0, 1].
     """
@@ -52,10 +53,24 @@ class Batch:
     columns: Sequence[Any]
     fraction: float = 1.0
 
+    def parts(self, size: int) -> Iterator[Batch]:
+        """The batch in parts of at most ``size`` rows."""
+        if len(self.rows) <= size:
+            yield self
+            return
+        for start in range(0, len(self.rows), size):
+            part = slice(start, start + size)
+            yield Batch(self.rows[part], [c[part] for c in self.columns], self.fraction)
+
+
+#: Reads the rows from the start, at most so many at a time; only some columns where these are
+#: given by their places.
+Read = Callable[[int, Sequence[int] | None], Iterator[Batch]]
+
 
 @dataclass(frozen=True)
 class Table:
-    """A table that can be read again and again; see :func:`open_table`.
+    """A table that can be read again and again; see :func:`skcoral.tables.open_table`.
 
     Attributes
     ----------
@@ -87,7 +102,7 @@ class Table:
     names: tuple[str, ...]
     unit: Literal["line", "row"]
     format: Format
-    read: Callable[[int], Iterator[Batch]]
+    read: Read
     separator: str = ","
     decimal: str = "."
     n_rows: int | None = None
@@ -97,13 +112,23 @@ class Table:
     other_sheets: tuple[str, ...] = ()
     skipped: list[tuple[int, str]] = field(default_factory=list)
 
-    def numbers(self, cells: Any) -> tuple[Array, NDArray[np.bool_]]:
+    def numbers(
+        self, cells: Any, flags: Counter[str] | None = None
+    ) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
-        return to_numbers(cells, self.decimal, self.na, self.thousands)
+        typed = self.format == "parquet"
+        return to_numbers(cells, self.decimal, self.na, self.thousands, typed=typed, flags=flags)
 
-    def batches(self, size: int = BATCH_ROWS) -> Iterator[Batch]:
-        """Read the rows from the start, at most ``size`` at a time, fewer of many columns."""
-        return self.read(max(1, min(size, BATCH_CELLS // max(1, len(self.names)))))
+    def batches(
+        self, size: int = BATCH_ROWS, columns: Sequence[str] | None = None
+    ) -> Iterator[Batch]:
+        """Read the rows from the start, at most ``size`` at a time, fewer of many columns.
+
+        Of the ``columns`` that are named, or of all.
+        """
+        places = None if columns is None else [self.index(name) for name in columns]
+        width = len(self.names if places is None else places)
+        return self.read(max(1, min(size, BATCH_CELLS // max(1, width))), places)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -117,30 +142,62 @@ class Table:
         hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listing(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
 
+    def cells(self, name: str) -> list[Any]:
+        """All cells of one column, as Python objects."""
+        return [c for batch in self.batches(columns=[name]) for c in plain_cells(batch.columns[0])]
+
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
         import pandas as pd
 
-        from skcoral.limits import current
         from skcoral.tables.columns import profile
 
         content = profile(self)
         what = f"{content.n_rows:,} rows of {len(self.names):,} columns are too many cells"
         current().require("cells", content.n_rows * len(self.names), self.label, what)
-        kinds = [c.kind for c in content.columns]
-        parts: list[dict[str, Any]] = []
+        found: dict[str, list[Any]] = {name: [] for name in self.names}
+        numeric = {column.name for column in content.columns if column.kind in ("number", "empty")}
         for batch in self.batches():
-            cells: dict[str, Any] = {}
-            for name, kind, column in zip(self.names, kinds, batch.columns, strict=True):
-                if kind in ("number", "empty"):
-                    cells[name] = self.numbers(column)[0]
-                else:
-                    cells[name] = pd.Series(plain_cells(column), dtype=object)
-            parts.append(cells)
-        if not parts:
-            return pd.DataFrame({name: [] for name in self.names})
-        frames = [pd.DataFrame(cells) for cells in parts]
-        return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+            for name, cells in zip(self.names, batch.columns, strict=True):
+                found[name].extend(
+                    self.numbers(cells)[0] if name in numeric else plain_cells(cells)
+                )
+        return pd.DataFrame(
+            {n: pd.Series(c, dtype=float if n in numeric else object) for n, c in found.items()}
+        )
+
+
+class KeepBatches:
+    """Reads a table and keeps its batches if they are small enough, so that it is parsed once."""
+
+    def __init__(self, read: Read) -> None:
+        self._read: Read | None = read
+        self._kept: list[Batch] = []
+
+    def __call__(self, size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+        """Read the rows, or give those that were kept."""
+        if self._read is None:
+            for batch in self._kept:
+                for part in batch.parts(size):
+                    yield _chosen(part, places)
+            return
+        found: list[Batch] | None = []
+        kept_bytes = 0
+        for batch in self._read(size, None):
+            yield _chosen(batch, places)
+            if found is not None:
+                kept_bytes += sum(getattr(cells, "nbytes", 0) for cells in batch.columns)
+                found.append(batch)
+                if kept_bytes > KEPT_BYTES:
+                    found = None
+        if found is not None:
+            self._kept, self._read = found, None
+
+
+def _chosen(batch: Batch, places: Sequence[int] | None) -> Batch:
+    if places is None:
+        return batch
+    return Batch(batch.rows, [batch.columns[j] for j in places], batch.fraction)
 
 
 @dataclass(frozen=True)
@@ -168,114 +225,6 @@ class Complete:
     batch: Batch
 
 
-def open_table(
-    source: str | Path | bytes | BinaryIO,
-    *,
-    name: str | None = None,
-    format: Format | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    na: Sequence[str] = (),
-) -> Table:
-    r"""Open a table: a path, ``"-"`` for standard input, bytes, or an open binary file.
-
-    Parameters
-    ----------
-    source : path, bytes or binary file
-        The table. Compressed text (gzip, bzip2, xz, Zstandard, a zip of one file) is recognised by
-        content.
-    name : str, optional
-        What to call the table in messages, and whose ending tells the format; the path by default.
-    format : {"csv", "tsv", "parquet", "excel"}, optional
-        Recognised from content and name by default.
-    separator, decimal, encoding : str, optional
-        Dialect of a text file; recognised by default, and ``assumed`` says what was.
-    sheet : str, optional
-        Sheet of a workbook; the first that holds a table by default.
-    na : sequence of str
-        Marks of missing values besides those in `skcoral.tables.cells.MISSING`.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InvalidTableError
-        The file is not a table; two lines say where and what to do.
-
-    Examples
-    --------
-    >>> table = open_table(b"name,height\nAda,1.65\nAlan,1.78\n", name="people.csv")
-    >>> table.names
-    ('name', 'height')
-    >>> from skcoral.tables.columns import profile
-    >>> [column.kind for column in profile(table).columns]
-    ['text', 'number']
-    """
-    from skcoral.tables import sources
-
-    table = sources.open_table(
-        source,
-        name=name,
-        format=format,
-        separator=separator,
-        decimal=decimal,
-        encoding=encoding,
-        sheet=sheet,
-        na=tuple(na),
-    )
-    return replace(table, read=_ReadOnce(table.read))
-
-
-class _ReadOnce:
-    """Keep the batches of a small table after the first complete pass."""
-
-    def __init__(self, read: Callable[[int], Iterator[Batch]]) -> None:
-        self._read = read
-        self._kept: dict[int, list[Batch]] = {}
-
-    def __call__(self, size: int) -> Iterator[Batch]:
-        if size in self._kept:
-            yield from self._kept[size]
-            return
-        batches: list[Batch] = []
-        cells = 0
-        for batch in self._read(size):
-            cells += len(batch.rows) * len(batch.columns)
-            if cells <= _KEPT_CELLS:
-                batches.append(batch)
-            else:
-                batches.clear()
-            yield batch
-        if cells <= _KEPT_CELLS:
-            self._kept[size] = batches
-
-
-def sheet_names(
-    source: str | Path | bytes | BinaryIO, *, name: str | None = None
-) -> tuple[str, ...]:
-    r"""The sheets of a workbook that hold cells; none for any other file.
-
-    Examples
-    --------
-    >>> sheet_names(b"a,b\n1,2\n")
-    ()
-    """
-    from skcoral.tables import sources
-
-    return sources.sheet_names(source, name)
-
-
-def read_text(source: str | Path | bytes, *, encoding: str | None = None) -> str:
-    """The whole text of a small file, in its encoding."""
-    from skcoral.tables import sources
-
-    return sources.read_text(source, encoding)
-
-
 def complete_rows(
     table: Table,
     names: Sequence[str],
@@ -294,12 +243,12 @@ def complete_rows(
     for batch in table.batches(size):
         values = np.empty((len(batch.rows), len(places)))
         for k, (j, name) in enumerate(zip(places, names, strict=True)):
-            values[:, k] = _numbers(table, batch, j, name)
+            values[:, k] = finite_numbers(table, batch.columns[j], batch.rows, name)
         gone = np.isnan(values)
         usable: Any = ~(gone.all(axis=1) if may_miss else gone.any(axis=1))
         w = None
         if weights is not None and weight_place is not None:
-            w = _numbers(table, batch, weight_place, weights)
+            w = finite_numbers(table, batch.columns[weight_place], batch.rows, weights)
             usable = usable & ~np.isnan(w)
             if (w < 0).any():
                 row = batch.rows[int(np.argmax(w < 0))]
@@ -308,33 +257,26 @@ def complete_rows(
                     "\nWeights count rows: use zero or more."
                 )
             w = w[usable]
-        dropped = [row for row, keep in zip(batch.rows, usable, strict=True) if not keep]
+        dropped = [batch.rows[int(i)] for i in np.flatnonzero(~usable)]
         yield Complete(values[usable], w, usable, dropped, batch)
         if on_batch is not None:
             on_batch(batch)
 
 
-def column_labels(table: Table, name: str) -> NDArray[Any]:
-    """The cells of a column as text; None where there is none."""
-    place = table.index(name)
-    found = [label for batch in table.batches() for label in labels_of(batch.columns[place])]
-    return np.array(found, dtype=object)
-
-
 def labels_of(cells: Any) -> list[str | None]:
     """Cells as text; None for those without any."""
-    cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells
-    return [None if cell is None or cell == "" else str(cell) for cell in cells]
+    return [None if cell is None or cell == "" else str(cell) for cell in plain_cells(cells)]
 
 
-def _numbers(table: Table, batch: Batch, j: int, name: str) -> Array:
-    values, wrong = table.numbers(batch.columns[j])
+def finite_numbers(table: Table, cells: Any, rows: Sequence[int], name: str) -> Array:
+    """Cells of a column as numbers, NaN where missing; anything else is an error."""
+    values, wrong = table.numbers(cells)
     unusable = wrong | np.isinf(values)
     if unusable.any():
         i = int(np.argmax(unusable))
-        cell = shown(batch.columns[j], i)
+        cell = shown(cells, i)
         raise InvalidTableError(
-            f"{table.label}: {table.unit} {batch.rows[i]}, column {name!r}: {cell!r} is not a "
+            f"{table.label}: {table.unit} {rows[i]}, column {name!r}: {cell!r} is not a "
             f"finite number.\n{remedy(cell, table.decimal)}"
         )
     return values

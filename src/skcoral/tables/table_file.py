@@ -1,11 +1,14 @@
-"""Tables larger than memory: Parquet and CSV read batch by batch through pyarrow datasets."""
+"""Tables larger than memory: files, or folders of them, that are fitted and transformed in batches.
+
+They take the road of all tables (:mod:`skcoral.tables.reading`), but no batch is kept.
+"""
 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,12 @@ from skcoral._requirements import listing, repeated
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.reading import open_source
+from skcoral.tables.sources import Source
+from skcoral.tables.staging import Outputs
+from skcoral.tables.table import Batch, Table, finite_numbers
+from skcoral.tables.transforming import Column, write_transformed
+from skcoral.tables.writing import output_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +41,8 @@ class TableFile:
         Where it is, for messages.
     columns : tuple of str
         The columns to work on, all numeric.
-    dataset : pyarrow.dataset.Dataset
-        The reader.
+    table : Table
+        All columns, of one file after the other.
     batch_rows : int
         Rows per batch at most.
 
@@ -49,7 +58,7 @@ class TableFile:
 
     path: str
     columns: tuple[str, ...]
-    dataset: Any
+    table: Table
     batch_rows: int
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -57,37 +66,12 @@ class TableFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Read some columns, batch by batch, in the order of the rows."""
-        import pyarrow as pa
-        import pyarrow.dataset as ds
+        import pandas as pd
 
-        is_parquet = isinstance(self.dataset.format, ds.ParquetFileFormat)
-        read = self._parquet_batches if is_parquet else self._text_batches
-        try:
-            for batch in read(list(columns)):
-                if batch.num_rows:
-                    yield batch.to_pandas()
-        except pa.ArrowInvalid as error:
-            raise InvalidTableError(f"{self.path}: {error}") from None
-
-    def _text_batches(self, columns: list[str]) -> Iterator[Any]:
-        yield from self.dataset.to_batches(
-            columns=columns, batch_size=self.batch_rows, batch_readahead=1, fragment_readahead=1
-        )
-
-    def _parquet_batches(self, columns: list[str]) -> Iterator[Any]:
-        from pyarrow.parquet import ParquetFile
-
-        # a dataset's own scanner decodes whole row groups, however large; this reads page by page
-        for part in self.dataset.get_fragments():
-            with (
-                part.open() as stream,
-                ParquetFile(stream, pre_buffer=False, buffer_size=2**18) as file,
-            ):
-                missing = [name for name in columns if name not in file.schema_arrow.names]
-                if missing:
-                    raise InvalidTableError(f"{part.path}: no column {listing(missing)}.")
-                for batch in file.iter_batches(batch_size=self.batch_rows, columns=columns):
-                    yield batch.select(columns)
+        table = _selected(self.table, columns, columns)
+        for batch in table.batches(self.batch_rows):
+            cells = zip(columns, batch.columns, strict=True)
+            yield pd.DataFrame({n: finite_numbers(table, c, batch.rows, n) for n, c in cells})
 
     def fit(self, estimator: CORAL, *, sample_weight: str | None = None) -> CORAL:
         """Fit an estimator to all rows, one batch in memory at a time.
@@ -106,7 +90,7 @@ class TableFile:
         """
         batches: Iterator[Any] = iter(self)
         if sample_weight is not None:
-            _require(self.dataset, [sample_weight], self.path)
+            self.table.index(sample_weight)
             features = [name for name in self.columns if name != sample_weight]
             batches = (
                 (batch[features], batch[sample_weight])
@@ -119,14 +103,14 @@ class TableFile:
     ) -> int:
         """Write the outputs of a fitted estimator to a new file, in constant memory.
 
-        The file appears whole or not at all.
+        The file appears whole or not at all; an existing one is replaced.
 
         Parameters
         ----------
         estimator : CORAL
             Fitted on these columns.
         target : path
-            Ends in ``.parquet`` or ``.csv``, which decides the format.
+            Its ending decides the format: ``.parquet``, ``.csv``, ``.csv.gz`` and so on.
         keep : sequence of str
             Columns of the source that are copied, in front.
 
@@ -135,45 +119,42 @@ class TableFile:
         int
             Rows written.
         """
-        import pyarrow as pa
-
         target, keep = Path(target), _as_names(keep)
-        open_writer = _writer_for(target, keep)
-        _require(self.dataset, keep, self.path)
+        output_format(target)
         outputs = [str(name) for name in estimator.get_feature_names_out()]
         clash = [name for name in keep if name in outputs]
         if clash:
             raise InvalidArgumentError(f"{listing(clash)} cannot be both kept and transformed.")
-        features = [*getattr(estimator, "feature_names_in_", self.columns)]
-        _require(self.dataset, features, self.path)
-        names = [*keep, *outputs]
-        written = 0
-        temporary = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.part")
-        try:
-            temporary.touch(exist_ok=False)
-        except OSError as error:  # the temporary name means nothing to the reader
-            raise type(error)(error.errno, error.strerror, str(target)) from None
-        try:
-            writer = None
-            for batch in self.batches(list(dict.fromkeys([*keep, *features]))):
-                try:
-                    transformed = _plain_transform(estimator, batch[features])
-                except InvalidTableError as error:
-                    where = f"A batch whose row 0 is row {written} of all"
-                    raise InvalidTableError(f"{where}: {error}") from error
-                kept = [pa.array(batch[name], from_pandas=True) for name in keep]
-                table = pa.table([*kept, *transformed.T], names=names)
-                if writer is None:
-                    writer = open_writer(temporary, table.schema)
-                writer.write_table(table)
-                written += table.num_rows
-            if writer is None:
+        features = [str(name) for name in getattr(estimator, "feature_names_in_", self.columns)]
+        for name in (*keep, *features):
+            self.table.index(name)
+        chosen = _selected(self.table, list(dict.fromkeys([*keep, *features])), features)
+        with Outputs(force=True) as files:
+            with files.open(target) as stream:
+                written, _ = write_transformed(
+                    stream,
+                    str(target),
+                    chosen,
+                    features,
+                    estimator,
+                    layout=_KeptInFront(tuple(keep), tuple(outputs)),
+                    refuse_incomplete=estimator.missing != "em",
+                    size=self.batch_rows,
+                )
+            if not written:
                 raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
-            writer.close()
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+            files.commit()
         return written
+
+
+@dataclass(frozen=True)
+class _KeptInFront:
+    kept: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
+        out: list[Column] = [(name, name) for name in self.kept]
+        return out + [(name, k) for k, name in enumerate(self.outputs)]
 
 
 def from_parquet(
@@ -206,7 +187,7 @@ def from_parquet(
     >>> table.transform(coral, f"{folder}/decorrelated.parquet")
     178
     """
-    return _table_file(_open_dataset(path, "parquet"), path, columns, batch_rows)
+    return _table_file(path, columns, batch_rows, format="parquet")
 
 
 def from_csv(
@@ -221,7 +202,7 @@ def from_csv(
     Parameters
     ----------
     path : path or sequence of paths
-        What to read; the first line of each file names the columns.
+        What to read; each file names the columns.
     columns : sequence of str, optional
         The columns to work on; all of them unless given.
     batch_rows : int, optional
@@ -241,108 +222,108 @@ def from_csv(
     >>> coral.n_samples_seen_
     178
     """
-    import pyarrow as pa
-    import pyarrow.csv as csv
-    import pyarrow.dataset as ds
-
     if not isinstance(delimiter, str) or len(delimiter) != 1:
         raise InvalidArgumentError(f"delimiter must be one character, got {delimiter!r}.")
-    parse = csv.ParseOptions(delimiter=delimiter)
-    guess = _open_dataset(path, ds.CsvFileFormat(parse_options=parse))
-    # types are guessed from the first block; whole numbers there may be fractions further on
-    counted = (f for f in guess.schema if _is_number(f.type) and f.type != pa.bool_())
-    types = {f.name: pa.float64() for f in counted}
-    convert = csv.ConvertOptions(column_types=types)
-    exact = ds.CsvFileFormat(parse_options=parse, convert_options=convert)
-    return _table_file(_open_dataset(path, exact), path, columns, batch_rows)
-
-
-def _open_dataset(path: Any, file_format: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    is_one = isinstance(path, str | os.PathLike)
-    source = os.fspath(path) if is_one else [os.fspath(part) for part in path]
-    try:
-        dataset = ds.dataset(source, format=file_format)
-        dataset.schema.names  # noqa: B018 - decodes them
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        kind = "Parquet" if file_format == "parquet" else "CSV"
-        raise InvalidTableError(f"{path}: not a {kind} table ({error}).") from None
-    return dataset
+    return _table_file(path, columns, batch_rows, format="csv", separator=delimiter)
 
 
 def _table_file(
-    dataset: Any, path: Any, columns: Sequence[str] | None, batch_rows: int | None
+    path: Any, columns: Sequence[str] | None, batch_rows: int | None, **reading: Any
 ) -> TableFile:
     label = str(path)
-    chosen = tuple(dataset.schema.names if columns is None else _as_names(columns))
+    table = _joined(label, _sources(path), reading)
+    chosen = table.names if columns is None else tuple(_as_names(columns))
     twice = repeated(chosen)
     if twice:
         raise InvalidTableError(f"{label}: {listing(twice)} chosen more than once.")
-    _require(dataset, chosen, label)
-    text = [name for name in chosen if not _is_number(dataset.schema.field(name).type)]
+    for name in chosen:
+        table.index(name)
+    if batch_rows is None:
+        batch_rows = max(1, _BATCH_CELLS // max(1, len(chosen)))
+    found = TableFile(label, chosen, table, check_count("batch_rows", batch_rows))
+    first = next(_selected(table, chosen, chosen).batches(1000), Batch((), [[]] * len(chosen)))
+    cells = zip(chosen, first.columns, strict=True)
+    text = [name for name, column in cells if table.numbers(column)[1].any()]
     if text:
         raise InvalidTableError(
             f"{label}: {listing(text)} hold no numbers. Choose numeric columns with columns=."
         )
-    if batch_rows is None:
-        batch_rows = max(1, _BATCH_CELLS // max(1, len(chosen)))
-    batch_rows = check_count("batch_rows", batch_rows)
-    return TableFile(path=label, columns=chosen, dataset=dataset, batch_rows=batch_rows)
+    return found
+
+
+def _sources(path: Any) -> list[Source]:
+    """The files of a path, of a folder or of several of them, in any file system of pyarrow's."""
+    from pyarrow import fs
+
+    found: list[Source] = []
+    for one in [path] if isinstance(path, str | os.PathLike) else path:
+        place = os.fspath(one)
+        system, place = (
+            fs.FileSystem.from_uri(place) if "://" in place else (fs.LocalFileSystem(), place)
+        )
+        (info,) = system.get_file_info([place])
+        if info.type == fs.FileType.NotFound:
+            raise FileNotFoundError(f"{one}: there is no such file or folder.")
+        files = [info]
+        if info.type == fs.FileType.Directory:
+            listed = system.get_file_info(fs.FileSelector(place, recursive=True))
+            hidden = ("_", ".")
+            files = [f for f in listed if f.is_file and not f.base_name.startswith(hidden)]
+        found += [
+            Source(f.path, partial(system.open_input_file, f.path), f.size)
+            for f in sorted(files, key=lambda f: f.path)
+        ]
+    if not found:
+        raise InvalidTableError(f"{path}: there are no files.")
+    return found
+
+
+def _joined(label: str, sources: list[Source], reading: dict[str, Any]) -> Table:
+    """The rows of one file after the other; the first tells names and decimal mark."""
+    first = open_source(sources[0], **reading)
+    names = first.names
+    if first.format != "parquet":
+        reading = {**reading, "decimal": first.decimal}
+
+    def read(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+        wanted = names if places is None else [names[j] for j in places]
+        for source in sources:
+            part = open_source(source, **reading)
+            missing = [name for name in wanted if name not in part.names]
+            if missing:
+                raise InvalidTableError(f"{source.label}: no column {listing(missing)}.")
+            yield from part.batches(size, wanted)
+
+    return replace(first, label=label, read=read, n_rows=None)
+
+
+def _selected(table: Table, names: Sequence[str], variables: Sequence[str]) -> Table:
+    """Some columns of a table; truth values of variables become zeros and ones."""
+    spelled = set(variables)
+
+    def read(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+        wanted = names if places is None else [names[j] for j in places]
+        for batch in table.batches(size, wanted):
+            cells = zip(wanted, batch.columns, strict=True)
+            columns = [_truth_as_numbers(c) if name in spelled else c for name, c in cells]
+            yield replace(batch, columns=columns)
+
+    return replace(table, names=tuple(names), read=read)
+
+
+def _truth_as_numbers(cells: Any) -> Any:
+    """Truth values, also those spelled out, as zeros and ones; any others as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = getattr(cells, "type", None)
+    if kind == pa.string() and len(cells) and str(cells[0]).lower() in ("true", "false"):
+        try:
+            return pc.cast(pc.cast(cells, pa.bool_()), pa.uint8())
+        except pa.ArrowInvalid:
+            return cells
+    return pc.cast(cells, pa.uint8()) if kind == pa.bool_() else cells
 
 
 def _as_names(names: Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
-
-
-def _require(dataset: Any, names: Sequence[str], label: str) -> None:
-    existing = set(dataset.schema.names)
-    missing = [name for name in names if name not in existing]
-    if missing:
-        raise InvalidTableError(
-            f"{label}: no column {listing(missing)}; there are {listing(dataset.schema.names)}."
-        )
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(
-        types.is_floating(kind)
-        or types.is_integer(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
-
-
-def _plain_transform(estimator: CORAL, rows: pd.DataFrame) -> Any:
-    """Outputs as an array, whatever container the estimator was told to return."""
-    outputs = estimator.transform(rows if hasattr(estimator, "feature_names_in_") else rows.values)
-    return outputs.to_numpy() if hasattr(outputs, "to_numpy") else outputs
-
-
-def _writer_for(target: Path, kept: list[str]) -> Any:
-    if target.suffix == ".parquet":
-        from pyarrow.parquet import ParquetWriter
-
-        # outputs hardly ever repeat a value: a dictionary of them costs more than it saves
-        return lambda path, schema: ParquetWriter(path, schema, use_dictionary=kept)
-    if target.suffix == ".csv":
-        return _csv_writer
-    raise InvalidArgumentError(
-        f"{target}: the ending must be .parquet or .csv; it decides the format."
-    )
-
-
-def _csv_writer(path: Path, schema: Any) -> Any:
-    import pyarrow as pa
-    from pyarrow.csv import CSVWriter
-
-    try:
-        return CSVWriter(path, schema)
-    except pa.ArrowInvalid as error:
-        raise InvalidTableError(
-            f"A kept column has no place in a CSV file ({error}): leave it out, or write .parquet."
-        ) from None

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from skcoral.exceptions import InvalidArgumentError
+from skcoral._requirements import listing
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.cells import filtered
 from skcoral.tables.sheets import Sheet
-from skcoral.tables.table import Batch, Table, complete_rows
+from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, table_writer
+
+#: A column to write: its name, and the column that it copies or the number of its output.
+Column = tuple[str, str | int]
+
+
+class ColumnOrder(Protocol):
+    """Decides which columns are written."""
+
+    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
+        """The columns to write for a table with these names, some of them transformed."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +33,7 @@ class Layout:
     Examples
     --------
     >>> Layout(keep_sources=True).columns(["id", "x"], ["x"])
-    [('id', 'id', False), ('x', 'x', False), ('x_d', 'x', True)]
+    [('id', 'id'), ('x', 'x'), ('x_d', 0)]
     """
 
     keep_sources: bool = False
@@ -33,19 +44,17 @@ class Layout:
         """What is added to the names of outputs."""
         return self.suffix or ("_d" if self.keep_sources else "")
 
-    def columns(
-        self, names: Sequence[str], variables: Sequence[str]
-    ) -> list[tuple[str, str, bool]]:
-        """Each column to write: its name, the column it comes from, and whether it is an output."""
-        chosen = set(variables)
-        out: list[tuple[str, str, bool]] = []
+    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
+        """The columns in their order, each variable replaced or followed by its output."""
+        place = {name: k for k, name in enumerate(variables)}
+        out: list[Column] = []
         for name in names:
-            if name not in chosen or self.keep_sources:
-                out.append((name, name, False))
-            if name in chosen:
-                out.append((name + self.ending, name, True))
-        taken = set(names) - (set() if self.keep_sources else chosen)
-        twice = next((new for new, _, is_output in out if is_output and new in taken), None)
+            if name not in place or self.keep_sources:
+                out.append((name, name))
+            if name in place:
+                out.append((name + self.ending, place[name]))
+        taken = set(names) - (set() if self.keep_sources else set(variables))
+        twice = next((new for new, source in out if isinstance(source, int) and new in taken), None)
         if twice is not None:
             raise InvalidArgumentError(
                 f"An output would be called {twice!r}, and there is a column of that name.\n"
@@ -63,34 +72,18 @@ def write_transformed(
     *,
     on_rows: Callable[[Any, Any], None] | None = None,
     on_batch: Callable[[Batch], None] | None = None,
-    layout: Layout | None = None,
+    layout: ColumnOrder | None = None,
     sheets: Callable[[], Sequence[Sheet]] | None = None,
     escape_formulas: bool = False,
+    refuse_incomplete: bool = False,
+    size: int = BATCH_ROWS,
 ) -> tuple[int, list[int]]:
-    """Write the complete rows of a table, the columns ``names`` transformed.
+    """Write the complete rows of a table to a stream, the columns ``names`` transformed.
 
-    Parameters
-    ----------
-    stream : binary file
-        Where to write; the caller owns it.
-    path : str
-        Whose ending tells the format; see :func:`skcoral.tables.writing.table_writer`.
-    table : Table
-        The rows.
-    names : sequence of str
-        The variables, in the order that the estimator was fitted on.
-    estimator : CORAL
-        Fitted.
-    on_rows : callable, optional
-        Called with the variables of some rows and with their outputs, as they are written.
-    on_batch : callable, optional
-        Called after each batch, for a progress bar.
-    layout : Layout, optional
-        Names and places of the outputs; they replace their sources by default.
-    sheets : callable, optional
-        Called after the rows for further sheets, where a workbook is written.
-    escape_formulas : bool, default False
-        See :func:`skcoral.tables.writing.table_writer`.
+    The ending of ``path`` tells the format, and ``layout`` names and places of the outputs, which
+    replace their sources by default. ``on_rows`` is called with the variables of some rows and with
+    their outputs, ``on_batch`` after each batch, and ``sheets`` after the rows, for further sheets
+    of a workbook. With ``refuse_incomplete`` a missing value is an error.
 
     Returns
     -------
@@ -99,11 +92,10 @@ def write_transformed(
     dropped : list of int
         Where the incomplete rows, which are left out, stand in the table.
     """
-    place = {name: k for k, name in enumerate(names)}
     columns = (layout or Layout()).columns(table.names, names)
     writer = table_writer(
         stream,
-        [name for name, _, _ in columns],
+        [name for name, _ in columns],
         path=path,
         separator=table.separator,
         decimal=table.decimal,
@@ -111,19 +103,29 @@ def write_transformed(
     )
     n_rows = 0
     dropped: list[int] = []
-    for part in complete_rows(table, names, on_batch=on_batch, may_miss=estimator.missing == "em"):
+    may_miss = estimator.missing == "em"
+    for part in complete_rows(table, names, on_batch=on_batch, size=size, may_miss=may_miss):
         dropped.extend(part.dropped)
+        cells = dict(zip(table.names, part.batch.columns, strict=True))
+        if dropped and refuse_incomplete:
+            i = int(np.argmin(part.kept))
+            gone = [n for n in names if np.isnan(table.numbers(cells[n][i : i + 1])[0][0])]
+            raise InvalidTableError(
+                f"{table.label}: {table.unit} {dropped[0]} has no value in {listing(gone)}.\n"
+                "Fill it, leave the row out, or fit with missing='em'."
+            )
         if len(part.values):
             rows = _rows(estimator, part.values, names)
             new = np.asarray(estimator.transform(rows))
             if on_rows is not None:
                 on_rows(rows, new)
             n_rows += len(new)
-            cells = dict(zip(table.names, part.batch.columns, strict=True))
             writer.write(
                 [
-                    new[:, place[source]] if is_output else _kept(cells[source], part.kept)
-                    for _, source, is_output in columns
+                    new[:, source]
+                    if isinstance(source, int)
+                    else filtered(cells[source], part.kept)
+                    for _, source in columns
                 ]
             )
     if sheets is not None and isinstance(writer, ExcelWriter):
@@ -139,13 +141,3 @@ def _rows(estimator: Any, values: Any, names: Sequence[str]) -> Any:
     import pandas as pd
 
     return pd.DataFrame(values, columns=list(names))
-
-
-def _kept(cells: Any, kept: Any) -> Any:
-    if kept.all():
-        return cells
-    if hasattr(cells, "filter"):
-        import pyarrow as pa
-
-        return cells.filter(pa.array(kept))
-    return list(itertools.compress(cells, kept))

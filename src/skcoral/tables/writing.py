@@ -20,7 +20,7 @@ import numpy as np
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.cells import is_number, plain_cells
-from skcoral.tables.sources import format_of_name
+from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format
 
 #: What begins a formula; the second half are the wide letters of East Asian keyboards.
@@ -74,22 +74,9 @@ def table_writer(
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
     Text files are written with the given separator and decimal mark; numbers carry all the digits
-    that are needed to read the same number back.
-
-    Parameters
-    ----------
-    stream : binary file
-        Where to write.
-    names : sequence of str
-        The columns.
-    path : path
-        Its ending tells the format.
-    separator, decimal : str
-        Of a text file.
-    escape_formulas : bool, default False
-        Put an apostrophe in front of text that a spreadsheet program would take for a formula. In
-        a workbook text is marked as text, and in Parquet there are no formulas: there nothing is
-        changed.
+    that are needed to read the same number back. With ``escape_formulas`` an apostrophe is put in
+    front of text that a spreadsheet program would take for a formula; in a workbook text is marked
+    as text, and in Parquet there are no formulas, so that nothing is changed there.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     sink = _Sink(stream)
@@ -118,7 +105,7 @@ def is_formula(text: str, decimal: str = ".") -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A stream that remembers its first error, and swallows what comes after it.
+    """A stream that remembers its first error, swallows what comes after it, and is left open.
 
     Packers and archives write their ends when they are closed or collected; after a full disk each
     of these attempts would fail again, and the last ones where nobody can catch it.
@@ -126,7 +113,7 @@ class _Sink(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._error: OSError | None = None
+        self._error: OSError | ValueError | None = None
         self._place = 0
 
     def writable(self) -> bool:
@@ -140,7 +127,7 @@ class _Sink(io.RawIOBase):
         if self._error is None:
             try:
                 self._stream.write(data)
-            except OSError as error:
+            except (OSError, ValueError) as error:  # full, or closed by its owner
                 self._error = error
         self._place += size
         return size
@@ -170,21 +157,7 @@ class _TextWriter:
         escape_formulas: bool,
     ) -> None:
         self._sink = sink
-        self._packer: Any = None
-        if ending == ".gz":
-            # No time stamp: the same table gives the same bytes.
-            self._packer = gzip.GzipFile(
-                fileobj=sink, mode="wb", filename="", mtime=0, compresslevel=6
-            )
-        elif ending == ".bz2":
-            self._packer = bz2.BZ2File(sink, "wb")
-        elif ending == ".xz":
-            target: Any = sink
-            self._packer = lzma.LZMAFile(target, "wb")  # noqa: SIM115 - closed by close()
-        elif ending == ".zst":
-            import pyarrow as pa
-
-            self._packer = pa.CompressedOutputStream(_KeptOpen(sink), "zstd")
+        self._packer = _packer(sink, ending)
         self._decimal = decimal
         self._escape = escape_formulas
         below: Any = self._packer or sink
@@ -243,17 +216,20 @@ class _TextWriter:
         self._sink.check()
 
 
-class _KeptOpen(io.RawIOBase):
-    """A stream for packers that close what they write to: the caller owns it and goes on."""
+def _packer(sink: Any, ending: str) -> Any:
+    """What compresses a text file with this ending, if anything does."""
+    if ending == ".gz":
+        # No time stamp: the same table gives the same bytes.
+        return gzip.GzipFile(fileobj=sink, mode="wb", filename="", mtime=0, compresslevel=6)
+    if ending == ".bz2":
+        return bz2.BZ2File(sink, "wb")
+    if ending == ".xz":
+        return lzma.LZMAFile(sink, "wb")
+    if ending == ".zst":
+        import pyarrow as pa
 
-    def __init__(self, stream: _Sink) -> None:
-        self._stream = stream
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        return self._stream.write(data)
+        return pa.CompressedOutputStream(sink, "zstd")
+    return None
 
 
 class _ParquetWriter:
@@ -272,7 +248,13 @@ class _ParquetWriter:
             self._schema = pa.schema(
                 [(name, a.type) for name, a in zip(self._names, arrays, strict=True)]
             )
-            self._writer = pq.ParquetWriter(self._stream, self._schema)
+            # Outputs hardly ever repeat a value: a dictionary of them costs more than it saves.
+            copied = [
+                name
+                for name, column in zip(self._names, columns, strict=True)
+                if not isinstance(column, np.ndarray)
+            ]
+            self._writer = pq.ParquetWriter(self._stream, self._schema, use_dictionary=copied)
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
         self._stream.check()
 

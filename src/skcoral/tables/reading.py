@@ -1,0 +1,192 @@
+"""The one reader: recognise a file by its content and open it as a table of batches."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from skcoral.exceptions import InvalidTableError
+from skcoral.limits import current
+from skcoral.tables.delimited import open_text
+from skcoral.tables.dialect import refuse_binary
+from skcoral.tables.sources import Source, find_source, readable
+from skcoral.tables.table import Format, KeepBatches, Table
+
+_ENDINGS: dict[str, Format] = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+}
+_PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+#: How compressed files, archives and Parquet files begin; all others are text.
+_BINARY = (
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zX",
+    b"\x28\xb5\x2f\xfd",
+    b"PK\x03\x04",
+    b"PAR1",
+    b"\xd0\xcf",
+)
+
+
+def open_table(
+    source: str | Path | bytes | BinaryIO | Source,
+    *,
+    name: str | None = None,
+    format: Format | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    na: Sequence[str] = (),
+) -> Table:
+    r"""Open a table: a path, ``"-"`` for standard input, bytes, or an open binary file.
+
+    Parameters
+    ----------
+    source : path, bytes or binary file
+        The table. Compressed text (gzip, bzip2, xz, Zstandard, a zip of one file) is recognised by
+        content.
+    name : str, optional
+        What to call the table in messages, and whose ending tells the format; the path by default.
+    format : {"csv", "tsv", "parquet", "excel"}, optional
+        Recognised from content and name by default.
+    separator, decimal, encoding : str, optional
+        Dialect of a text file; recognised by default, and ``assumed`` says what was.
+    sheet : str, optional
+        Sheet of a workbook; the first that holds a table by default.
+    na : sequence of str
+        Marks of missing values besides those in `skcoral.tables.cells.MISSING`.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InvalidTableError
+        The file is not a table; two lines say where and what to do.
+
+    Examples
+    --------
+    >>> table = open_table(b"name,height\nAda,1.65\nAlan,1.78\n", name="people.csv")
+    >>> table.names
+    ('name', 'height')
+    >>> from skcoral.tables.columns import profile
+    >>> [column.kind for column in profile(table).columns]
+    ['text', 'number']
+    """
+    found = source
+    if not isinstance(found, Source):
+        found = find_source(found, name, partial(_refuse_endless, encoding=encoding))
+    table = open_source(
+        found, format=format, separator=separator, decimal=decimal, encoding=encoding, sheet=sheet
+    )
+    return replace(table, read=KeepBatches(table.read), na=tuple(na))
+
+
+def open_source(
+    source: Source,
+    *,
+    format: Format | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Table:
+    """Open a table that is parsed anew in every pass; see :func:`open_table`."""
+    label, named = source.label, format or format_of_name(source.label)
+    with readable(label):
+        stream = source.open()
+    with stream:
+        with readable(label):
+            head = stream.read(8)
+            stream.seek(0)
+        kind = _kind(head, stream, label)
+        if kind == "excel":
+            from skcoral.tables.excel import open_excel
+
+            return open_excel(label, stream, sheet)
+        if kind == "text":
+            if named in ("parquet", "excel"):
+                wanted = "Parquet" if named == "parquet" else "Excel (.xlsx)"
+                raise InvalidTableError(
+                    f"{label}: this is not a file of type {wanted}: its first bytes are {head!r}.\n"
+                    "Check the file, or name it after what it is (.csv, .tsv)."
+                )
+            if named == "tsv" and separator is None:
+                separator = "\t"
+            return open_text(
+                source, stream, separator=separator, decimal=decimal, encoding=encoding
+            )
+    from skcoral.tables.parquet import open_parquet
+
+    return open_parquet(label, source.open)
+
+
+def sheet_names(
+    source: str | Path | bytes | BinaryIO, *, name: str | None = None
+) -> tuple[str, ...]:
+    r"""The sheets of a workbook that hold cells; none for any other file.
+
+    Examples
+    --------
+    >>> sheet_names(b"a,b\n1,2\n")
+    ()
+    """
+    found = find_source(source, name)
+    with found.open() as stream:
+        head = stream.read(8)
+        stream.seek(0)
+        if _kind(head, stream, found.label) != "excel":
+            return ()
+        from skcoral.tables.excel import listed_workbook
+
+        with listed_workbook(found.label, stream, current()) as book:
+            return tuple(sheet.name for sheet in book.sheets)
+
+
+def format_of_name(name: str) -> Format | None:
+    """The format that a file's ending promises (``.csv.gz`` counts as CSV)."""
+    path = PurePath(name.lower())
+    ending = PurePath(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    return _ENDINGS.get(ending)
+
+
+def _kind(head: bytes, stream: BinaryIO, label: str) -> str:
+    if not head:
+        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise InvalidTableError(
+            f"{label}: this is an old Excel file (.xls) or an encrypted one.\n"
+            "Save it as .xlsx without a password, or as CSV."
+        )
+    if head.startswith(b"PK\x03\x04"):
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                if "xl/workbook.xml" in archive.namelist():
+                    return "excel"
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise InvalidTableError(
+                f"{label}: the zip archive is damaged ({error}).\nCopy or download it again."
+            ) from error
+        stream.seek(0)
+    return "text"
+
+
+def _refuse_endless(label: str, start: bytes, encoding: str | None) -> None:
+    """Refuse a device or a pipe that gives no text, before it is copied."""
+    if not start.startswith(_BINARY):
+        refuse_binary(label, start, encoding)
