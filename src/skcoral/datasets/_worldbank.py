@@ -32,21 +32,9 @@ class _MalformedPageError(ValueError):
 class WorldBankClient:
     """Read lists from the API, page by page, and keep them in a folder.
 
-    Attributes
-    ----------
-    base_url : str
-        Such as ``"https://api.worldbank.org/v2"``.
-    cache_dir : Path
-        Where answers are kept; made when needed.
-    timeout : float
-        Seconds to wait for one answer.
-    retries : int
-        Further attempts after a failure that may pass (no answer, 429, 5xx, a broken page).
-    wait : float
-        Seconds before the first further attempt, doubled each time; a ``Retry-After`` header
-        counts if it is longer (up to a minute).
-    refresh : bool
-        Ask the server even where the cache has an answer.
+    The settings are those of :func:`skcoral.datasets.fetch_wdi`. A failure that may pass is one
+    without an answer, with status 429 or 5xx, or with a broken page; a ``Retry-After`` header
+    counts where it asks for a longer wait, up to a minute.
     """
 
     base_url: str

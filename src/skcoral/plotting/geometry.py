@@ -11,7 +11,6 @@ from skcoral import api
 from skcoral._validation import check_floors
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.plotting import _style
-from skcoral.plotting.matrices import source_names
 from skcoral.results import Array, Decorrelation, read_only
 
 COLOURS = (_style.BLUE, _style.ORANGE, _style.GREEN)
@@ -134,8 +133,6 @@ class GeometryDisplay:
         cls, estimator: Any, *, variables: Sequence[str] | None = None
     ) -> GeometryDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
-        if variables is not None:
-            _places(variables, source_names(estimator))
         return cls.from_result(estimator.result_, estimator.correlation_, variables=variables)
 
     def cap(self, j: int, *, n_rings: int = 12, n_steps: int = 73) -> Array:

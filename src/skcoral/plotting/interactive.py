@@ -127,12 +127,12 @@ def distribution(values: Mapping[str, Array], what: str, counted: str) -> Figure
     return _figure(data, 320, *axes, legend=len(values) > 1)
 
 
-def figure(value: float) -> str:
+def short_number(value: float) -> str:
     """A correlation in as few characters as a cell has room for; nothing for a zero.
 
     Examples
     --------
-    >>> [figure(value) for value in (0.861, -0.07, 1.0, 0.001)]
+    >>> [short_number(value) for value in (0.861, -0.07, 1.0, 0.001)]
     ['.86', '-.07', '1', '']
     """
     text = f"{value:.2f}"
@@ -164,7 +164,7 @@ def heat_map(
         cells["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
     shown = figures and len(names) <= FIGURES_UP_TO
     if shown:
-        cells["text"] = [[figure(value) for value in row] for row in M]
+        cells["text"] = [[short_number(value) for value in row] for row in M]
         cells |= {"texttemplate": "%{text}", "textfont": {"size": 8}}
     room = 24 if shown else 15  # for a cell
     height = int(np.clip(170 + room * len(names), 300, 760))
