@@ -1,24 +1,23 @@
-"""Exact decorrelation of many small matrices at once: Newton's method on stacks.
+"""Exact decorrelation of many small matrices at once: Newton's method on batches.
 
 The problems are those of :mod:`skcoral.exact`, and so are the equations: with ``D = Diag(λ)`` and
 ``S = (D C D)^{1/2}``, the threshold minimises ``tr S`` over the simplex and the largest mean
-minimises ``tr S - λᵀρ`` over ``λ ≥ 1``. Arrays have the stack as their first axis. A matrix whose
-search does not end where its proof closes is marked as not solved, and its owner turns to
+minimises ``tr S - λᵀρ`` over ``λ ≥ 1``. The first axis of the arrays is the batch. A matrix whose
+search does not end with a closed proof is marked as not solved, and left to
 :func:`skcoral.threshold` and :func:`skcoral.decorrelate`. What is computed for one matrix does not
-depend on the others in the stack.
+depend on the others in the batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral.exact.newton import stretch
+from skcoral.panels.batches import Batch, Mask, add_diagonal, solve
 from skcoral.results import Array
-
-Mask = NDArray[np.bool_]
 
 _EPS = float(np.finfo(np.float64).eps)
 _STEPS = 20
@@ -26,13 +25,11 @@ _ROUNDS = 3  # corrections of which variables bind
 _EJECT = 0.02  # weights below this share of the largest may be taken for zero
 _PURE = 0.5  # longest relative fall of a weight that is taken as a step towards a positive one
 _STUCK = 1e-8  # gap below which a search may have been stopped by rounding
-_EXACT_CURVATURE = 16  # columns up to which second derivatives are formed exactly
-_NODES = 14  # of their quadrature beyond
 _CLOSED = 1e-11  # gap of a threshold, or violation of an optimality condition, that ends a search
 
 
 @dataclass
-class Roots:
+class Roots(Batch):
     """``S = V diag(σ) Vᵀ`` with its trace, diagonal and fidelities ``S_jj / λ_j``."""
 
     weights: Array
@@ -53,50 +50,19 @@ class Roots:
             positive, self.diagonal / np.where(positive, self.weights, 1.0), np.inf
         )
 
-    def take(self, on: Any) -> Roots:
-        """Return those of some matrices."""
-        return Roots(self.weights[on], self.sigma[on], self.V[on])
-
-    def put(self, at: Any, other: Roots) -> None:
-        """Replace those at some places."""
-        for name in ("weights", "sigma", "V", "trace", "diagonal", "fidelity"):
-            getattr(self, name)[at] = getattr(other, name)
-
-    def slope(self, d: Array) -> Array:
-        """Change of the trace along relative changes ``d`` on the simplex, to first order."""
-        return ((self.diagonal - self.trace[:, None] * self.weights) * d).sum(axis=1)
-
     def curvature(self) -> Array:
         """The Hessian of ``tr S`` in relative changes of the weights, less ``Diag(S_jj d_j)``.
 
-        As in :class:`skcoral.exact.weighted.WeightedRoot`: exactly where columns are few, else by
-        quadrature, which is accurate enough for Newton's method to converge in as many steps.
+        As in :class:`skcoral.exact.weighted.WeightedRoot`, formed row by row.
         """
-        n, p = self.weights.shape
-        s = self.sigma
-        if p > _EXACT_CURVATURE:
-            return self._laplacian()
+        s, V = self.sigma, self.V
         sums = s[:, :, None] + s[:, None, :]
         spread = (s[:, :, None] - s[:, None, :]) ** 2 / (2.0 * np.where(sums > 0, sums, 1.0))
-        pairs = (self.V[:, :, None, :] * self.V[:, None, :, :]).reshape(n, p * p, p)
-        return ((pairs @ spread) * pairs).sum(axis=2).reshape(n, p, p)
-
-    def _laplacian(self) -> Array:
-        """``(2/π) ∫ Laplacian((V y_t Vᵀ)²) dt`` with ``y_t(σ) = σ²/(σ² + t²)``, in log t."""
-        sigma = np.maximum(self.sigma, 1e-6 * self.sigma[:, -1:])
-        low, high = np.log(sigma[:, 0]) - 2.0, np.log(sigma[:, -1]) + 3.0
-        step = (high - low) / (_NODES - 1)
-        edges = np.zeros(self.V.shape)
-        for k in range(_NODES):
-            t = np.exp(low + k * step)[:, None]
-            half = self.V * (self.sigma / np.hypot(self.sigma, t))[:, None, :]
-            part = half @ half.transpose(0, 2, 1)
-            part *= part
-            part *= (4.0 / np.pi * step[:, None] * t)[:, :, None]
-            edges += part
-        L = -edges
-        _add_diagonal(L, edges.sum(axis=2))
-        return L
+        K = np.empty(V.shape)
+        for j in range(V.shape[1]):
+            pairs = V[:, j, None, :] * V
+            K[:, j] = ((pairs @ spread) * pairs).sum(axis=2)
+        return K
 
     def root(self) -> Array:
         """``S``."""
@@ -109,10 +75,25 @@ class Roots:
         S = (self.V * inverse[:, None, :]) @ self.V.transpose(0, 2, 1)
         return np.asarray(self.weights[:, :, None] * S)
 
+    def moved(self, C: Array, weights: Callable[[Array], Array], rises: Rises, tries: int) -> Roots:
+        """The roots at ``weights(length)``, from length one down until the value does not rise."""
+        length = np.ones(len(C))
+        trial = Roots.of(C, weights(length[:, None]))
+        for _ in range(tries):
+            short = np.flatnonzero(rises(trial))
+            if not len(short):
+                break
+            length[short] *= 0.5
+            trial.put(short, Roots.of(C[short], weights(length[:, None])[short]))
+        return trial
+
+
+Rises = Callable[[Roots], Mask]
+
 
 @dataclass
 class Thresholds:
-    """Thresholds of a stack, between two bounds where ``solved``."""
+    """ρ★ of a batch, between two bounds where ``solved``, with weights and transformations."""
 
     lower: Array
     upper: Array
@@ -127,7 +108,6 @@ class LargestMeans:
 
     T: Array
     weights: Array
-    excess: Array
     solved: Mask
     refuted: Mask
 
@@ -191,24 +171,19 @@ def _minimise_trace(R: Array, roots: Roots) -> Mask:
             break
         now = roots.take(at)
         d, leaving = _simplex_direction(now, gap[at])
-        length = np.ones(len(at))
-        trial = Roots.of(R[at], _moved(now.weights, d, leaving))
-        # close by, rounding decides whether the trace falls, and Newton's step needs no judge
-        judged = ~leaving.any(axis=1) & (np.abs(now.slope(d)) > 1e-9 * now.trace)
-        for _ in range(4):
-            short = np.flatnonzero((trial.trace > now.trace) & judged)
-            if not len(short):
-                break
-            length[short] *= 0.5
-            moved = _moved(now.weights[short], length[short, None] * d[short], leaving[short])
-            trial.put(short, Roots.of(R[at[short]], moved))
-        roots.put(at, trial)
+        # close by, rounding decides whether the trace falls, and Newton's step needs no test
+        slope = ((now.diagonal - now.trace[:, None] * now.weights) * d).sum(axis=1)
+        tested = ~leaving.any(axis=1) & (np.abs(slope) > 1e-9 * now.trace)
+
+        def weights(length: Array, now=now, d=d, leaving=leaving) -> Array:
+            moved = np.where(leaving, 0.0, now.weights * stretch(length * d))
+            return np.asarray(moved / moved.sum(axis=1, keepdims=True))
+
+        def rises(trial: Roots, now=now, tested=tested) -> Mask:
+            return (trial.trace > now.trace) & tested
+
+        roots.put(at, now.moved(R[at], weights, rises, 4))
     return ~live
-
-
-def _moved(weights: Array, d: Array, leaving: Mask) -> Array:
-    moved = np.where(leaving, 0.0, weights * stretch(d))
-    return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
 def _simplex_direction(roots: Roots, gap: Array) -> tuple[Array, Mask]:
@@ -220,16 +195,16 @@ def _simplex_direction(roots: Roots, gap: Array) -> tuple[Array, Mask]:
     idle = w == 0
     gradient = roots.diagonal - roots.trace[:, None] * w
     K = roots.curvature() + roots.trace[:, None, None] * (w[:, :, None] * w[:, None, :])
-    _add_diagonal(K, 1e-11 * roots.diagonal + idle)
+    add_diagonal(K, 1e-11 * roots.diagonal + idle)
     d = _along_simplex(K, gradient, w)
     leaving = ~idle & (d < -2.0) & (w < _EJECT * w.max(axis=1, keepdims=True))
     leaving &= roots.fidelity > roots.trace[:, None]
     held = np.flatnonzero(np.where(leaving, 0.0, d).min(axis=1) < -_PURE)
     if len(held):
         barrier = (0.02 * gap[held] / w.shape[1])[:, None]
-        _add_diagonal(K, np.where(idle, 0.0, np.maximum(gradient, 0.0)))
+        add_diagonal(K, np.where(idle, 0.0, np.maximum(gradient, 0.0)))
         K = K[held]
-        _add_diagonal(K, np.where(idle[held], 0.0, barrier))
+        add_diagonal(K, np.where(idle[held], 0.0, barrier))
         own = np.where(idle, 0.0, gradient)[held] + barrier * (
             (~idle[held]).sum(axis=1, keepdims=True) * w[held] - ~idle[held]
         )
@@ -253,7 +228,7 @@ def complement(R: Array, kept: Mask) -> tuple[Array, Array]:
     across = kept[:, :, None] & ~kept[:, None, :]
     outside = ~kept[:, :, None] & ~kept[:, None, :]
     own = np.where(inside, R, 0.0)
-    _add_diagonal(own, (~kept).astype(np.float64))
+    add_diagonal(own, (~kept).astype(np.float64))
     mix = solve(own, np.where(across, R, 0.0))
     residual = np.where(outside, R - np.where(across, R, 0.0).transpose(0, 2, 1) @ mix, np.eye(p))
     residual = np.where(outside | inside, residual, 0.0)
@@ -297,21 +272,18 @@ def largest_means(C: Array, floors: Array, near: Array) -> LargestMeans:
         bound = 1.0 + np.minimum(0.1, off[at])[:, None]
         free = (now.weights > bound) | (gradient < 0)
         K = np.where(free[:, :, None] & free[:, None, :], now.curvature(), 0.0)
-        _add_diagonal(K, np.where(free, np.maximum(gradient, 0.0) + 1e-14 * now.diagonal, 1.0))
+        add_diagonal(K, np.where(free, np.maximum(gradient, 0.0) + 1e-14 * now.diagonal, 1.0))
         d = np.nan_to_num(solve(K, np.where(free, -gradient, 0.0)[:, :, None])[:, :, 0])
         d = np.where(free, d, -1.0)
-        value = now.trace - (now.weights * rho).sum(axis=1)
-        length = np.ones(len(at))
-        trial = Roots.of(C[at], np.maximum(1.0, now.weights * stretch(d)))
-        for _ in range(6):
-            rise = trial.trace - (trial.weights * rho).sum(axis=1) - value
-            short = np.flatnonzero(rise > 1e-14 * now.trace)
-            if not len(short):
-                break
-            length[short] *= 0.5
-            shorter = now.weights[short] * stretch(length[short, None] * d[short])
-            trial.put(short, Roots.of(C[at[short]], np.maximum(1.0, shorter)))
-        roots.put(at, trial)
+
+        def weights(length: Array, now=now, d=d) -> Array:
+            return np.maximum(1.0, now.weights * stretch(length * d))
+
+        def rises(trial: Roots, now=now, rho=rho) -> Mask:
+            fall = ((now.weights - trial.weights) * rho).sum(axis=1)
+            return np.asarray(trial.trace - now.trace + fall > 1e-14 * now.trace)
+
+        roots.put(at, now.moved(C[at], weights, rises, 6))
     T, size = make_exact(C, roots.transform())
     dots = np.einsum("bij,bij->bj", C, T)
     # how far another decorrelator can exceed these in the mean; see exact.largest_mean.mean_excess
@@ -322,7 +294,7 @@ def largest_means(C: Array, floors: Array, near: Array) -> LargestMeans:
     excess = (excess + ((roots.weights - 1.0) * (dots - floors)).sum(axis=1)) / p
     met = (dots >= floors - 1e-11).all(axis=1)
     solved = ~refuted & met & (best <= 1e-11) & (size < 1e-9) & (np.abs(excess) <= 1e-9)
-    return LargestMeans(T, roots.weights, excess, solved, refuted)
+    return LargestMeans(T, roots.weights, solved, refuted)
 
 
 def make_exact(R: Array, T: Array) -> tuple[Array, Array]:
@@ -333,42 +305,3 @@ def make_exact(R: Array, T: Array) -> tuple[Array, Array]:
         T = T - 0.5 * (T @ defect)
     defect = T.transpose(0, 2, 1) @ (R @ T) - identity
     return T, np.sqrt((defect * defect).sum(axis=(1, 2)))
-
-
-def stretch(d: Array) -> Array:
-    """Factors that change by ``d`` to first order and stay within [1/20, 20]."""
-    return np.where(d < 0, 1.0 + np.maximum(d, -0.95), 1.0 / (1.0 - np.minimum(d, 0.95)))
-
-
-def _add_diagonal(A: Array, d: Array) -> None:
-    rows = np.arange(A.shape[1])
-    A[:, rows, rows] += d
-
-
-def solve(A: Array, b: Array) -> Array:
-    """Solve where that is possible; NaN for a singular matrix, whatever the others are."""
-    return _each(np.linalg.solve, A, b)
-
-
-def _each(function: Any, A: Array, *more: Array) -> Array:
-    """A function of a stack, or of each matrix alone where one of them fails: NaN for that one."""
-    try:
-        return np.asarray(function(A, *more), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        out = np.full(more[0].shape if more else A.shape, np.nan)
-        for k in range(len(A)):
-            try:
-                out[k] = function(A[k], *(b[k] for b in more))
-            except np.linalg.LinAlgError:
-                continue
-        return out
-
-
-def inverse(A: Array) -> Array:
-    """Inverses; NaN for a singular matrix."""
-    return _each(np.linalg.inv, A)
-
-
-def cholesky(A: Array) -> Array:
-    """Cholesky factors; NaN for a matrix that is not positive definite."""
-    return _each(np.linalg.cholesky, A)

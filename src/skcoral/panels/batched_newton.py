@@ -8,12 +8,11 @@ met with equality, ``λ`` follows from H by one linear solve, ``T = D_λ H⁻¹`
 Squares have no bound c. With the squares plus ``N`` times the worst pair, c is the level above
 which the entries of H add up to N; given bounds are the tie-break of the worst pair. Either way S
 is the gradient of a convex function, so that Newton's method goes up a concave one. The equations
-for the entries of H are formed and solved for a whole stack.
+for the entries of H are formed and solved for a whole batch.
 """
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
@@ -21,30 +20,14 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.panels.batched_exact import Mask, cholesky, inverse, solve
+from skcoral.panels.batches import Batch, Mask, cholesky, inverse, solve
 from skcoral.results import Array
 
 SOLVED = 1e-11  # relative residual at which Newton's method stops
-_NEAR = 1e-2  # relative residual below which equations are used again
-_CORRECTIONS = 4
-
-
-class Stack:
-    """Arrays with the stack as their first axis, some of which may be absent."""
-
-    def take(self, at: Any) -> Self:
-        """Return those of some problems."""
-        return type(self)(*(None if v is None else v[at] for v in vars(self).values()))
-
-    def put(self, at: Any, other: Self) -> None:
-        """Replace those at some places."""
-        for name, values in vars(self).items():
-            if values is not None:
-                values[at] = getattr(other, name)
 
 
 @dataclass
-class Problems(Stack):
+class Problems(Batch):
     """Which entries of H are unknown, and how they are tied to the residual correlations.
 
     ``free`` variables have binding floors; ``held`` ones are outputs already. ``pairs`` count.
@@ -115,7 +98,7 @@ def _level(off: Array, worst: Array) -> Array:
 
 
 @dataclass
-class Points(Stack):
+class Points(Batch):
     """Where every free floor is met with equality; ``value`` is what Newton's method maximises."""
 
     H: Array
@@ -187,7 +170,7 @@ class Points(Stack):
             part = slice(start, start + size)
             A = _equations(self.G[part], self.B[part])
             A[:, rows, rows] += stiff[part]
-            # one by one, SciPy's symmetric routines are faster than NumPy's LU of a stack
+            # one by one, SciPy's symmetric routines are faster than NumPy's LU of a batch
             for k, own in enumerate(A, start):
                 if not usable[k]:
                     continue
@@ -235,32 +218,15 @@ def _equations(G: Array, B: Array) -> Array:
     n, p = len(G), G.shape[1]
     size = p * (p + 1) // 2
     upper, unit, products = _products(p)
-    A, total, left, right = _room(n, size)
-    for k, (first, second) in enumerate(products):
-        np.take(G.reshape(n, -1), first, axis=1, out=left, mode="clip")
-        np.take(B.reshape(n, -1), second, axis=1, out=right, mode="clip")
-        np.multiply(left, right, out=left if k else total)
-        if k:
-            total += left
-    A[:, upper] = np.multiply(total, unit, out=total)
+    g, b = G.reshape(n, -1), B.reshape(n, -1)
+    A = np.zeros((n, size**2))
+    A[:, upper] = unit * sum(g.take(i, axis=1) * b.take(j, axis=1) for i, j in products)
     return A.reshape(n, size, size)
 
 
 def _chunk(size: int) -> int:
     """How many systems of this size are formed at once, so that they stay in the cache."""
     return max(1, 60_000 // size**2)
-
-
-_rooms = threading.local()
-
-
-def _room(n: int, size: int) -> list[Array]:
-    """Arrays that are used again and again: fresh memory costs more than the arithmetic."""
-    kept = getattr(_rooms, "kept", None)
-    if kept is None or kept[0].shape[1] != size**2 or len(kept[0]) < n:
-        upper = size * (size + 1) // 2
-        kept = _rooms.kept = [np.zeros((n, k)) for k in (size**2, upper, upper, upper)]
-    return [array[:n] for array in kept]
 
 
 @dataclass
@@ -315,8 +281,6 @@ def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> 
             if not len(trying):
                 break
             length[trying] *= 0.5
-        moved = np.setdiff1d(np.arange(len(at)), trying)
-        _correct(points, problem, at[moved], [factors[k] for k in moved], goal)
         live[at[trying]] = False  # too far from the solution
         # rounding may stop the method a little above its goal
         done[at[trying]] = before[trying] <= 1e2 * goal[at[trying]]
@@ -337,24 +301,3 @@ def newton_dropping(problem: Problems, H: Array, goal: Array) -> tuple[Found, Pr
         for k, factor in zip(again.tolist(), second.factors, strict=True):
             found.factors[k] = factor
     return found, problem
-
-
-def _correct(points: Points, problem: Problems, at: Any, factors: list[Any], goal: Array) -> None:
-    """Go on with the equations already factorised while that gains a digit a step, in place."""
-    on = np.array([factor is not None for factor in factors], dtype=bool)
-    for _ in range(_CORRECTIONS):
-        some = np.flatnonzero(on)
-        if not len(some):
-            return
-        own = problem.take(at[some])
-        near = points.take(at[some])
-        left = near.residual
-        going = (left < _NEAR) & (left > goal[at[some]])
-        on[some[~going]] = False
-        some, own, near = some[going], own.take(going), near.take(going)
-        if not len(some):
-            return
-        trial = Points.of(own, near.H + near.direction([factors[k] for k in some]))
-        good = trial.residual < 0.1 * near.residual
-        points.put(at[some[good]], trial.take(good))
-        on[some[~good]] = False

@@ -11,16 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.panels.batched_exact import (
-    Mask,
-    Roots,
-    assemble,
-    complement,
-    inverse,
-    largest_means,
-    solve,
-)
-from skcoral.panels.batched_newton import Problems, Stack, newton
+from skcoral.panels.batched_exact import Roots, assemble, complement, largest_means
+from skcoral.panels.batched_newton import Problems, newton
+from skcoral.panels.batches import Batch, Mask, inverse, solve
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
 
@@ -30,8 +23,8 @@ _CLOSED = 1e-10  # gap, relative to max(1, objective), of an answer that is kept
 
 
 @dataclass
-class Tradeoffs(Stack):
-    """Least residuals of a stack; ``multipliers`` and ``H`` prove ``lower_bound``."""
+class Tradeoffs(Batch):
+    """Least residuals of a batch; ``multipliers`` and ``H`` prove ``lower_bound``."""
 
     T: Array
     G: Array

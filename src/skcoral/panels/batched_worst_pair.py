@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral.panels.batched_exact import Mask, assemble, complement, largest_means
+from skcoral.panels.batched_exact import assemble, complement, largest_means
 from skcoral.panels.batched_newton import (
     SOLVED,
     Points,
@@ -23,6 +23,7 @@ from skcoral.panels.batched_newton import (
     pairs_of,
 )
 from skcoral.panels.batched_tradeoff import Tradeoffs, judged
+from skcoral.panels.batches import Mask
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
 

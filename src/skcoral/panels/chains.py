@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral.panels.batched_exact import Mask, largest_means, thresholds
+from skcoral.panels.batched_exact import largest_means, thresholds
 from skcoral.panels.batched_tradeoff import above_thresholds, tradeoffs
 from skcoral.panels.batched_worst_pair import beyond_squares, worst_pairs
+from skcoral.panels.batches import Mask
 from skcoral.results import OPTIMAL_GAP, Array, Decorrelation
 
 _LARGEST = 24  # columns up to which trade-offs are solved in batches

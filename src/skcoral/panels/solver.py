@@ -22,7 +22,7 @@ from skcoral._validation import check_names
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.frames import brief
-from skcoral.panels.batched_exact import Mask
+from skcoral.panels.batches import Mask
 from skcoral.panels.chains import Chains, Decorrelations
 from skcoral.panels.window_moments import REFRESH, window_moments
 from skcoral.results import Array
