@@ -59,6 +59,9 @@ def roll(
     expanding: Annotated[
         bool, typer.Option("--expanding", help="Windows begin with the first row.")
     ] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Search singular windows briefly: faster, wider gaps.")
+    ] = False,
     rho_min: RhoMin = None,
     criterion: CriterionOption = "squared",
     output: Annotated[
@@ -92,6 +95,7 @@ def roll(
             min_rows=min_rows,
             halflife=halflife,
             expanding=expanding,
+            brief=brief,
             rho_min=rho_min or (),
             criterion=criterion,
             output=output,

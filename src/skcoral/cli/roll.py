@@ -60,6 +60,7 @@ class RollOptions:
     min_rows: int | None = None
     halflife: float | None = None
     expanding: bool = False
+    brief: bool = False
     rho_min: Sequence[str] = ()
     criterion: str = "squared"
     output: str = "-"
@@ -176,6 +177,7 @@ class _Run:
             "min_rows": options.min_rows,
             "halflife": options.halflife,
             "expanding": options.expanding,
+            "brief": options.brief,
             "refit": int(refit) if refit is not None and refit.isdecimal() else refit,
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, loaded.names),
