@@ -1,7 +1,7 @@
 """One self-contained HTML page about a fitted transformation: no network, no script unless asked.
 
-:func:`gather` collects the numbers, :func:`render` turns them into a page, and :mod:`.words` says
-in sentences what they mean.
+:func:`gather` collects the numbers and :func:`render` fills the templates with them; the sentences
+are those of :mod:`skcoral.words`.
 """
 
 from skcoral.report.facts import ReportFacts, gather

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 #: Points on the curve and parts held out, for up to so many variables; none beyond.
 _POINTS = ((100, 25), (300, 11), (400, 7))
 _FOLDS = ((100, 5), (300, 2))
-_QUICK = 2e6  # r²p of a solution that dozens of can be waited for
+_QUICK = 2e6  # r²p up to which dozens of solutions take seconds
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Everything that a report says.
+    """Everything that a report shows.
 
     Attributes
     ----------
     title : str
         What the report is about.
     origin : list of str
-        Where the numbers come from: file, date, rows used and left out; said under the title.
+        Where the numbers come from: file, date, rows used and left out; shown under the title.
     measured : Measured
         What the outputs show, measured on them.
     result, threshold : Decorrelation, Threshold
@@ -64,7 +64,7 @@ class ReportFacts:
     confidence : ConfidentFloors or None
         What holds for the population, where it was asked for.
     notes : list of str
-        What was left out of the table and what was assumed; said next to the answer.
+        What was left out of the table and what was assumed; shown next to the answer.
     warnings, versions : list
         Things to know, and the versions that made the numbers.
     command : str
@@ -129,7 +129,7 @@ def gather(
     title, command : str
         Heading, and the command or call that repeats the work.
     file, dropped : str
-        Name of the file, and which rows were left out, said at the top.
+        Name of the file, and which rows were left out, shown at the top.
     notes : sequence of str
         Things to know about the data (rows left out, say); listed next to the answer.
     n_points : int, optional
@@ -153,6 +153,9 @@ def gather(
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
     check = certificates.check(result, R)
+    verdict = "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
+    measured = estimator.measured_ if measured is None else measured
+    today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)
     n_points = _affordable(_POINTS, p) if n_points is None else n_points
     folds = _affordable(_FOLDS, p) if folds is None else folds
@@ -170,13 +173,13 @@ def gather(
         )
     return ReportFacts(
         title=title,
-        measured=estimator.measured_ if measured is None else measured,
+        measured=measured,
         result=result,
         threshold=estimator.threshold_ if _is_quick(result) else None,
         R=R,
         names=source_names(estimator),
         asked=_asked(estimator, result),
-        checks=[("independent check", _verdict(check))],
+        checks=[("independent check", verdict)],
         passed=check.passed,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve,
@@ -186,12 +189,12 @@ def gather(
         warnings=_warnings(estimator, result),
         versions=_versions(),
         command=command,
-        origin=[said for said in (file, _today(), _rows(estimator, measured), dropped) if said],
+        origin=[part for part in (file, today, measured.rows(), dropped) if part],
     )
 
 
 def _held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
-    """Hold-out at the floors in force: raised ones are not found anew in every fold."""
+    """Hold-out at the floors of the fit: raised floors are not computed again in every fold."""
     from skcoral.stability import holdout
 
     model = clone(estimator)
@@ -201,21 +204,8 @@ def _held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> H
 
 
 def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
-    """How many solutions of ``p`` variables a reader waits for: a few seconds of them."""
+    """How many solutions of ``p`` variables take a few seconds in all."""
     return next((count for most, count in steps if p <= most), 0)
-
-
-def _today() -> str:
-    day = date.today()
-    return f"{day.day} {day:%B %Y}"
-
-
-def _rows(estimator: Any, measured: Measured | None) -> str:
-    return (estimator.measured_ if measured is None else measured).rows()
-
-
-def _verdict(check: certificates.Check) -> str:
-    return "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
 
 
 def _is_quick(result: Decorrelation) -> bool:
@@ -284,10 +274,8 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
             f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
             f"bound is {result.lower_bound:.6g}."
         )
-    out += [said for said in (words.rank(result), str(result.details.get("new_rows", ""))) if said]
-    said = result.details.get("guarantee")
-    if said:
-        out.append(str(said))
+    details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
+    out += [said for said in (words.rank(result), *details) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if n is not None and n < 10 * p:
         out.append(
@@ -298,7 +286,6 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
 
 
 def _versions() -> list[tuple[str, str]]:
-    found = [("Python", platform.python_version())]
-    for package in _REPORTED_VERSIONS:
-        found.append((package, metadata.version(package)))
-    return [*found, ("system", f"{platform.system()} {platform.machine()}, {sys.byteorder} endian")]
+    packages = [(package, metadata.version(package)) for package in _REPORTED_VERSIONS]
+    system = f"{platform.system()} {platform.machine()}, {sys.byteorder} endian"
+    return [("Python", platform.python_version()), *packages, ("system", system)]
