@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from skcoral import decorrelate, threshold
 
 README = Path(__file__).with_name("README.md")
-BEGIN, END = "<!-- families: begin -->", "<!-- families: end -->"
 SIZE = 500
 
 
@@ -57,6 +56,14 @@ def cost(call: object) -> float:
     return time.process_time() - start
 
 
+def rewrite(name: str, lines: list[str]) -> None:
+    """Put a table between the markers of its name in the README."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, rest = README.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(end)
+    README.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}", encoding="utf-8")
+
+
 def main() -> None:
     """Measure, print and write the table."""
     lines = ["| family | ρ★ | 10 % | 50 % | 90 % |", "|---|---|---|---|---|"]
@@ -74,10 +81,7 @@ def main() -> None:
             print(lines[-1], flush=True)
     lines += ["", f"Trade-off: median {np.median(every):.0f}, largest {max(every):.0f}."]
     print(lines[-1])
-    page = README.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    README.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8")
+    rewrite("families", lines)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ def complete(
     """
     members = dual.members if members is None else members
     p = len(floors)
+    if len(dual.members) == p:
+        return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), members[:0])
     rest = np.setdiff1d(np.arange(p), members)
     missed = rest[:0]
     if len(rest):

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
@@ -36,10 +35,15 @@ class Node:
     solved: Solved
     slope: float
 
-    @property
+    @cached_property
     def angle(self) -> float:
         """``arccos ρ``."""
         return float(np.arccos(self.rho))
+
+    @cached_property
+    def scaled(self) -> Array:
+        """``H sin θ``, which is smooth."""
+        return np.asarray(np.sin(self.angle) * self.solved.H)
 
     @cached_property
     def bound_by(self) -> bytes:
@@ -62,8 +66,6 @@ class Path:
         # Correlations that lower the threshold by less than this are rounding.
         self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
         self.nodes: dict[float, Node] = {}
-        omega = criteria.pair_matrix(options.pair_weights, len(self.R))
-        self._limit = _limit_at_one(self.R, omega)
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
@@ -142,32 +144,40 @@ class Path:
     def _interpolate(self, nodes: Sequence[Node], theta: float) -> Array:
         """Interpolate ``H sin θ``, with what is known of it at the threshold and at one."""
         binding = nodes[0].solved.binding
-        terms = [(node.angle, np.sin(node.angle) * node.solved.H) for node in nodes]
+        terms = [(node.angle, node.scaled) for node in nodes]
         if binding.all():
-            terms.append((0.0, np.diag(self._limit)))
-        edge, factor = float(np.arccos(self.edge)), 1.0
+            terms.append((0.0, self._limit_at_one))
+        edge = float(np.arccos(self.edge))
         same = np.array_equal(binding, self.threshold.weights > 0)
+        slope = same and self.options.pair_weights is None
+        if slope:
+            terms.append((edge, self._slope_at_edge))
+        angles = np.array([angle for angle, _ in terms])
+        own = np.eye(len(angles), dtype=bool)
+        apart = np.where(own, 1.0, angles[:, None] - angles)
+        weights = np.where(own, 1.0, (theta - angles) / apart).prod(axis=1)
         inside = max(node.angle for node in nodes) > theta and len(nodes) > 1
         if same or not inside:  # the dual of the squares vanishes at the threshold
-            factor = theta - edge
-            terms = [(angle, dual / (angle - edge)) for angle, dual in terms]
-        if same and self.options.pair_weights is None:
-            terms.append((edge, self._slope_at_edge(binding)))
-        angles = np.array([angle for angle, _ in terms])
-        apart = angles[:, None] - angles + np.eye(len(angles))
-        factors = np.where(np.eye(len(angles)) > 0, 1.0, (theta - angles) / apart)
+            weights *= (theta - edge) / np.where(angles == edge, 1.0, angles - edge)
         H = np.zeros_like(self.R)
-        for weight, (_, dual) in zip(factors.prod(axis=1), terms, strict=True):
+        for weight, (_, dual) in zip(weights / np.sin(theta), terms, strict=True):
             H += weight * dual
-        return np.asarray(factor / np.sin(theta) * H)
+        return H
 
-    def _slope_at_edge(self, binding: NDArray[np.bool_]) -> Array:
+    @cached_property
+    def _slope_at_edge(self) -> Array:
         """Derivative of ``H sin θ`` at the threshold, a multiple of the threshold's S."""
-        S = np.asarray(to_host(self.threshold.S))
+        S, on = np.asarray(to_host(self.threshold.S)), np.flatnonzero(self.threshold.weights > 0)
         slope = np.zeros_like(self.R)
-        slope[np.ix_(binding, binding)] = S
-        off = criteria.value("squared", S)
-        return np.asarray((self.edge**2 - 1.0) / off * slope)
+        slope[np.ix_(on, on)] = (self.edge**2 - 1.0) / criteria.value("squared", S) * S
+        return slope
+
+    @cached_property
+    def _limit_at_one(self) -> Array:
+        """Limit of ``H sin θ`` as the floors tend to one: the slope along the sphere there."""
+        K = criteria.pair_matrix(self.options.pair_weights, len(self.R)) * self.R
+        tangent = column_dots(K, self.R @ K) - column_dots(self.R, K) ** 2
+        return np.diag(np.sqrt(np.maximum(tangent, 0.0)))
 
 
 def trace_frontier(
@@ -241,10 +251,3 @@ def _even(path: Path, n_points: int) -> list[Node]:
         middle = 0.5 * (nodes[k].angle + nodes[k + 1].angle)
         nodes.insert(k + 1, path.solve(float(np.cos(middle))))
     return nodes
-
-
-def _limit_at_one(R: Array, omega: Array) -> Array:
-    """Limit of ``λ sin(arccos ρ)`` as the floors tend to one: the slope along the sphere there."""
-    K = omega * criteria.off(R)
-    tangent = np.einsum("ij,ij->j", K, R @ K) - np.einsum("ij,ij->j", R, K) ** 2
-    return np.asarray(np.sqrt(np.maximum(tangent, 0.0)))
