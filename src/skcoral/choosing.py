@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,22 +34,26 @@ NEARLY_ALL = 0.95
 _TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
 
 
-def check_target(asked: Any) -> None:
-    """Raise an error where more than one of floors, budget and limits is asked for."""
-    given = [name for name in _TARGETS if getattr(asked, name, None) is not None]
+def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
+    """Raise an error where more than one of floors, budget and limits is asked for.
+
+    ``spelled`` tells how the reader writes the name of an argument.
+    """
+    given = [spelled(name) for name in _TARGETS if getattr(asked, name, None) is not None]
+    floors, *others, last = map(spelled, _TARGETS)
     if len(given) > 1:
         raise InvalidArgumentError(
-            f"Give one of rho_min, budget, max_vif and max_correlation, not both {given[0]} and "
+            f"Give one of {', '.join([floors, *others])} and {last}, not both {given[0]} and "
             f"{given[1]}: with a budget or a limit, the common floor is what is maximised."
         )
-    if given and given[0] != "rho_min" and getattr(asked, "support", None) is not None:
+    if given and given[0] != floors and getattr(asked, "support", None) is not None:
         raise InvalidArgumentError(
-            f"A support goes with floors (rho_min), not with {given[0]}: drop one of them."
+            f"A support goes with floors ({floors}), not with {given[0]}: drop one of them."
         )
-    if given == ["max_correlation"] and asked.criterion == "absolute":
+    if given == [last] and asked.criterion == "absolute":
         raise InvalidArgumentError(
-            "max_correlation limits the largest residual correlation, which is criterion='worst': "
-            "leave the criterion out."
+            f"{last} limits the largest residual correlation, which is criterion='worst': leave "
+            "the criterion out."
         )
 
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from skcoral.app import SERVER_OPTIONS
-from skcoral.app.markdown import clipped, plain
+from skcoral.app.page import plain
 from skcoral.plotting import interactive
 
 
@@ -72,4 +72,4 @@ def test_labels_of_pictures_show_markup_as_text():
     assert interactive.label("a & b") == "a &amp; b"
     assert interactive.label("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
     assert len(interactive.label("x" * 100)) == 18
-    assert len(clipped("x" * 1000)) == 300
+    assert len(plain("x" * 1000, 300)) == 300

@@ -151,7 +151,7 @@ WRONG_USE = {
     "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
     "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "'alkohol'"),
     "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
-    "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "exclude"),
+    "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),

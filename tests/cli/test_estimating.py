@@ -131,4 +131,4 @@ def test_a_matrix_has_no_rows_to_estimate_from(main, tmp_path):
     for options in (["--covariance", "OAS"], ["--missing", "em"], ["--weights", "a"]):
         status, _, err = main("threshold", path, *options)
         assert status == 2
-        assert "is about rows" in err
+        assert "needs rows" in err

@@ -122,7 +122,7 @@ def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answe
         "Read as missing: 'n.a.' (1 cell), '..' (1 cell), '…' (1 cell).",
         "Not used as variables: id (counts up in steps of 1), Time (looks like years). "
         "To use one: --include id.",
-        "3 rows with missing values left out: lines 5, 12, 14.",
+        "3 rows with missing values are left out: lines 5, 12, 14.",
     ):
         assert needle in text
         assert text.index("Certified") < text.index(needle) < text.index("fidelity floor price")

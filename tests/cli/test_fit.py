@@ -117,7 +117,7 @@ def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, 
 def test_missing_rows_are_left_out_and_named(coral, birds_csv, tmp_path):
     done = coral("fit", birds_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")
     assert done.returncode == 0, done.stderr
-    assert "2 rows with missing values left out: lines 5, 12." in done.stdout
+    assert "2 rows with missing values are left out: lines 5, 12." in done.stdout
     header, before = read(birds_csv)
     new_header, after = read(tmp_path / "out.csv")
     assert new_header == header

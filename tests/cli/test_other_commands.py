@@ -14,6 +14,7 @@ import pytest
 
 from skcoral.app import server
 from skcoral.cli import web_app
+from skcoral.cli.options import AppOptions
 
 COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
 
@@ -163,7 +164,7 @@ def test_app_is_bound_to_this_machine_and_opens_no_connection(monkeypatch):
     def no_socket(*_args, **_options):
         raise AssertionError("the server asks outside for an address")
 
-    command = web_app.app_command(host="127.0.0.1", port=8501, browser=False)
+    command = web_app.app_command(AppOptions(browser=False))
     assert command[:4] == [sys.executable, "-m", "skcoral.app.server", "run"]
     assert Path(command[4]).is_file()
     assert [part for part in command if "address" in part] == ["--server.address=127.0.0.1"]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from skcoral.app.problem import Problem
-from skcoral.app.sources import MatrixSource, TableSource
+from skcoral.app.sources import Source
 
 Found = TypeVar("Found")
 
@@ -24,9 +24,7 @@ def _for_this_visitor(key: Hashable, _compute: Callable[[], Any]) -> Any:
 
 
 @st.cache_resource(max_entries=2, show_spinner=False, scope="session")
-def remember_table(
-    key: Hashable, _read: Callable[[], TableSource | MatrixSource]
-) -> TableSource | MatrixSource:
+def remember_table(key: Hashable, _read: Callable[[], Source]) -> Source:
     """Keep the tables that a visitor brought last, and no more of them: they are large."""
     return _read()
 

@@ -11,9 +11,9 @@ import streamlit as st
 from skcoral import measures, words
 from skcoral.app import state
 from skcoral.app.cache import about
-from skcoral.app.markdown import plain
+from skcoral.app.page import plain
 from skcoral.app.problem import Problem, mask
-from skcoral.app.settings import CRITERIA, mask_to_text
+from skcoral.app.settings import mask_to_text
 from skcoral.app.solving import group_columns
 from skcoral.choosing import FloorComparison, has_little
 from skcoral.measured import rounded_down, vif_text
@@ -28,47 +28,33 @@ _CONFIDENCE = 0.95
 
 
 def choose_level(problem: Problem, threshold: Threshold) -> None:
-    """Show the slider of the current mode and take over what it says."""
+    """Show the slider of the current mode."""
     if state.current().mode == "budget":
-        _budget(problem)
-    else:
-        _floor(threshold)
-
-
-def _floor(threshold: Threshold) -> None:
-    highest = math.floor(threshold.value * 1000) / 1000
+        _choose_budget(problem)
+        return
     slider, button = st.columns([4, 1], vertical_alignment="bottom")
-
-    def back() -> None:
-        state.change(floor=highest)
-        state.refresh_widgets()
-
     button.button(
         "To ρ★",
-        on_click=back,
+        on_click=_take,
+        args=(rounded_down(threshold.value, 3),),
         help="The highest floor at which the outputs can still be uncorrelated.",
         key="to_threshold",
         width="stretch",
     )
-    floor = slider.slider(
-        "Floor: fidelity that every output keeps",
-        0.0,
-        1.0,
-        step=0.001,
-        format="%.3f",
-        key=state.widget("floor", state.current().floor),
-    )
-    if floor != state.current().floor:
-        state.change(floor=floor)
+    label = "Floor: fidelity that every output keeps"
+    state.bound(slider.slider, label, "floor", 0.0, 1.0, step=0.001, format="%.3f")
 
 
-def compare(problem: Problem, compared: FloorComparison) -> None:
+def _take(floor: float) -> None:
+    state.change(floor=floor)
+    state.refresh_widgets()
+
+
+def compare(compared: FloorComparison) -> None:
     """Show what usual floors give; a click takes one."""
     best = compared.recommended
     little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
-    advice = "Variables depend on each other."
-    if best is not None:
-        advice = f"Try {best.label}."
+    advice = "Variables depend on each other." if best is None else f"Try {best.label}."
     with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))
         st.caption("A click takes a floor. Largest |r|, largest VIF, weakest fidelity:")
@@ -92,25 +78,8 @@ def compare(problem: Problem, compared: FloorComparison) -> None:
                 )
 
 
-def _take(floor: float) -> None:
-    state.change(floor=floor)
-    state.refresh_widgets()
-
-
-def choose_criterion() -> None:
-    """Let the visitor say how residual correlation is measured."""
-    chosen = st.selectbox(
-        "Correlation that is left, measured by",
-        list(CRITERIA),
-        format_func=CRITERIA.__getitem__,
-        key=state.widget("criterion", state.current().criterion),
-    )
-    if chosen != state.current().criterion:
-        state.change(criterion=chosen)
-
-
-def _budget(problem: Problem) -> None:
-    criterion = state.current().criterion
+def _choose_budget(problem: Problem) -> None:
+    criterion, now = state.current().criterion, state.current().budget
     everything = about(
         problem,
         ("residual before", criterion),
@@ -127,10 +96,10 @@ def _budget(problem: Problem) -> None:
         top,
         step=step,
         format=f"%.{max(digits, 0)}f",
-        key=state.widget(f"budget_{criterion}_{top:g}", min(state.current().budget, top)),
+        key=state.widget(f"budget_{criterion}_{top:g}", min(now, top)),
         help=f"The variables themselves have {everything:.4g}.",
     )
-    if budget != state.current().budget:
+    if budget != now:
         state.change(budget=budget)
 
 
@@ -173,14 +142,14 @@ def _choose_together(problem: Problem) -> None:
         help="Rows of one cluster, or neighbours in time, tell less than as many independent "
         "rows. Columns that are no variables can name clusters.",
     )
-    block = "" if chosen.startswith("=") else chosen
+    groups = chosen[1:] if chosen.startswith("=") else ""
+    block = "" if groups else chosen
     if chosen == "number":
         assert problem.rows is not None
         most = max(len(problem.rows) // 4, 2)
         first = int(settings.block) if settings.block.isdecimal() else 10
         key = state.widget(f"block_{most}", min(max(first, 2), most))
         block = str(st.number_input("Rows in a block", 2, most, key=key))
-    groups = chosen[1:] if chosen.startswith("=") else ""
     if (groups, block) != (settings.groups, settings.block):
         state.change(groups=groups, block=block)
 
@@ -189,20 +158,15 @@ def choose_own_floors(problem: Problem) -> None:
     """Show the floors of single variables, and take over what is said."""
     import pandas as pd
 
-    settings = state.current()
-    asked = dict(settings.own)
+    asked = dict(state.current().own)
     with st.expander("Floors of single variables"):
         key = f"own_{state.generation()}_{hash(problem.names)}"
         if key not in st.session_state:
             st.session_state[f"{key}_first"] = asked
         first = st.session_state[f"{key}_first"]
+        floors = pd.array([first.get(name) for name in problem.names], dtype="Float64")
         edited = st.data_editor(
-            pd.DataFrame(
-                {
-                    "variable": list(problem.names),
-                    "floor": pd.array([first.get(name) for name in problem.names], dtype="Float64"),
-                }
-            ),
+            pd.DataFrame({"variable": list(problem.names), "floor": floors}),
             key=key,
             hide_index=True,
             disabled=["variable"],
@@ -215,23 +179,19 @@ def choose_own_floors(problem: Problem) -> None:
         )
         st.caption("Where no number stands, the floor of the slider holds.")
     values = zip(edited["variable"], edited["floor"], strict=True)
-    own = {name: float(value) for name, value in values if not pd.isna(value)}
-    elsewhere = {name: value for name, value in asked.items() if name not in problem.names}
-    if {**elsewhere, **own} != asked:
-        state.change(own=tuple({**elsewhere, **own}.items()))
+    own = {name: value for name, value in asked.items() if name not in problem.names}
+    own |= {name: float(value) for name, value in values if not pd.isna(value)}
+    if own != asked:
+        state.change(own=tuple(own.items()))
 
 
 def choose_support(problem: Problem) -> None:
     """Show which source may enter which output, and take over what is said."""
-    link = st.slider(
-        "A source may enter an output where their |correlation| exceeds",
-        0.0,
-        1.0,
-        step=0.01,
-        key=state.widget("link", state.current().link),
-    )
-    if link != state.current().link:
-        state.change(link=link, mask="")
+    before = state.current().link
+    label = "A source may enter an output where their |correlation| exceeds"
+    link = state.bound(st.slider, label, "link", 0.0, 1.0, step=0.01)
+    if link != before:
+        state.change(mask="")
     with st.expander("Edit which source may enter which output"):
         key = f"mask_{state.generation()}_{hash(problem.names)}_{link}"
         if key not in st.session_state:

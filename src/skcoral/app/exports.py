@@ -5,22 +5,22 @@ from __future__ import annotations
 import io
 import pprint
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from skcoral import report
-from skcoral.app.problem import Problem, curve_points, floors, mask, notes
+from skcoral.app.problem import Problem, curve_points, mask, notes
 from skcoral.app.settings import Settings
 from skcoral.app.solving import arguments, fitted, known, measured
-from skcoral.app.sources import MatrixSource, TableSource
+from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.models.files import model_json
 from skcoral.results import Decorrelation
 from skcoral.tables.sheets import explaining_sheets
 from skcoral.tables.transforming import write_transformed
-from skcoral.tables.writing import table_writer
+from skcoral.tables.writing import write_matrix
 
 FORMATS = {
     "CSV": ("csv", "text/csv"),
@@ -28,6 +28,14 @@ FORMATS = {
     "Excel": ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 }
 SUPPORT_FILE = "support.csv"
+#: Values that need no option.
+_USUAL: dict[str, tuple[Any, ...]] = {
+    "weights": ("",),
+    "weight-kind": ("auto",),
+    "margins": ("none",),
+    "shrinkage": ("none",),
+    "output-scale": ("unit",),
+}
 
 
 def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, scale: str) -> bytes:
@@ -49,21 +57,20 @@ def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, sc
     return stream.getvalue()
 
 
-def matrix_table(names: Any, columns: Any, values: Any, *, ending: str = "csv") -> bytes:
-    """A matrix with names on both sides."""
+def _matrix(rows: Sequence[str], columns: Sequence[str], values: Any, ending: str) -> bytes:
     stream = io.BytesIO()
-    corner = "source"
-    while corner in columns:
-        corner += "_"
-    writer = table_writer(stream, [corner, *columns], path=f"out.{ending}", escape_formulas=True)
-    writer.write([list(names), *np.asarray(values, dtype=np.float64).T])
-    writer.close()
+    write_matrix(stream, f"out.{ending}", rows, columns, values, escape_formulas=True)
     return stream.getvalue()
 
 
 def transformation(result: Decorrelation, *, ending: str) -> bytes:
     """The matrix T as a table: rows are standardised sources, columns are outputs."""
-    return matrix_table(result.names, result.names, result.T, ending=ending)
+    return _matrix(result.names, result.names, result.T, ending)
+
+
+def mask_file(problem: Problem, support: Any) -> bytes:
+    """The mask as the file that ``coral fit --support`` reads."""
+    return _matrix(problem.names, problem.names, support, "csv")
 
 
 def model(problem: Problem, chosen: Mapping[str, Any], *, scale: str) -> bytes:
@@ -100,14 +107,15 @@ def file_stem(problem: Problem) -> str:
 def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str:
     """Python code that repeats what is on screen."""
     source = problem.source
-    before, lines = _data_code(problem)
-    names = source.table.names if isinstance(source, TableSource) else source.names
-    whole = "table" if isinstance(source, TableSource) else "R"
-    every = problem.names == names
+    is_table = problem.rows is not None
+    imports, lines = _data_code(source)
+    table = source.table if isinstance(source, TableSource) else source
+    every = problem.names == table.names
     own = {name: value for name, value in settings.own if name in problem.names}
     own = {} if settings.mode == "budget" else own
-    if isinstance(source, TableSource) or own or not every:
-        lines.append(f"columns = {f'list({whole})' if every else _literal(list(problem.names))}")
+    if is_table or own or not every:
+        whole = f"list({'table' if is_table else 'R'})"
+        lines.append(f"columns = {whole if every else _literal(list(problem.names))}")
     chosen = {name: _literal(value) for name, value in arguments(problem, settings).items()}
     groups = chosen.pop("groups", "")
     if own:
@@ -116,20 +124,19 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
     if settings.mode == "support":
         lines.append(f"support = {_support_literal(problem, mask(problem, settings))}")
         chosen["support"] = "support"
-    if isinstance(source, MatrixSource):
+    shrinkage = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
+    if not is_table:
         question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
         given = "R" if every else "R.loc[columns, columns]"
-        if settings.shrinkage != "none":
-            before = ["import numpy as np", *before]
+        if shrinkage != "none":
+            imports = ["import numpy as np", *imports]
             lines.append(f"R = {given}")
-            lines.append(
-                f"R = (1 - {settings.shrinkage}) * R + {settings.shrinkage} * np.eye(len(R))"
-            )
+            lines.append(f"R = (1 - {shrinkage}) * R + {shrinkage} * np.eye(len(R))")
             given = "R"
         lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
-        return "\n".join([f"from skcoral import {question}", *before, "", *lines])
-    if settings.shrinkage != "none":
-        chosen["shrinkage"] = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
+        return "\n".join([f"from skcoral import {question}", *imports, "", *lines])
+    if shrinkage != "none":
+        chosen["shrinkage"] = shrinkage
     if settings.margins != "none":
         chosen["margins"] = repr(settings.margins)
     if settings.weights and settings.weight_kind != "auto":
@@ -137,21 +144,20 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
     if scale != "unit":
         chosen["output_scale"] = repr(scale)
     needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
-    weight = f", sample_weight=rows[{settings.weights!r}]" if settings.weights else ""
-    weight += f", groups=rows[{groups}]" if groups else ""
+    known = f", sample_weight=rows[{settings.weights!r}]" if settings.weights else ""
+    known += f", groups=rows[{groups}]" if groups else ""
     lines += [
         f"rows = table.dropna(subset={needed})",
         f"model = CORAL({_call(chosen)})",
-        f"model.fit(rows[columns]{weight})",
+        f"model.fit(rows[columns]{known})",
         "outputs = model.transform(rows[columns])",
         "print(model.result_)",
     ]
-    return "\n".join(["from skcoral import CORAL", *before, "", *lines])
+    return "\n".join(["from skcoral import CORAL", *imports, "", *lines])
 
 
-def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
+def _data_code(source: Source) -> tuple[list[str], list[str]]:
     """Imports and lines that bring the data back: as ``table`` or as ``R``."""
-    source = problem.source
     if isinstance(source, TableSource):
         if source.public:
             return ["from skcoral.datasets import load_wine"], ["table = load_wine().to_frame()"]
@@ -159,27 +165,17 @@ def _data_code(problem: Problem) -> tuple[list[str], list[str]]:
         opened = f"table = open_table({source.label!r}{how}).to_frame()"
         return ["from skcoral.tables import open_table"], [opened]
     if source.key == "wdi":
-        return (
-            ["from skcoral.datasets import wdi_correlation"],
-            ["R = wdi_correlation().to_frame()"],
-        )
-    p = len(source.names)
+        imported = "from skcoral.datasets import wdi_correlation"
+        return [imported], ["R = wdi_correlation().to_frame()"]
+    imports, p = ["import pandas as pd"], len(source.names)
     if source.public:
-        return (
-            ["import pandas as pd", "from skcoral.datasets import make_system"],
-            [
-                f"names = [f'x{{j}}' for j in range(1, {p + 1})]",
-                f"R = pd.DataFrame(make_system({p}), index=names, columns=names)",
-            ],
-        )
-    rows = "".join(f"\n    {row!r}," for row in source.R.tolist())
-    return (
-        ["import pandas as pd"],
-        [
-            f"names = {_literal(list(source.names))}",
-            f"R = pd.DataFrame([{rows}\n], index=names, columns=names)",
-        ],
-    )
+        imports.append("from skcoral.datasets import make_system")
+        names, values = f"[f'x{{j}}' for j in range(1, {p + 1})]", f"make_system({p})"
+    else:
+        names = _literal(list(source.names))
+        values = "[" + "".join(f"\n    {row!r}," for row in source.R.tolist()) + "\n]"
+    made = f"R = pd.DataFrame({values}, index=names, columns=names)"
+    return imports, [f"names = {names}", made]
 
 
 def command(
@@ -187,56 +183,44 @@ def command(
 ) -> str | None:
     """The command that repeats what is on screen; None for a matrix that is in no file."""
     source = problem.source
+    before, file, more = "", [source.label], []
     if isinstance(source, MatrixSource):
         if not source.is_file:
             return None
-        words, before = ["coral", "fit", source.label, "--matrix"], ""
+        file.append("--matrix")
+        files = ["-o", f"T.{ending}"]
     else:
-        words = ["coral", "fit", "wine/wine.csv" if source.public else source.label]
-        before = "coral demo --into wine\n" if source.public else ""
-    if settings.mode == "budget":
-        words += ["--budget", f"{settings.budget:g}"]
-    else:
-        words += ["--rho-min", f"{settings.floor:g}"]
-        asked = floors(problem, settings)
-        if isinstance(asked, dict):
-            for name, value in settings.own:
-                if name in asked:
-                    words += ["--rho-min", f"{name}={value:g}"]
+        if source.public:
+            before, file = "coral demo --into wine\n", ["wine/wine.csv"]
+        files = ["-o", f"decorrelated.{ending}", "--model", "model.json"]
+        more = list(source.unusable)
     chosen = arguments(problem, settings)
-    for name in ("confidence", "groups", "block_length"):
-        if name in chosen:
-            words += [f"--{name.replace('_', '-')}", str(chosen[name])]
-    if settings.mode != "support" and settings.criterion != "squared":
-        words += ["--criterion", settings.criterion]
+    aside = {*problem.names, *source.doubtful, settings.weights}
+    options: list[tuple[str, Any]] = []
+    if settings.mode == "budget":
+        options.append(("budget", f"{settings.budget:g}"))
+    else:
+        own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
+        options += [("rho-min", floor) for floor in (f"{settings.floor:g}", *own)]
+    options += [(name, chosen.get(name)) for name in ("confidence", "groups", "block_length")]
     if settings.mode == "support":
-        words += ["--support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"]
-    aside = [name for name in source.names if name not in (*problem.names, *source.doubtful)]
-    aside = [name for name in aside if name != settings.weights]
-    if isinstance(source, MatrixSource):
-        for name in aside:
-            words += ["--exclude", name]
-        if settings.shrinkage != "none":
-            words += ["--shrinkage", settings.shrinkage]
-        return shlex.join([*words, "-o", f"T.{ending}", "--report", "report.html"])
-    if settings.weights:
-        words += ["--weights", settings.weights]
-        if settings.weight_kind != "auto":
-            words += ["--weight-kind", settings.weight_kind]
-    for name in (*aside, *source.unusable):
-        words += ["--exclude", name]
-    for name in settings.include:
-        words += ["--include", name]
-    if settings.margins != "none":
-        words += ["--margins", settings.margins]
-    if settings.shrinkage != "none":
-        words += ["--shrinkage", settings.shrinkage]
-    for option, mark in source.dialect.items():
-        words += [f"--{option}", "tab" if mark == "\t" else mark]
-    if scale != "unit":
-        words += ["--output-scale", scale]
-    words += ["-o", f"decorrelated.{ending}", "--model", "model.json", "--report", "report.html"]
-    return before + shlex.join(words)
+        options.append(("support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"))
+    options += [
+        ("criterion", chosen.get("criterion")),
+        ("weights", settings.weights),
+        ("weight-kind", settings.weight_kind if settings.weights else "auto"),
+        *(("exclude", name) for name in (*source.names, *more) if name not in aside),
+        *(("include", name) for name in settings.include),
+        ("margins", settings.margins),
+        ("shrinkage", settings.shrinkage),
+        *((option, "tab" if mark == "\t" else mark) for option, mark in source.dialect.items()),
+        ("output-scale", scale),
+    ]
+    words = ["coral", "fit", *file]
+    for name, value in options:
+        if value not in _USUAL.get(name, (None,)):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return before + shlex.join([*words, *files, "--report", "report.html"])
 
 
 def _call(chosen: Mapping[str, str]) -> str:
@@ -255,8 +239,3 @@ def _support_literal(problem: Problem, support: Any) -> str:
         sources = [problem.names[i] for i in np.flatnonzero(support[:, j]) if i != j]
         entries.append(f"    {name!r}: {sources!r},")
     return "{\n" + "\n".join(entries) + "\n}"
-
-
-def mask_file(problem: Problem, support: Any) -> bytes:
-    """The mask as the file that ``coral fit --support`` reads."""
-    return matrix_table(problem.names, problem.names, np.asarray(support, dtype=np.float64))

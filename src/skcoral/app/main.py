@@ -9,10 +9,9 @@ import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
-from skcoral.app.errors import in_words
-from skcoral.app.markdown import clipped, plain
+from skcoral.app.page import in_words, plain
 from skcoral.app.problem import Problem, pose, variables
-from skcoral.app.sources import MatrixSource, TableSource
+from skcoral.app.sources import Source, TableSource
 from skcoral.exceptions import (
     InvalidTableError,
     NotCertifiedWarning,
@@ -54,13 +53,13 @@ def main() -> None:
     with in_words():
         source = _choose()
         for note in state.notes():
-            above.warning(plain(clipped(note)))
+            above.warning(plain(note, 300))
         if source is not None:
             _show(source)
     state.write_link()
 
 
-def _choose() -> MatrixSource | TableSource | None:
+def _choose() -> Source | None:
     try:
         with st.sidebar:
             source = sidebar.choose_source()
@@ -83,7 +82,7 @@ def _one_thread_each() -> threadpool_limits:
     return threadpool_limits(limits=1)
 
 
-def _show(source: MatrixSource | TableSource) -> None:
+def _show(source: Source) -> None:
     try:
         problem = pose(source, state.current())
     except SingularCorrelationError as error:
@@ -110,7 +109,7 @@ def _say_data(problem: Problem) -> None:
     st.caption(plain(f"{problem.source.label}: {said}"))
 
 
-def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelationError) -> None:
+def _offer_removal(source: Source, error: SingularCorrelationError) -> None:
     for relation in error.relations[:10]:
         quoted = re.sub("`([^`]*)`", r"“\1”", relation)
         st.markdown(f"- {plain(quoted)}")
@@ -122,7 +121,7 @@ def _offer_removal(source: MatrixSource | TableSource, error: SingularCorrelatio
 
     if redundant:
         st.button(
-            f"Leave out {plain(clipped(', '.join(redundant), 80))}",
+            f"Leave out {plain(', '.join(redundant), 80)}",
             on_click=leave_out,
             args=(redundant,),
             type="primary",

@@ -1,4 +1,4 @@
-"""From a source and the choices of a visitor to one correlation matrix, and to its solution."""
+"""From a source and the choices of a visitor to one correlation matrix."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral import words
 from skcoral._frames import Judged, judge
-from skcoral.app.settings import CRITERIA, MODES, Settings, mask_from_text
-from skcoral.app.sources import MatrixSource, TableSource
-from skcoral.correlation import (
-    CorrelationEstimate,
-    estimate_from_rows,
-    shrunk_matrix,
-)
-from skcoral.exceptions import (
-    InvalidArgumentError,
-    InvalidTableError,
-    SingularCorrelationError,
-)
+from skcoral.app.settings import MODES, Settings, mask_from_text
+from skcoral.app.sources import MatrixSource, Source, TableSource
+from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_matrix
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
 from skcoral.moments import Moments
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
-from skcoral.tables.notes import doubtful_note, reading_notes
+from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,24 +44,34 @@ class Problem:
     ----------
     key : tuple
         Different for different matrices; what is computed is remembered under it.
-    named : DataFrame or CorrelationEstimate
-        The matrix, as the library takes it.
+    estimate : CorrelationEstimate
+        The matrix, shrunk if asked.
     rows : ndarray of shape (n, p) or None
         The complete rows.
     kept : ndarray of bool or None
         Which rows of the table those are.
+    weights : str
+        The column of row weights, whose values are ``sample_weight``.
     """
 
     key: tuple[Any, ...]
-    source: MatrixSource | TableSource
-    named: Any
-    R: Array
-    names: tuple[str, ...]
+    source: Source
+    estimate: CorrelationEstimate
     rows: Array | None = None
+    kept: NDArray[np.bool_] | None = None
+    weights: str = ""
     sample_weight: Array | None = None
     moments: Moments | None = None
-    estimate: CorrelationEstimate | None = None
-    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def R(self) -> Array:
+        """The correlation matrix to solve for."""
+        return np.asarray(self.estimate.R)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.estimate.names
 
     @property
     def n_incomplete(self) -> int:
@@ -83,19 +86,9 @@ class Problem:
         return np.asarray(self.source.R[np.ix_(places, places)])
 
     @property
-    def is_about_rows(self) -> bool:
-        """Whether the matrix is that of the rows, or the one that was given."""
-        return self.estimate is None or self.estimate.is_about_rows
-
-    @property
-    def about(self) -> str:
-        """What guarantees are about."""
-        return "the matrix given" if self.estimate is None else self.estimate.about
-
-    @property
     def too_few_rows(self) -> str:
         """What a table with no more rows than variables leaves open; empty for others."""
-        found = None if self.estimate is None else self.estimate.deficiency
+        found = self.judged.deficiency
         return found.told() if found is not None and found.few_rows else ""
 
     @cached_property
@@ -111,13 +104,12 @@ class Problem:
     @cached_property
     def judged(self) -> Judged:
         """The matrix as the solvers take it: checked once, with ρ★ once it is known."""
-        return judge(self.named, on_singular="solve")
+        return judge(self.estimate, on_singular="solve")
 
     @cached_property
     def plain(self) -> Moments:
         """Moments of what T acts on, every row counted once."""
         assert self.rows is not None
-        assert self.estimate is not None
         maps = self.estimate.margins
         rows = self.rows if maps is None else maps.transform(self.rows)
         return Moments(self.names).update(rows)
@@ -136,10 +128,8 @@ class Problem:
         return pd.DataFrame(self.rows, columns=list(self.names))
 
 
-def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
+def pose(source: Source, settings: Settings) -> Problem:
     """Choose the variables and make their correlation matrix, or raise what is wrong with it."""
-    import pandas as pd
-
     kept = variables(source, settings)
     if len(kept) < 2:
         raise InvalidTableError(
@@ -160,18 +150,14 @@ def pose(source: MatrixSource | TableSource, settings: Settings) -> Problem:
         settings.shrinkage,
         settings.margins,
     )
-    if isinstance(source, MatrixSource):
-        places = [source.names.index(name) for name in kept]
-        R = source.R[np.ix_(places, places)]
-        if settings.shrinkage != "none":
-            found = shrunk_matrix(R, kept, float(settings.shrinkage))
-            return Problem(key, source, found, found.R, kept, estimate=found)
-        named = pd.DataFrame(R, index=list(kept), columns=list(kept))
-        return Problem(key, source, named, R, kept)
-    return _from_rows(source, kept, settings, key)
+    if isinstance(source, TableSource):
+        return _from_rows(source, kept, settings, key)
+    places = [source.names.index(name) for name in kept]
+    shrinkage = 0.0 if settings.shrinkage == "none" else float(settings.shrinkage)
+    return Problem(key, source, shrunk_matrix(source.R[np.ix_(places, places)], kept, shrinkage))
 
 
-def most_variables(source: MatrixSource | TableSource) -> int:
+def most_variables(source: Source) -> int:
     """How many variables can be solved for while a visitor waits."""
     if isinstance(source, MatrixSource):
         return MOST_VARIABLES
@@ -179,10 +165,10 @@ def most_variables(source: MatrixSource | TableSource) -> int:
     return affordable if affordable > max(source.n_rows, MOST_VARIABLES) else MOST_VARIABLES
 
 
-def variables(source: MatrixSource | TableSource, settings: Settings) -> tuple[str, ...]:
+def variables(source: Source, settings: Settings) -> tuple[str, ...]:
     """The columns that are chosen; those that look like ids or years only when asked for."""
-    aside = {*settings.without, settings.weights, *source.doubtful} - {*settings.include}
-    aside |= {*settings.without, settings.weights}
+    doubtful = {*source.doubtful} - {*settings.include}
+    aside = {*settings.without, settings.weights, *doubtful}
     return tuple(name for name in source.names if name not in aside)
 
 
@@ -214,32 +200,16 @@ def _from_rows(
         )
     moments = Moments(kept, weight_kind=settings.weight_kind)
     moments.update(rows, sample_weight=weights)
+    shrinkage: Any = None if settings.shrinkage == "none" else settings.shrinkage
     estimate = estimate_from_rows(
         rows,
         moments,
         sample_weight=weights,
         margins=settings.margins,
-        shrinkage=_shrinkage(settings),
+        shrinkage=shrinkage if shrinkage in (None, "auto") else float(shrinkage),
         on_singular="solve",
     )
-    return Problem(
-        key=key,
-        source=source,
-        named=estimate,
-        R=estimate.R,
-        names=kept,
-        rows=rows,
-        sample_weight=weights,
-        moments=moments,
-        estimate=estimate,
-        kept=complete,
-    )
-
-
-def _shrinkage(settings: Settings) -> Any:
-    if settings.shrinkage == "none":
-        return None
-    return "auto" if settings.shrinkage == "auto" else float(settings.shrinkage)
+    return Problem(key, source, estimate, rows, complete, settings.weights, weights, moments)
 
 
 def floors(problem: Problem, settings: Settings) -> float | dict[str, float]:
@@ -260,7 +230,7 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
 
 def refuse_many(problem: Problem, settings: Settings) -> None:
     """Refuse what would take too long in this mode."""
-    asked = {**MODES, **CRITERIA}
+    asked = {**MODES, **words.CRITERIA}
     way = settings.mode if settings.mode == "support" else settings.criterion
     limit = LIMITS.get(way, most_variables(problem.source))
     if len(problem.names) > limit:
@@ -285,16 +255,13 @@ def notes(problem: Problem) -> list[str]:
         return [*source.said]
     told = reading_notes(source.table, source.content, problem.names)
     doubtful = {n: why for n, why in source.doubtful.items() if n not in problem.names}
-    doubt = doubtful_note(doubtful, "Tick them in the side panel to use them.")
-    if doubt:
-        told.append(doubt)
+    told.append(doubtful_note(doubtful, "Tick them in the side panel to use them."))
     broken = [(name, why) for name, why in source.left_out if name in source.unusable]
     if broken:
         shown = "; ".join(f"{name or 'the row labels'}: {why}" for name, why in broken[:6])
         more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
         told.append(f"Columns left out: {shown}{more}.")
-    if problem.n_incomplete:
-        one = problem.n_incomplete == 1
-        what = "row with missing values is" if one else "rows with missing values are"
-        told.append(f"{problem.n_incomplete:,} {what} left out.")
-    return told
+    told.append(dropped_note(problem.n_incomplete))
+    if problem.sample_weight is not None and problem.moments is not None:
+        told.append(weights_note(problem.weights, problem.moments))
+    return [note for note in told if note]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
+from skcoral.words import CRITERIA
 
 SOURCES = {
     "wine": "Example: Wine",
@@ -22,21 +23,12 @@ SOURCES = {
     "upload": "A file of your own",
     "paste": "A correlation matrix",
 }
-MODES = {
-    "floor": "Floor",
-    "budget": "Budget",
-    "support": "Support",
-}
+MODES = {"floor": "Floor", "budget": "Budget", "support": "Support"}
 #: What each mode does, in half a sentence.
 EXPLAINED = {
     "floor": "say what every output keeps",
     "budget": "say how much may be left",
     "support": "say which source enters where",
-}
-CRITERIA = {
-    "squared": "sum of squares over all pairs",
-    "worst": "the worst pair",
-    "absolute": "sum of absolute values",
 }
 LARGEST_SIMULATION = 100
 
@@ -47,38 +39,25 @@ class Settings:
 
     Attributes
     ----------
-    source : str
-        Key of ``SOURCES``.
+    source, mode, criterion : str
+        Keys of ``SOURCES``, ``MODES`` and ``CRITERIA``.
     size : int
         Variables of the simulated system.
-    mode : str
-        Key of ``MODES``.
     floor, budget : float
         Common floor, and residual allowed in the budget mode.
-    criterion : str
-        Key of ``CRITERIA``: how residual correlation is measured.
-    confidence : float
-        Floor mode: confidence with which floors hold for the population; 0 for none.
-    groups, block : str
-        With confidence: column of clusters, and rows of a block of time ("auto" or a number).
+    confidence, groups, block : float, str and str
+        Floor mode: confidence with which floors hold for the population (0: none), the column of
+        clusters, and the rows of a block of time ("auto" or a number).
     own : tuple of (str, float)
         Floors of single variables.
-    link : float
-        Support mode: sources with a larger |correlation| may enter an output.
-    mask : str
-        Support mode: the edited mask as text, empty when ``link`` decides.
-    without : tuple of str
-        Columns of numbers that are not variables.
-    include : tuple of str
-        Columns that are variables although they look like ids or years.
-    weights : str
-        Column of row weights; empty for none.
-    weight_kind : str
-        "auto", "frequency" or "reliability".
-    shrinkage : str
-        "none", "auto" or a number in (0, 1].
-    margins : str
-        "none", "ranks" or "normal".
+    link, mask : float and str
+        Support mode: sources with a larger correlation may enter an output; the edited mask
+        as text, empty when ``link`` decides.
+    without, include : tuple of str
+        Columns of numbers that are not variables, and columns that are variables although they
+        look like ids or years.
+    weights, weight_kind, shrinkage, margins : str
+        As :class:`skcoral.CORAL` takes them; "" or "none" for none.
     """
 
     source: str = "wine"
@@ -112,67 +91,66 @@ class Settings:
         ``rows`` tells whether there are rows to be weighted, or a matrix only.
         """
         notes = []
-        weights, shrinkage, mask = self.weights, self.shrinkage, self.mask
-        margins, confidence = self.margins, self.confidence
-        if not rows and (weights or shrinkage == "auto" or margins != "none" or confidence):
-            notes.append(
-                "Weights, margins, confidence and the advised shrinkage need rows, and here is "
-                "only a matrix."
-            )
-            weights, margins, confidence = "", "none", 0.0
-            shrinkage = "none" if shrinkage == "auto" else shrinkage
-        mentioned = (*self.without, *self.include, *(name for name, _ in self.own), weights)
+        asked = self
+        if not rows:
+            shrinkage = "none" if self.shrinkage == "auto" else self.shrinkage
+            asked = replace(self, weights="", margins="none", confidence=0.0, shrinkage=shrinkage)
+            if asked != self:
+                notes.append(
+                    "Weights, margins, confidence and the advised shrinkage need rows, and here is "
+                    "only a matrix."
+                )
+        own = dict(asked.own)
+        mentioned = (*asked.without, *asked.include, *own, asked.weights)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
             notes.append(
                 f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
                 "asked about it is ignored."
             )
-        kept = [name for name in names if name not in (*self.without, weights)]
+        kept = [name for name in names if name not in (*asked.without, asked.weights)]
+        mask = asked.mask
         if mask and mask_from_text(mask, len(kept)) is None:
             notes.append(f"The support in the link is not one of {len(kept)} variables.")
             mask = ""
         settings = replace(
-            self,
-            own=tuple((name, value) for name, value in dict(self.own).items() if name in names),
+            asked,
+            own=tuple((name, value) for name, value in own.items() if name in names),
             mask=mask,
-            without=tuple(name for name in names if name in self.without),
-            include=tuple(name for name in names if name in self.include),
-            weights=weights if weights in names else "",
-            shrinkage=shrinkage,
-            margins=margins,
-            confidence=confidence,
+            without=tuple(name for name in names if name in asked.without),
+            include=tuple(name for name in names if name in asked.include),
+            weights=asked.weights if asked.weights in names else "",
         )
         return settings, notes
 
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
     """The query of a link: what the mode looks at, and whatever is not as it is at first."""
-    first = Settings()
-    query = {"source": [settings.source], "mode": [settings.mode]}
+    always = ["source", "mode"]
+    changed = ["without", "include", "criterion", "weights", "weight_kind", "shrinkage", "margins"]
     if settings.source == "simulated":
-        query["size"] = [str(settings.size)]
+        always.append("size")
     if settings.mode == "budget":
-        query["budget"] = [f"{settings.budget:.6g}"]
+        always.append("budget")
     else:
-        query["floor"] = [f"{settings.floor:.6g}"]
-        if settings.own:
-            query["own"] = [f"{name}:{value:.6g}" for name, value in settings.own]
-    if settings.mode == "floor" and settings.confidence:
-        query["confidence"] = [f"{settings.confidence:.6g}"]
-        query |= {name: [v] for name in ("groups", "block") if (v := getattr(settings, name))}
+        always.append("floor")
+        changed.append("own")
     if settings.mode == "support":
-        query["link"] = [f"{settings.link:.6g}"]
-        if settings.mask:
-            query["mask"] = [settings.mask]
-    for name in ("without", "include"):
-        if getattr(settings, name):
-            query[name] = list(getattr(settings, name))
-    for name in ("criterion", "weights", "weight_kind", "shrinkage", "margins"):
-        value = getattr(settings, name)
-        if value != getattr(first, name):
-            query[name] = [value]
-    return query
+        always.append("link")
+        changed.append("mask")
+    if settings.mode == "floor" and settings.confidence:
+        changed += ["confidence", "groups", "block"]
+    return {
+        name: _texts(getattr(settings, name))
+        for name in (*always, *changed)
+        if name in always or getattr(settings, name) != getattr(Settings, name)
+    }
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, tuple):
+        return [part if isinstance(part, str) else f"{part[0]}:{part[1]:.6g}" for part in value]
+    return [value if isinstance(value, str) else f"{value:.6g}"]
 
 
 def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]:
@@ -184,74 +162,79 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     >>> settings.source, settings.floor, notes
     ('wdi', 0.85, ['The link asks for floor = 2, which is not a number from 0 to 1.'])
     """
-    read: dict[str, Any] = {}
+    found: dict[str, Any] = {name: tuple(query.get(name) or ()) for name in ("without", "include")}
     notes: list[str] = []
-
-    def one(name: str) -> str | None:
-        values = query.get(name)
-        return values[-1] if values else None
 
     def refuse(name: str, value: str, wanted: str) -> None:
         notes.append(f"The link asks for {name} = {value}, which is not {wanted}.")
 
-    if one("mode") == "worst":  # links of earlier versions
+    if list(query.get("mode") or ())[-1:] == ["worst"]:  # links of earlier versions
         query = {"criterion": ["worst"], **query, "mode": ["floor"]}
-    choices: Collection[str]
-    for name, choices in (
-        ("criterion", CRITERIA),
-        ("source", SOURCES),
-        ("mode", MODES),
-        ("margins", MARGINS),
-        ("weight_kind", WEIGHT_KINDS),
-    ):
-        value = one(name)
-        if value is not None and value in choices:
-            read[name] = value
-        elif value is not None:
-            refuse(name, value, f"one of {', '.join(choices)}")
-    for name, low, high in (
-        ("floor", 0.0, 1.0),
-        ("budget", 0.0, 1e9),
-        ("confidence", 0.0, 0.999),
-        ("link", 0.0, 1.0),
-        ("size", 3, LARGEST_SIMULATION),
-    ):
-        value = one(name)
-        if value is None:
-            continue
-        number = _number(value, low, high)
-        if number is None:
-            refuse(name, value, f"a number from {low:g} to {high:g}")
-        else:
-            read[name] = int(number) if name == "size" else number
+    for name, (read, wanted) in _READERS.items():
+        for text in list(query.get(name) or ())[-1:]:
+            value = read(text)
+            if value is None:
+                refuse(name, text, wanted)
+            else:
+                found[name] = int(value) if name == "size" else value
     own = []
     for text in query.get("own") or []:
         variable, _, value = text.rpartition(":")
-        number = _number(value, 0.0, 1.0)
-        if variable and number is not None:
-            own.append((variable, number))
+        floor = _number(value, 0.0, 1.0)
+        if variable and floor is not None:
+            own.append((variable, floor))
         else:
             refuse("own", text, "name:floor with a floor from 0 to 1")
-    shrinkage = one("shrinkage") or "none"
-    if shrinkage not in ("none", "auto") and not _number(shrinkage, 0.0, 1.0):
-        refuse("shrinkage", shrinkage, "none, auto or a number up to 1")
-        shrinkage = "none"
-    block = one("block") or ""
-    if block not in ("", "auto") and not (block.isdecimal() and 0 < int(block) < 10**9):
-        refuse("block", block, "auto or a whole number of rows")
-        block = ""
-    settings = Settings(
-        **read,
-        groups=one("groups") or "",
-        block=block,
-        own=tuple(own),
-        shrinkage=shrinkage,
-        mask=one("mask") or "",
-        without=tuple(query.get("without") or ()),
-        include=tuple(query.get("include") or ()),
-        weights=one("weights") or "",
-    )
-    return settings, notes
+    return Settings(**found, own=tuple(own)), notes
+
+
+def _number(text: str, low: float, high: float) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    # As many digits as the next link will have, and no negative zero.
+    return float(f"{value:.6g}") + 0.0 if low <= value <= high else None
+
+
+def _shrinkage(text: str) -> str | None:
+    return text if text in ("none", "auto") or _number(text, 0.0, 1.0) else None
+
+
+def _block(text: str) -> str | None:
+    number = text.isdecimal() and 0 < int(text) < 10**9
+    return text if text in ("", "auto") or number else None
+
+
+_Reader = tuple[Callable[[str], Any], str]
+
+
+def _choice(choices: Collection[str]) -> _Reader:
+    return (lambda text: text if text in choices else None), f"one of {', '.join(choices)}"
+
+
+def _between(low: float, high: float) -> _Reader:
+    return (lambda text: _number(text, low, high)), f"a number from {low:g} to {high:g}"
+
+
+#: How each setting of a link is read, None where it is not understood, and what it should be.
+_READERS: dict[str, _Reader] = {
+    "source": _choice(SOURCES),
+    "size": _between(3, LARGEST_SIMULATION),
+    "mode": _choice(MODES),
+    "floor": _between(0.0, 1.0),
+    "budget": _between(0.0, 1e9),
+    "criterion": _choice(CRITERIA),
+    "confidence": _between(0.0, 0.999),
+    "groups": (str, "a column"),
+    "block": (_block, "auto or a whole number of rows"),
+    "link": _between(0.0, 1.0),
+    "mask": (str, "a mask"),
+    "weights": (str, "a column"),
+    "weight_kind": _choice(WEIGHT_KINDS),
+    "shrinkage": (_shrinkage, "none, auto or a number up to 1"),
+    "margins": _choice(MARGINS),
+}
 
 
 def mask_to_text(mask: NDArray[np.bool_]) -> str:
@@ -271,12 +254,3 @@ def mask_from_text(text: str, p: int) -> NDArray[np.bool_] | None:
     mask = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: p * p].reshape(p, p).astype(bool)
     np.fill_diagonal(mask, True)
     return mask
-
-
-def _number(text: str, low: float, high: float) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    # As many digits as the next link will have, and no negative zero.
-    return float(f"{value:.6g}") + 0.0 if low <= value <= high else None

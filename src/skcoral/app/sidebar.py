@@ -9,13 +9,14 @@ import streamlit as st
 
 from skcoral.app import state
 from skcoral.app.cache import remember, remember_table
-from skcoral.app.markdown import clipped, plain
+from skcoral.app.page import plain
 from skcoral.app.problem import MOST_VARIABLES, most_variables, variables
 from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
     ENDINGS,
     UPLOAD_MB,
     MatrixSource,
+    Source,
     TableSource,
     example,
     pasted,
@@ -25,11 +26,7 @@ from skcoral.app.sources import (
 )
 from skcoral.exceptions import InvalidTableError
 
-_SHRINKAGE = {
-    "none": "none",
-    "auto": "as Ledoit and Wolf advise",
-    "number": "by a number",
-}
+_SHRINKAGE = {"none": "none", "auto": "as Ledoit and Wolf advise", "number": "by a number"}
 _MARGINS = {
     "none": "the columns themselves",
     "ranks": "their ranks",
@@ -59,7 +56,7 @@ _DIALECT = {
 }
 
 
-def choose_source() -> MatrixSource | TableSource | None:
+def choose_source() -> Source | None:
     """Let the visitor choose where the numbers come from; None until there are any."""
     st.header("Data", anchor=False)
     settings = state.current()
@@ -91,7 +88,7 @@ def choose_source() -> MatrixSource | TableSource | None:
     return remember(("example", chosen, size), lambda: example(chosen, size=size), public=True)
 
 
-def _upload() -> TableSource | MatrixSource | None:
+def _upload() -> Source | None:
     file: Any = st.file_uploader(
         "CSV, Excel or Parquet",
         type=list(ENDINGS),
@@ -106,7 +103,7 @@ def _upload() -> TableSource | MatrixSource | None:
     names = remember(("sheets", file.file_id), lambda: sheets(data, file.name), public=False)
     dialect = _sheet(names, file.file_id) if names else _dialect()
     key = (file.file_id, *dialect.items())
-    found: TableSource | MatrixSource = remember_table(
+    found: Source = remember_table(
         key, lambda: read_file(data, file.name, key=str(key), dialect=dialect)
     )
     if st.session_state.get("read", key) != key:
@@ -124,7 +121,7 @@ def _read_as(dialect: Mapping[str, str] | None = None) -> None:
 
 def offer_reading(error: InvalidTableError) -> None:
     """Say why a text file was not read, with a button that reads it as it seems to be meant."""
-    st.error(plain(clipped(str(error).split("\n")[0], 1200)))
+    st.error(plain(str(error).split("\n")[0], 1200))
     how = (f"{name} {_DIALECT[name][value]}" for name, value in error.reading.items())
     st.button(
         f"Read it with {' and '.join(how)}",
@@ -186,41 +183,33 @@ def _paste() -> MatrixSource | None:
     return pasted(text) if text.strip() else None
 
 
-def choose_columns(source: MatrixSource | TableSource) -> None:
+def choose_columns(source: Source) -> None:
     """Let the visitor choose variables, weights and shrinkage, and say what was left out."""
     if source.note:
         st.caption(source.note)
     settings = state.current()
-    names = list(source.names)
-    offered = [name for name in names if name != settings.weights]
-    usual = [name for name in offered if name not in source.doubtful]
-    chosen_ones = variables(source, settings)
-    kept = [name for name in offered if name in chosen_ones]
+    offered = [name for name in source.names if name != settings.weights]
+    kept = list(variables(source, settings))
     most = most_variables(source)
     if not settings.without and len(kept) > most:
         kept = kept[:most]
         st.warning(f"The first {most} columns are taken; more do not fit here.")
-    title = f"({len(kept)} of {len(names)} columns of numbers)"
+    title = f"({len(kept)} of {len(source.names)} columns of numbers)"
     if len(kept) > MOST_VARIABLES:  # too many to be shown one by one
-        aside = st.multiselect(
-            f"Leave out {title}",
-            offered,
-            key=state.widget(
-                f"aside_{settings.weights}", [name for name in offered if name not in set(kept)]
-            ),
-        )
-        chosen = [name for name in offered if name not in set(aside)]
+        first = [name for name in offered if name not in set(kept)]
+        key = state.widget(f"aside_{settings.weights}", first)
+        chosen = {*offered} - {*st.multiselect(f"Leave out {title}", offered, key=key)}
     else:
-        chosen = st.multiselect(
-            f"Variables {title}", offered, key=state.widget(f"columns_{settings.weights}", kept)
-        )
-    without = tuple(name for name in usual if name not in set(chosen))
-    include = tuple(name for name in source.doubtful if name in set(chosen))
+        key = state.widget(f"columns_{settings.weights}", kept)
+        chosen = {*st.multiselect(f"Variables {title}", offered, key=key)}
+    left_out = [name for name in offered if name not in chosen]
+    without = tuple(name for name in left_out if name not in source.doubtful)
+    include = tuple(name for name in source.doubtful if name in chosen)
     if (without, include) != (settings.without, settings.include):
         state.change(without=without, include=include)
     for name, why in source.doubtful.items():
         if name not in include and name != settings.weights:
-            st.caption(f"{plain(clipped(name, 60))}: not ticked, {plain(why)}.")
+            st.caption(f"{plain(name, 60)}: not ticked, {plain(why)}.")
     if not isinstance(source, TableSource):
         _shrinkage(("none", "number"))
         return
@@ -229,8 +218,8 @@ def choose_columns(source: MatrixSource | TableSource) -> None:
         with st.expander(f"Left out: {some}"):
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
-    _weights(names)
-    _choice("margins", "What is decorrelated", _MARGINS)
+    _weights(list(source.names))
+    state.choose("margins", "What is decorrelated", _MARGINS)
     _shrinkage()
 
 
@@ -246,18 +235,7 @@ def _weights(names: list[str]) -> None:
         state.change(weights=weights)
         st.rerun()
     if weights:
-        _choice("weight_kind", "Weights say", _WEIGHT_KINDS)
-
-
-def _choice(name: str, label: str, choices: Mapping[str, str]) -> None:
-    chosen = st.selectbox(
-        label,
-        list(choices),
-        format_func=choices.__getitem__,
-        key=state.widget(name, getattr(state.current(), name)),
-    )
-    if chosen != getattr(state.current(), name):
-        state.change(**{name: chosen})
+        state.choose("weight_kind", "Weights say", _WEIGHT_KINDS)
 
 
 def _shrinkage(kinds: Sequence[str] = tuple(_SHRINKAGE)) -> None:

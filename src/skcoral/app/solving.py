@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from skcoral.app.problem import Problem, floors, mask
 from skcoral.app.settings import Settings
 from skcoral.app.sources import TableSource
 from skcoral.correlation import sample_correlation
+from skcoral.estimator.attributes import with_details
 from skcoral.exceptions import ConfidenceWarning
 from skcoral.measured import Measured, measure_matrix
 from skcoral.results import Decorrelation
@@ -96,17 +96,16 @@ def solve(
     problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
 ) -> Decorrelation:
     """Solve with the arguments that :func:`arguments` gives, at raised floors if there are any."""
+    estimate = problem.estimate
     way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
     result = way(problem.judged, **at_floors(problem, chosen, sure))
-    about: dict[str, Any] = {"about": problem.about, "is_about_rows": problem.is_about_rows}
-    if sure is not None:
-        about["confidence"] = sure.sentence()
-    return replace(result, details={**result.details, **about})
+    result = with_details(result, about=estimate.about, is_about_rows=estimate.is_about_rows)
+    return result if sure is None else with_details(result, confidence=sure.sentence())
 
 
 def measured(problem: Problem, result: Decorrelation) -> Measured:
     """The effect on the rows that a download holds, or on the matrix given."""
-    if problem.rows is None or problem.estimate is None:
+    if problem.rows is None:
         return measure_matrix(problem.given, result.T, result.names)
     plain, maps = problem.plain, problem.estimate.margins
     return measure_matrix(
@@ -123,11 +122,12 @@ def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit"
     """The estimator with these settings; the shrinkage is the intensity that was found."""
     from skcoral.estimator import CORAL
 
-    known = problem.estimate
-    more: dict[str, Any] = {"output_scale": scale}
-    if known is not None:
-        more["shrinkage"] = known.shrinkage or None
-        more["margins"] = "none" if known.margins is None else known.margins.kind
+    margins = problem.estimate.margins
+    more: dict[str, Any] = {
+        "output_scale": scale,
+        "shrinkage": problem.estimate.shrinkage or None,
+        "margins": "none" if margins is None else margins.kind,
+    }
     if problem.moments is not None:
         more["weight_kind"] = problem.moments.weight_kind
     return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **more)

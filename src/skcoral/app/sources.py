@@ -30,7 +30,8 @@ _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5
 class MatrixSource:
     """A correlation matrix without the rows behind it.
 
-    ``said`` tells what was recognised in a file, and ``is_file`` whether it came from one.
+    ``said`` tells what was recognised in a file, ``is_file`` whether it came from one, and
+    ``dialect`` how that was read where it is not the default.
     """
 
     key: str
@@ -41,6 +42,7 @@ class MatrixSource:
     public: bool = True
     said: tuple[str, ...] = ()
     is_file: bool = False
+    dialect: dict[str, str] = field(default_factory=dict)
 
     @property
     def doubtful(self) -> dict[str, str]:
@@ -102,7 +104,10 @@ class TableSource:
         return tuple(name for name, why in self.left_out if not why.startswith(_TEXT))
 
 
-def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
+Source = MatrixSource | TableSource
+
+
+def example(name: str, *, size: int = 18) -> Source:
     """Load one of the bundled examples."""
     if name == "wine":
         wine = datasets.load_wine()
@@ -122,13 +127,14 @@ def example(name: str, *, size: int = 18) -> MatrixSource | TableSource:
 
 def pasted(text: str) -> MatrixSource:
     """Read a pasted correlation or covariance matrix."""
+    label = "pasted matrix"
     with use(VISITOR):
         R, names = parse_matrix(text)
-    found = named_matrix(R, names, "pasted matrix", has_labels=True, asked=False)
-    if found is not None and found.scale is not None:
-        said = ("A covariance matrix was pasted: its correlations are used.",)
-        return MatrixSource(text, "pasted matrix", found.R, names, public=False, said=said)
-    return MatrixSource(text, "pasted matrix", R, names, public=False)
+    found = named_matrix(R, names, label, has_labels=True, asked=False)
+    if found is None or found.scale is None:
+        return MatrixSource(text, label, R, names, public=False)
+    said = ("A covariance matrix was pasted: its correlations are used.",)
+    return MatrixSource(text, label, found.R, names, public=False, said=said)
 
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
@@ -146,21 +152,13 @@ def read_file(
     A correlation or covariance matrix is recognised and taken as one.
     """
     _refuse_packed(data, name)
-    dialect = dialect or {}
     with use(VISITOR), _one_at_a_time:
-        table = open_table(
-            data,
-            name=name,
-            separator=dialect.get("separator"),
-            decimal=dialect.get("decimal"),
-            encoding=dialect.get("encoding"),
-            sheet=dialect.get("sheet"),
-        )
-        content = _profile(table, dialect)
+        table = open_table(data, name=name, **(dialect or {}))  # type: ignore[arg-type]
+        content = _profile(table)
         matrix = matrix_in(table, content)
         if matrix is not None:
-            return _matrix_source(matrix, key, name, table.assumed)
-        return replace(_with_numbers(key, table, content), dialect=dialect)
+            return _matrix_source(matrix, table, key, dialect)
+        return replace(_with_numbers(key, table, content), dialect=dialect or {})
 
 
 def read_table(data: bytes, name: str, *, key: str) -> TableSource:
@@ -175,34 +173,43 @@ def read_matrix(data: bytes, name: str, *, key: str) -> MatrixSource:
     _refuse_packed(data, name)
     with use(VISITOR), _one_at_a_time:
         table, _, matrix = matrices.read_matrix(data, name=name)
-    return _matrix_source(matrix, key, name, table.assumed)
+    return _matrix_source(matrix, table, key)
 
 
 def _matrix_source(
-    matrix: NamedMatrix, key: str, name: str, assumed: tuple[str, ...]
+    matrix: NamedMatrix, table: Table, key: str, dialect: dict[str, str] | None = None
 ) -> MatrixSource:
-    said = (*assumed, matrix.sentence)
     return MatrixSource(
-        key, name, read_only(matrix.R), matrix.names, public=False, said=said, is_file=True
+        key,
+        table.label,
+        read_only(matrix.R),
+        matrix.names,
+        public=False,
+        said=(*table.assumed, matrix.sentence),
+        is_file=True,
+        dialect=dialect or {},
     )
 
 
-def _profile(table: Table, dialect: dict[str, str]) -> TableProfile:
-    name = table.label
-    if table.n_rows is not None:
-        _refuse_many_cells(table, table.n_rows)
-    rows_so_far = 0
+def _profile(table: Table) -> TableProfile:
+    n_rows = table.n_rows or 0
+
+    def refuse_many_cells() -> None:
+        what = f"{n_rows:,} rows or more of {len(table.names):,} columns are too many cells"
+        VISITOR.require("cells", n_rows * len(table.names), table.label, what)
 
     def count(batch: Batch) -> None:
-        nonlocal rows_so_far
-        rows_so_far += len(batch.rows)
-        _refuse_many_cells(table, rows_so_far)
+        nonlocal n_rows
+        n_rows += len(batch.rows)
+        refuse_many_cells()
 
+    refuse_many_cells()
+    n_rows = 0
     content = profile(table, on_batch=count)
     if content.n_rows == 0:
+        remedy = "Choose another sheet" if table.other_sheets else "Give a table with data"
         raise InvalidTableError(
-            f"{name}: there is a header but no rows under it.\n"
-            f"{'Choose another sheet' if 'sheet' in dialect else 'Give a table with data'}."
+            f"{table.label}: there is a header but no rows under it.\n{remedy}."
         )
     return content
 
@@ -241,12 +248,3 @@ def _refuse_packed(data: bytes, name: str) -> None:
             f"{name}: the file is compressed ({packed}).\nUpload it unpacked, or use the command: "
             "coral fit reads compressed files."
         )
-
-
-def _refuse_many_cells(table: Table, n_rows: int) -> None:
-    VISITOR.require(
-        "cells",
-        n_rows * len(table.names),
-        table.label,
-        f"{n_rows:,} rows or more of {len(table.names):,} columns are too many cells",
-    )

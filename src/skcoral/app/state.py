@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -73,6 +73,27 @@ def widget(name: str, value: Any, *, lasting: bool = False) -> str:
     if key not in st.session_state:
         st.session_state[key] = value
     return key
+
+
+def bound(
+    show: Callable[..., Any], label: str, name: str, *arguments: Any, key: str = "", **settings: Any
+) -> Any:
+    """Show a widget for the setting called ``name`` and take over what it says.
+
+    ``show`` is the function that shows it, such as ``st.slider``; ``key`` tells widgets apart that
+    are about the same setting.
+    """
+    now = getattr(current(), name)
+    value = show(label, *arguments, key=widget(key or name, now), **settings)
+    if value != now:
+        change(**{name: value})
+    return value
+
+
+def choose(name: str, label: str, choices: Mapping[str, str]) -> str:
+    """Show a list of choices, by what they mean, for the setting called ``name``."""
+    chosen: str = bound(st.selectbox, label, name, list(choices), format_func=choices.__getitem__)
+    return chosen
 
 
 def write_link() -> None:

@@ -1,4 +1,4 @@
-"""The main view: one slider, the curve, the guarantee in words, and what lies behind them."""
+"""The main view: one slider, the curve, the guarantee in words, and the tabs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import streamlit as st
 from skcoral import api, measures, words
 from skcoral.app import controls, state, tabs
 from skcoral.app.cache import about
-from skcoral.app.errors import in_words
-from skcoral.app.markdown import clipped, plain
-from skcoral.app.pictures import picture
+from skcoral.app.page import in_words, plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, curve_points, notes, refuse_many
 from skcoral.app.settings import EXPLAINED, MODES, Settings
 from skcoral.app.solving import arguments, measured, raised, solve
@@ -45,31 +43,30 @@ def explore(problem: Problem) -> None:
 
 def _explore(problem: Problem) -> None:
     threshold = threshold_of(problem)
-    mode = st.radio(
+    mode = state.bound(
+        st.radio,
         "What to hold fixed",
+        "mode",
         list(MODES),
         format_func=MODES.__getitem__,
         captions=list(EXPLAINED.values()),
         horizontal=True,
         label_visibility="collapsed",
-        key=state.widget("mode", state.current().mode),
     )
-    if mode != state.current().mode:
-        state.change(mode=mode)
     if mode == "support":
         refuse_many(problem, state.current())
         controls.choose_support(problem)
     left, right = st.columns([4, 3], gap="medium")
     with left:
         if mode == "floor":
-            controls.compare(problem, _comparison(problem, threshold))
+            controls.compare(_comparison(problem, threshold))
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
         if mode == "floor":
             controls.choose_confidence(problem)
         plot = st.container()
         if mode != "support":
-            controls.choose_criterion()
+            state.choose("criterion", "Correlation that is left, measured by", words.CRITERIA)
         if mode != "budget":
             controls.choose_own_floors(problem)
     settings = state.current()
@@ -92,11 +89,11 @@ def _explore(problem: Problem) -> None:
         many = len(problem.names) > _MOST_BARS
         if len(problem.names) > MOST_VARIABLES:
             counts = interactive.distribution({"outputs": found.fidelity}, "fidelity", "variables")
-            picture(counts, "fidelity")
+            show_figure(counts, "fidelity")
         else:
             with st.container(height=500 if many else "content", border=False):
-                picture(interactive.fidelity(result, others, found.fidelity), "fidelity")
-    tabs.show(tabs.Answer(problem, settings, chosen, asked, result, found, sure))
+                show_figure(interactive.fidelity(result, others, found.fidelity), "fidelity")
+    tabs.show(tabs.Shown(problem, settings, chosen, asked, result, found, sure))
 
 
 def _frontier(
@@ -109,9 +106,10 @@ def _frontier(
             problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
         )
     curve = _curve(problem, criterion)
-    picture(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
-    said = [words.threshold(threshold, "" if problem.is_about_rows else problem.about)]
-    if not problem.is_about_rows:
+    show_figure(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
+    own = problem.estimate.is_about_rows
+    said = [words.threshold(threshold, "" if own else problem.estimate.about)]
+    if not own:
         said.append("The curve and its points are about that matrix.")
     if result.status != "exact":
         said.append(f"Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}.")
@@ -177,7 +175,7 @@ def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[
         words.unfloored(result, chosen.get("rho_min")),
     ]
     body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
-    body += "".join(f"\n- {plain(clipped(line, 1200))}" for line in told if line)
+    body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
     (st.success if plain_case else st.warning)(body)
 
 

@@ -1,36 +1,27 @@
-"""The commands and their options; each reads its arguments and returns the work to be done."""
+"""The commands: each is a function of its options, whose parameters the parser reads."""
 
 from __future__ import annotations
 
-import shlex
-import sys
+import inspect as introspection
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from skcoral.cli.options import (
-    BlockLength,
-    Confidence,
-    CriterionOption,
-    EscapeFormulas,
-    Force,
-    Groups,
-    Json,
-    KeepSources,
-    MaxCorrelation,
-    MaxVif,
-    RhoMin,
-    Shrinkage,
-    Suffix,
-    Support,
+    AppOptions,
+    DemoOptions,
+    FitOptions,
+    FrontierOptions,
+    ReproduceOptions,
+    RollOptions,
     TableOptions,
-    takes_rows,
-    takes_table,
+    TransformOptions,
+    VerifyOptions,
+    parameters,
 )
 
-Work = Callable[[], int]
+Command = TypeVar("Command", bound=Callable[[Any], int])
 
 app = typer.Typer(
     name="coral",
@@ -85,323 +76,126 @@ def coral(
         typer.echo(context.get_help())
 
 
-@app.command(
-    short_help="What is in a table, and what is possible.",
-    epilog="\b\nExample:\n  coral inspect data.csv",
-)
-@takes_table
-def inspect(*, table: TableOptions, json: Json = False) -> Work:
+def command(summary: str, example: str, name: str | None = None) -> Callable[[Command], Command]:
+    """Register a function of an options class as a command with the fields as parameters.
+
+    The parser gets a function that returns the work to do, so that failures of the work do not
+    pass through it: it has its own ideas about some of them.
+    """
+
+    def register(function: Command) -> Command:
+        options = get_type_hints(function)["options"]
+
+        def parse(**given: Any) -> Callable[[], int]:
+            return lambda: function(options(**given))
+
+        taken = parameters(options)
+        parse.__doc__ = function.__doc__
+        parse.__signature__ = introspection.Signature(taken)  # type: ignore[attr-defined]
+        parse.__annotations__ = {p.name: p.annotation for p in taken}
+        epilog = f"\b\nExample:\n  {example}"
+        app.command(name or function.__name__, short_help=summary, epilog=epilog)(parse)
+        return function
+
+    return register
+
+
+@command("What is in a table, and what is possible.", "coral inspect data.csv")
+def inspect(options: TableOptions) -> int:
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
+    from skcoral.cli.inspect import inspect
 
-    def work() -> int:
-        from skcoral.cli import inspect
-
-        return inspect.inspect(table, as_json=json)
-
-    return work
+    return inspect(options)
 
 
-@app.command(
-    short_help="The highest fidelity of exact decorrelation.",
-    epilog="\b\nExample:\n  coral threshold data.csv --json",
-)
-@takes_table
-def threshold(*, table: TableOptions, json: Json = False) -> Work:
+@command("The highest fidelity of exact decorrelation.", "coral threshold data.csv --json")
+def threshold(options: TableOptions) -> int:
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
+    from skcoral.cli.threshold import threshold
 
-    def work() -> int:
-        from skcoral.cli import inspect
-
-        return inspect.threshold(table, as_json=json)
-
-    return work
+    return threshold(options)
 
 
-@app.command(
-    short_help="Decorrelate a table.",
-    epilog=(
-        "\b\nExample:\n  coral fit data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
-        "      --model model.json --report report.html"
-    ),
+@command(
+    "Decorrelate a table.",
+    "coral fit data.csv --rho-min 0.85 --rho-min price=0.95 -o out.csv \\\n"
+    "      --model model.json --report report.html",
 )
-@takes_table
-def fit(
-    *,
-    table: TableOptions,
-    rho_min: RhoMin = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            help="Residual allowed; the common fidelity is then made as high as possible."
-        ),
-    ] = None,
-    max_vif: MaxVif = None,
-    max_correlation: MaxCorrelation = None,
-    confidence: Confidence = None,
-    groups: Groups = None,
-    block_length: BlockLength = None,
-    criterion: CriterionOption = "squared",
-    support: Support = None,
-    shrinkage: Shrinkage = None,
-    margins: Annotated[
-        Literal["none", "ranks", "normal"],
-        typer.Option(help="Decorrelate the columns, their ranks or their normal scores."),
-    ] = "none",
-    correlation: Annotated[
-        Literal["pearson", "spearman"] | None,
-        typer.Option(hidden=True, help="Earlier spelling: spearman is --margins ranks."),
-    ] = None,
-    output_scale: Annotated[
-        Literal["unit", "original"],
-        typer.Option(help="Standardised outputs, or in the units of their sources."),
-    ] = "unit",
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Decorrelated table; '-': CSV out."),
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Model (JSON) for 'coral transform'.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Report, one HTML file (.html).")
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Proof (JSON) for 'coral verify'.")
-    ] = None,
-    interactive: Annotated[
-        bool,
-        typer.Option("--interactive", help="Interactive figures in the report (adds 5 MB)."),
-    ] = False,
-    keep_sources: KeepSources = False,
-    suffix: Suffix = "",
-    escape_formulas: EscapeFormulas = False,
-    force: Force = False,
-    json: Json = False,
-) -> Work:
+def fit(options: FitOptions) -> int:
     """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
 
     Columns that are not variables pass through untouched and in place; rows with missing values
     are left out, counted and named.
     """
+    from skcoral.cli.fit import fit
 
-    def work() -> int:
-        from skcoral.cli import fit
-        from skcoral.tables.transforming import Layout
-
-        options = fit.FitOptions(
-            table=table,
-            rho_min=rho_min or (),
-            budget=budget,
-            max_vif=max_vif,
-            max_correlation=max_correlation,
-            confidence=confidence,
-            groups=groups,
-            block_length=block_length,
-            criterion=criterion,
-            support=support,
-            shrinkage=shrinkage,
-            margins="ranks" if correlation == "spearman" else margins,
-            output_scale=output_scale,
-            output=output,
-            layout=Layout(keep_sources, suffix),
-            model=model,
-            report=report,
-            certificate=certificate,
-            interactive=interactive,
-            escape_formulas=escape_formulas,
-            force=force,
-            command=shlex.join(["coral", *sys.argv[1:]]),
-        )
-        return fit.fit(options, as_json=json)
-
-    return work
+    return fit(options)
 
 
-@app.command(
-    short_help="Apply a model to new rows.",
-    epilog="\b\nExample:\n  coral transform new.csv --model model.json -o out.csv",
-)
-@takes_rows
-def transform(
-    *,
-    table: TableOptions,
-    model: Annotated[Path, typer.Option(metavar="FILE", help="Model made by 'coral fit --model'.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-': CSV out.")
-    ] = "-",
-    keep_sources: KeepSources = False,
-    suffix: Suffix = "",
-    escape_formulas: EscapeFormulas = False,
-    force: Force = False,
-    json: Json = False,
-) -> Work:
+@command("Apply a model to new rows.", "coral transform new.csv --model model.json -o out.csv")
+def transform(options: TransformOptions) -> int:
     """Apply a model to new rows."""
+    from skcoral.cli.transform import transform
 
-    def work() -> int:
-        from skcoral.cli import transform
-        from skcoral.tables.transforming import Layout
-
-        return transform.transform(
-            table,
-            model,
-            output,
-            layout=Layout(keep_sources, suffix),
-            escape_formulas=escape_formulas,
-            force=force,
-            as_json=json,
-        )
-
-    return work
+    return transform(options)
 
 
-@app.command(
-    short_help="What every floor costs.",
-    epilog="\b\nExample:\n  coral frontier data.csv --plot frontier.png --csv frontier.csv",
+@command(
+    "What every floor costs.", "coral frontier data.csv --plot frontier.png --csv frontier.csv"
 )
-@takes_table
-def frontier(
-    *,
-    table: TableOptions,
-    criterion: CriterionOption = "squared",
-    rho_min: Annotated[
-        list[float] | None,
-        typer.Option("--rho-min", metavar="FLOOR", help="Floors to look at; repeatable."),
-    ] = None,
-    points: Annotated[int, typer.Option(min=2, max=1000, help="Points on the curve.")] = 25,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Picture (.png, .svg or .pdf).")
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="The curve as a table.")] = None,
-    force: Force = False,
-    json: Json = False,
-) -> Work:
+def frontier(options: FrontierOptions) -> int:
     """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
+    from skcoral.cli.frontier import frontier
 
-    def work() -> int:
-        from skcoral.cli import frontier
-
-        return frontier.frontier(
-            table,
-            criterion=criterion,
-            floors=rho_min,
-            n_points=points,
-            plot=plot,
-            csv=csv,
-            force=force,
-            as_json=json,
-        )
-
-    return work
+    return frontier(options)
 
 
-@app.command(
-    short_help="Is a certificate true of a table?",
-    epilog="\b\nExample:\n  coral verify data.csv certificate.json --rigorous",
-)
-@takes_table
-def verify(
-    *,
-    table: TableOptions,
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="Made by 'coral fit --certificate'.")
-    ],
-    shrinkage: Annotated[
-        str | None,
-        typer.Option(metavar="auto|NUMBER", help="As it was given to 'coral fit'."),
-    ] = None,
-    margins: Annotated[
-        Literal["none", "ranks", "normal"],
-        typer.Option(help="As it was given to 'coral fit'."),
-    ] = "none",
-    rigorous: Annotated[
-        bool, typer.Option("--rigorous", help="In ball arithmetic (needs python-flint).")
-    ] = False,
-    json: Json = False,
-) -> Work:
+@command("Is a certificate true of a table?", "coral verify data.csv certificate.json --rigorous")
+def verify(options: VerifyOptions) -> int:
     """Judge every claim of a certificate file against the table or matrix it is about.
 
     Floors, residual, bound, status, prices and names are computed again without the solver; exit
     status 0 if all of it is true, 4 if anything is not.
     """
+    from skcoral.cli.verify import verify
 
-    def work() -> int:
-        from skcoral.cli import verify
-
-        return verify.verify(
-            table,
-            certificate,
-            margins=margins,
-            shrinkage=shrinkage,
-            rigorous=rigorous,
-            as_json=json,
-        )
-
-    return work
+    return verify(options)
 
 
-@app.command(
-    short_help="The paper's tables, recomputed.",
-    epilog="\b\nExample:\n  coral reproduce --table rho-star",
-)
-def reproduce(
-    table: Annotated[str, typer.Option(metavar="NAME", help="Label or number of a table.")] = "all",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The comparison as .md or .html."),
-    ] = None,
-    force: Force = False,
-    json: Json = False,
-) -> Work:
+@command("The paper's tables, recomputed.", "coral reproduce --table rho-star")
+def reproduce(options: ReproduceOptions) -> int:
     """Recompute the tables of the paper and compare, cell by cell."""
+    from skcoral.cli.reproduce import reproduce
 
-    def work() -> int:
-        from skcoral.cli import reproduce
-
-        return reproduce.reproduce(table, output=output, force=force, as_json=json)
-
-    return work
+    return reproduce(options)
 
 
-@app.command(
-    short_help="The Wine data, start to end.", epilog="\b\nExample:\n  coral demo --into wine-demo"
-)
-def demo(
-    into: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path(
-        "coral-demo"
-    ),
-    force: Force = False,
-    json: Json = False,
-) -> Work:
+@command("The Wine data, start to end.", "coral demo --into wine-demo")
+def demo(options: DemoOptions) -> int:
     """Decorrelate the Wine data and leave table, model and report in a folder."""
+    from skcoral.cli.demo import demo
 
-    def work() -> int:
-        from skcoral.cli import demo
-
-        return demo.demo(into, force=force, as_json=json)
-
-    return work
+    return demo(options)
 
 
-@app.command(
-    "app",
-    short_help="The web app, on this machine.",
-    epilog="\b\nExample:\n  coral app --port 8600",
-)
-def web_app(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8501,
-    browser: Annotated[bool, typer.Option(help="Open a browser window.")] = True,
-    json: Json = False,
-) -> Work:
+@command("The web app, on this machine.", "coral app --port 8600", name="app")
+def web_app(options: AppOptions) -> int:
     """Start the web app on this machine."""
+    from skcoral.cli.web_app import web_app
 
-    def work() -> int:
-        from skcoral.cli import web_app
-
-        return web_app.app(host=host, port=port, browser=browser, as_json=json)
-
-    return work
+    return web_app(options)
 
 
-# The commands of panels are registered by being loaded, now that ``app`` exists.
-from skcoral.cli import panel_commands  # noqa: E402, F401
+@command(
+    "Decorrelate by rolling windows.",
+    "coral roll returns.csv --date date --window 60 --lag 1 --rho-min 0.9 -o out.csv",
+)
+def roll(options: RollOptions) -> int:
+    """Decorrelate each row by the model of its own window of rows.
+
+    All rows and columns are written in their order; variables of rows without a model are left
+    empty, and counted. The file appears when it is complete.
+    """
+    from skcoral.cli.roll import roll
+
+    return roll(options)

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,13 @@ def say(*parts: str | Text, stderr: bool = False) -> None:
     for part in parts:
         text.append(printable(part) if isinstance(part, str) else part)
     console(stderr=stderr).print(text)
+
+
+def say_each(sentences: Iterable[str], *, stderr: bool = False) -> None:
+    """Print a paragraph for each sentence that is not empty."""
+    for sentence in sentences:
+        if sentence:
+            say(sentence, stderr=stderr)
 
 
 def copyable(line: str) -> None:
@@ -90,6 +97,13 @@ def table(
     for row in rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
     out.print(grid)
+
+
+def written(files: Iterable[Any], *, stderr: bool = False) -> None:
+    """Say which files were written; "-" is none."""
+    names = [str(file) for file in files if str(file) != "-"]
+    if names:
+        say(f"Written: {', '.join(names)}", stderr=stderr)
 
 
 def machine(answer: Mapping[str, Any]) -> None:

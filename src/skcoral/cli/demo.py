@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from skcoral.cli import console
+from skcoral.cli.options import DemoOptions
+from skcoral.cli.outputs import all_or_none
 from skcoral.cli.run import NOT_CERTIFIED, OK
 
 _DEMO_FLOOR = 0.85
 
 
-def demo(folder: Path, *, force: bool, as_json: bool) -> int:
+def demo(options: DemoOptions) -> int:
     """Decorrelate the Wine data, compare with the classical methods, and leave the files."""
     from skcoral import baselines, report, words
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.models import save_model
-    from skcoral.tables.staging import Outputs
     from skcoral.tables.writing import table_writer
 
+    folder = options.into
     files = {
         name: folder / name
         for name in ("wine.csv", "decorrelated.csv", "model.json", "report.html")
     }
     folder.mkdir(parents=True, exist_ok=True)
-    with Outputs(force=force) as outputs:
-        for path in files.values():
-            outputs.reserve(path)
+    with all_or_none(options.force, *files.values()) as outputs:
         wine = load_wine()
         X = wine.to_frame()
         estimator = CORAL(rho_min=_DEMO_FLOOR).fit(X)
@@ -53,14 +51,13 @@ def demo(folder: Path, *, force: bool, as_json: bool) -> int:
                 command=commands,
             )
         outputs.write_text(files["report.html"], report.render(facts))
-        outputs.commit()
     R = estimator.correlation_
     others = {
         "ρ★": th.fidelity,
         "ZCA-cor": baselines.zca_cor(R).fidelity,
         "PCA": baselines.pca(R).fidelity,
     }
-    if as_json:
+    if options.json:
         console.machine(
             {
                 "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},

@@ -1,4 +1,4 @@
-"""What ``coral fit`` answers: to people, to machines and in the report."""
+"""The result of ``coral fit``: for people, for machines and for the report."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import numpy as np
 
 from skcoral import words
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence
+from skcoral.cli.loading import Loaded
 from skcoral.measured import Measured
+from skcoral.tables.notes import expected_note, weights_note
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
+_OTHER_WEIGHTS = {
+    "frequency": "--weight-kind frequency takes them as counts",
+    "reliability": "--weight-kind reliability takes them as relative weights",
+}
 
 
 @dataclass(frozen=True)
-class Answer:
+class FitResult:
     """A fitted table, with what was measured on its outputs and what was left out."""
 
     loaded: Loaded
     estimator: Any
     measured: Measured
     dropped: list[int]
-    written_as: str = ""
+    layout: str = ""
 
     @property
     def notes(self) -> list[str]:
@@ -32,41 +37,30 @@ class Answer:
         told = [*loaded.notes]
         if loaded.matrix is None:
             told += [
-                loaded.passed_through_sentence,
-                dropped_sentence(loaded.table, self.dropped),
-                self._weights_sentence(),
-                self._incomplete_sentence(),
+                loaded.passed_through_note,
+                loaded.dropped_note(self.dropped),
+                self._weights_note(),
+                self._incomplete_note(),
             ]
         told.append(self.estimator.result_.details.get("rounding", ""))
-        return [sentence for sentence in (*told, self.written_as) if sentence]
+        return [sentence for sentence in (*told, self.layout) if sentence]
 
-    def _weights_sentence(self) -> str:
-        """How the rows were weighted: what the weights were taken for."""
-        name = self.loaded.weights
-        if name is None:
+    def _weights_note(self) -> str:
+        """What the weights were taken for."""
+        if self.loaded.weights is None:
             return ""
         moments = self.estimator.moments_
         idle = (self.measured.rows_used or 0) - moments.n_rows
         zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle > 0 else ""
-        if moments.weights_count_rows:
-            return (
-                f"Rows are weighted by {name}, taken as counts of equal rows "
-                f"({moments.weight:,.6g} in all); --weight-kind reliability takes them as relative "
-                f"weights.{zero}"
-            )
-        return (
-            f"Rows are weighted by {name}, taken as relative weights of any scale (worth about "
-            f"{moments.effective_rows:,.0f} equal rows); --weight-kind frequency takes them as "
-            f"counts.{zero}"
-        )
+        return weights_note(self.loaded.weights, moments, _OTHER_WEIGHTS) + zero
 
-    def _incomplete_sentence(self) -> str:
+    def _incomplete_note(self) -> str:
         """What rows with missing values were used for."""
         if self.loaded.missing != "em":
             return ""
         used = self.measured.rows_used or 0
         use = "took part in the estimate, which is right where values are missing at random"
-        return expected_sentence(self.estimator.n_samples_seen_ - used, used, use)
+        return expected_note(self.estimator.n_samples_seen_ - used, used, use)
 
     @property
     def no_floor(self) -> str:
@@ -74,57 +68,96 @@ class Answer:
         told = words.unfloored(self.estimator.result_, self.estimator.rho_min)
         return f"{told} For a floor of all others add --rho-min NUMBER." if told else ""
 
+    def record(self, written: list[str]) -> dict[str, Any]:
+        """The result for machines."""
+        loaded, estimator, measured = self.loaded, self.estimator, self.measured
+        result = estimator.result_
+        # of dependent columns it takes as long as the fit itself: coral threshold gives it
+        th = None if result.rank is not None else estimator.threshold_
+        is_matrix = loaded.matrix is not None
 
-def as_record(answer: Answer, written: list[str]) -> dict[str, Any]:
-    """The answer for machines."""
-    loaded, estimator, measured = answer.loaded, answer.estimator, answer.measured
-    result = estimator.result_
-    # of dependent columns it takes as long as the answer itself: coral threshold gives it
-    th = None if result.rank is not None else estimator.threshold_
+        def by_name(values: Any) -> dict[str, float]:
+            return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
 
-    def by_name(values: Any) -> dict[str, float]:
-        return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
+        return {
+            "file": loaded.table.label,
+            "measured": measured.to_dict(),
+            "headline": measured.headline(),
+            "certificate": {
+                "sentence": words.certificate(result),
+                "goal": words.goal(result),
+                "about": words.subject(result),
+                "is_about_rows": words.is_about_rows(result),
+                "min_fidelity": result.min_fidelity,
+            },
+            "notes": [*self.notes, *([self.no_floor] if self.no_floor else [])],
+            "is_matrix": is_matrix,
+            "rows": None if is_matrix else estimator.n_samples_seen_,
+            "dropped_rows": self.dropped,
+            "passed_through": [] if is_matrix else list(loaded.passed_through),
+            "constant": list(loaded.constant),
+            "status": result.status,
+            "certified": words.is_certified(result),
+            "criterion": result.criterion,
+            "objective": result.objective,
+            "lower_bound": result.lower_bound,
+            "gap": result.gap,
+            "min_fidelity": measured.min_fidelity,
+            "mean_fidelity": float(measured.fidelity.mean()),
+            "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
+            "rank": result.rank,
+            "least_residual": result.details.get("least_residual", 0.0),
+            "new_rows": result.details.get("new_rows"),
+            "confidence": _confidence(estimator),
+            "shrinkage": float(estimator.shrinkage_),
+            "margins": estimator.margins,
+            "weights": estimator.estimate_.weights,
+            "fidelity": by_name(measured.fidelity),
+            "rho_min": by_name(result.rho_min),
+            "prices": by_name(result.prices),
+            "written": written,
+        }
 
-    return {
-        "file": loaded.table.label,
-        "measured": measured.to_dict(),
-        "headline": measured.headline(),
-        "certificate": {
-            "sentence": words.certificate(result),
-            "goal": words.goal(result),
-            "about": words.subject(result),
-            "is_about_rows": words.is_about_rows(result),
-            "min_fidelity": result.min_fidelity,
-        },
-        "notes": [*answer.notes, *([answer.no_floor] if answer.no_floor else [])],
-        "is_matrix": loaded.matrix is not None,
-        "rows": estimator.n_samples_seen_,
-        "dropped_rows": answer.dropped,
-        "passed_through": [] if loaded.matrix is not None else list(loaded.passed_through),
-        "constant": list(loaded.constant),
-        "status": result.status,
-        "certified": words.is_certified(result),
-        "criterion": result.criterion,
-        "objective": result.objective,
-        "lower_bound": result.lower_bound,
-        "gap": result.gap,
-        "min_fidelity": measured.min_fidelity,
-        "mean_fidelity": float(measured.fidelity.mean()),
-        "threshold": None
-        if th is None
-        else {"value": th.value, "lower": th.lower, "upper": th.upper},
-        "rank": result.rank,
-        "least_residual": result.details.get("least_residual", 0.0),
-        "new_rows": result.details.get("new_rows"),
-        "confidence": _confidence(estimator),
-        "shrinkage": float(estimator.shrinkage_),
-        "margins": estimator.margins,
-        "weights": estimator.estimate_.weights,
-        "fidelity": by_name(measured.fidelity),
-        "rho_min": by_name(result.rho_min),
-        "prices": by_name(result.prices),
-        "written": written,
-    }
+    def show(self, written: list[str], *, stderr: bool) -> None:
+        """Print measured figures first, then what is proved, then the details."""
+        estimator, measured = self.estimator, self.measured
+        result = estimator.result_
+        own = words.is_about_rows(result)
+        colour = "green" if words.is_certified(result) and own else "yellow"
+        console.say(console.bold(measured.headline(), colour), stderr=stderr)
+        threshold = words.rank(result)
+        if result.rank is None:
+            threshold = words.threshold(estimator.threshold_, "" if own else words.subject(result))
+        told = (
+            words.certificate(result),
+            words.goal(result),
+            str(result.details.get("confidence", "")),
+            *self.notes,
+            self.no_floor,
+            threshold,
+            str(result.details.get("new_rows", "")),
+        )
+        console.say_each(told, stderr=stderr)
+        console.say("", stderr=stderr)
+        shown = list(range(len(result.names)))
+        if len(shown) > _LONGEST_TABLE:
+            shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
+        rows = [
+            (
+                result.names[j],
+                console.number(measured.fidelity[j]),
+                console.number(result.rho_min[j]),
+                words.price(result.prices[j]),
+                console.number(measured.residual[j]),
+            )
+            for j in shown
+        ]
+        header = ("variable", "fidelity", "floor", "price", "residual")
+        console.table(header, rows, stderr=stderr)
+        if len(shown) < len(result.names):
+            more = len(result.names) - len(shown)
+            console.say(f"and {more:,} more, none weaker (--json lists all).", stderr=stderr)
+        console.written(written, stderr=stderr)
 
 
 def _confidence(estimator: Any) -> dict[str, Any] | None:
@@ -143,51 +176,3 @@ def _confidence(estimator: Any) -> dict[str, Any] | None:
         "untouched": list(found.untouched),
         **{name: columns[name].to_dict() for name in columns},
     }
-
-
-def tell(answer: Answer, written: list[str], *, stderr: bool) -> None:
-    """Print the answer: measured figures first, then what is proved, then the details."""
-    estimator, measured = answer.estimator, answer.measured
-    result = estimator.result_
-    own = words.is_about_rows(result)
-    colour = "green" if words.is_certified(result) and own else "yellow"
-    console.say(console.bold(measured.headline(), colour), stderr=stderr)
-    for sentence in (
-        words.certificate(result),
-        words.goal(result),
-        str(result.details.get("confidence", "")),
-        *answer.notes,
-        answer.no_floor,
-    ):
-        if sentence:
-            console.say(sentence, stderr=stderr)
-    if result.rank is None:
-        about = "" if own else words.subject(result)
-        console.say(words.threshold(estimator.threshold_, about), stderr=stderr)
-    else:
-        console.say(words.rank(result), stderr=stderr)
-    if "new_rows" in result.details:
-        console.say(str(result.details["new_rows"]), stderr=stderr)
-    console.say("", stderr=stderr)
-    shown = list(range(len(result.names)))
-    if len(shown) > _LONGEST_TABLE:
-        shown = np.argsort(measured.fidelity, kind="stable")[:_LONGEST_TABLE].tolist()
-    console.table(
-        ("variable", "fidelity", "floor", "price", "residual"),
-        [
-            (
-                name,
-                console.number(measured.fidelity[j]),
-                console.number(result.rho_min[j]),
-                words.price(result.prices[j]),
-                console.number(measured.residual[j]),
-            )
-            for j, name in ((j, result.names[j]) for j in shown)
-        ],
-        stderr=stderr,
-    )
-    if len(shown) < len(result.names):
-        more = len(result.names) - len(shown)
-        console.say(f"and {more:,} more, none weaker (--json lists all).", stderr=stderr)
-    if written and written != ["-"]:
-        console.say(f"Written: {', '.join(p for p in written if p != '-')}", stderr=stderr)

@@ -1,4 +1,4 @@
-"""From a file and the table options to an opened table whose columns are chosen."""
+"""From a file and the options of a table to an opened table whose variables are chosen."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skcoral.cli import console
-from skcoral.cli.options import TableOptions
+from skcoral.cli.options import FileOptions, TableOptions
 from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
-from skcoral.tables.notes import doubtful_note, reading_notes
+from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import ROW_WEIGHTS
 from skcoral.tables.table import Batch, Complete, Table, complete_rows
@@ -23,7 +23,11 @@ from skcoral.tables.table import Batch, Complete, Table, complete_rows
 
 @dataclass(frozen=True)
 class Loaded:
-    """An opened table whose columns have been looked at."""
+    """An opened table whose columns have been looked at.
+
+    ``doubtful`` are the columns that look like ids or years, with the reason; ``matrix`` is the
+    correlation matrix where the file holds one.
+    """
 
     table: Table
     content: TableProfile
@@ -60,13 +64,13 @@ class Loaded:
         return CORAL(**settings, missing="em" if self.missing == "em" else "raise")
 
     @property
-    def constant_sentence(self) -> str:
-        """Which columns were left out because they never change, in words."""
+    def constant_note(self) -> str:
+        """Which columns are left out because they never change."""
         return f"Constant, so left out: {console.listing(self.constant)}." if self.constant else ""
 
     @property
-    def passed_through_sentence(self) -> str:
-        """Which columns are written as they came, in words."""
+    def passed_through_note(self) -> str:
+        """Which columns are written as they came."""
         constant = set(self.constant)
         told = [
             f"{n} (constant)" if n in constant else n or "the row labels"
@@ -74,6 +78,10 @@ class Loaded:
             if n not in self.doubtful
         ]
         return f"Columns left as they were: {console.listing(told)}." if told else ""
+
+    def dropped_note(self, dropped: Sequence[int]) -> str:
+        """Which rows are left out."""
+        return dropped_note(len(dropped), dropped, self.table.unit)
 
     @property
     def notes(self) -> list[str]:
@@ -102,12 +110,13 @@ class Loaded:
         )
 
 
-def open_file(options: TableOptions) -> Table:
+def open_file(options: FileOptions) -> Table:
     """Open the table without reading its rows."""
     return _with_sheet(open_table(options.file, **_reading(options)), options)
 
 
-def _reading(options: TableOptions) -> dict[str, Any]:
+def _reading(options: FileOptions) -> dict[str, Any]:
+    """How the file is to be read, as the arguments of ``open_table``."""
     separator = options.separator
     if separator is not None:
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
@@ -123,11 +132,11 @@ def _reading(options: TableOptions) -> dict[str, Any]:
         "decimal": options.decimal,
         "encoding": options.encoding,
         "sheet": options.sheet,
-        "na": tuple(options.na),
+        "na": tuple(options.na or ()),
     }
 
 
-def _with_sheet(table: Table, options: TableOptions) -> Table:
+def _with_sheet(table: Table, options: FileOptions) -> Table:
     if options.sheet is not None and table.format != "excel":
         raise UsageError(
             f"{table.label}: --sheet is for Excel files, and this is not one.\nLeave it out."
@@ -141,19 +150,21 @@ def look_at(table: Table) -> TableProfile:
         return profile(table, on_batch=lambda batch: tell(batch.fraction))
 
 
-def load(options: TableOptions) -> Loaded:
-    """Open a table or a matrix, look at its columns and choose the variables."""
+def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
+    """Open a table or a matrix, look at its columns and choose the variables.
+
+    ``labels`` are columns of dates or groups, and so no variables.
+    """
     if options.matrix:
         table, content, given = read_matrix(options.file, **_reading(options))
-        return _choose_from(given, options, _with_sheet(table, options), content)
+        return _part_of_matrix(given, options, _with_sheet(table, options), content)
     table = open_file(options)
     content = look_at(table)
-    matrix = None if options.matrix is False else matrix_in(table, content)
+    matrix = matrix_in(table, content) if options.matrix is None else None
     if matrix is not None:
-        return _choose_from(matrix, options, table, content)
-    weights = options.weights
+        return _part_of_matrix(matrix, options, table, content)
     exclude = split_names(options.exclude, table)
-    for other in (weights, options.groups):
+    for other in (options.weights, *labels):
         if other is not None:
             table.index(other)
             exclude = (*exclude, other)
@@ -166,7 +177,7 @@ def load(options: TableOptions) -> Loaded:
         table,
         content,
         chosen.variables,
-        weights,
+        options.weights,
         options.weight_kind,
         chosen.constant,
         chosen.doubtful,
@@ -175,20 +186,18 @@ def load(options: TableOptions) -> Loaded:
     )
 
 
-def _choose_from(
+def _part_of_matrix(
     matrix: NamedMatrix, options: TableOptions, table: Table, content: TableProfile
 ) -> Loaded:
     """Some of the variables of a matrix."""
-    for option, given in (
-        ("--weights", options.weights),
-        ("--covariance", options.covariance),
-        ("--missing em", options.missing == "em" or None),
-    ):
-        if given is not None:
-            raise UsageError(
-                f"{table.label}: {option} is about rows, and the file holds a matrix.\n"
-                "Leave it out, or say --no-matrix if these are rows of data."
-            )
+    refuse_row_options(
+        table.label,
+        {
+            "--weights": options.weights is not None,
+            "--covariance": options.covariance is not None,
+            "--missing em": options.missing == "em",
+        },
+    )
     named = replace(table, names=matrix.names)
     wanted = split_names(options.columns, named) or matrix.names
     exclude = split_names(options.exclude, named)
@@ -202,6 +211,16 @@ def _choose_from(
     return Loaded(table, content, names, matrix=matrix.part(names))
 
 
+def refuse_row_options(label: str, given: Mapping[str, bool]) -> None:
+    """Refuse options that are about rows, for a file that holds a matrix."""
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"{label}: {option} needs rows, and the file holds a matrix.\n"
+                "Leave it out, or say --no-matrix if these are rows of data."
+            )
+
+
 @contextlib.contextmanager
 def naming(table: Table) -> Iterator[None]:
     """Let what is wrong with the numbers of a table be told with the name of its file."""
@@ -213,10 +232,10 @@ def naming(table: Table) -> Iterator[None]:
         raise
 
 
-def split_names(values: Sequence[str], table: Table) -> tuple[str, ...]:
+def split_names(values: Sequence[str] | None, table: Table) -> tuple[str, ...]:
     """Names given one per option or separated by commas; a name that has a comma wins."""
     names: list[str] = []
-    for value in values:
+    for value in values or ():
         if value in table.names:
             names.append(value)
         else:
@@ -240,26 +259,4 @@ def require_room(loaded: Loaded, advice: str = "") -> None:
     what = f"{n_rows:,} rows of {p:,} columns are {n_rows * p:,} numbers to hold in memory"
     current().require(
         "cells", n_rows * p, loaded.table.label, what, advice or "Choose fewer columns (--columns)."
-    )
-
-
-def expected_sentence(n_incomplete: int, n_complete: int, use: str) -> str:
-    """What the outputs of rows with missing values are, where some are used."""
-    if n_incomplete < 1:
-        return ""
-    return (
-        f"{console.counted(n_incomplete, 'row')} with missing values {use}: their outputs are "
-        "those expected given the values that are there, and vary less. Figures are "
-        + ("measured on complete rows." if n_complete else "implied by the estimate.")
-    )
-
-
-def dropped_sentence(table: Table, dropped: Sequence[int]) -> str:
-    """Which rows were left out, in words."""
-    if not dropped:
-        return ""
-    what = f"{table.unit}s" if len(dropped) > 1 else table.unit
-    return (
-        f"{console.counted(len(dropped), 'row')} with missing values left out: "
-        f"{what} {console.listing(dropped, 10)}."
     )

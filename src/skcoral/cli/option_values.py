@@ -1,4 +1,4 @@
-"""Options whose values have a grammar of their own: floors and supports."""
+"""Options whose values have a grammar of their own: floors, supports, shrinkage, blocks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.run import UsageError
-from skcoral.tables.columns import profile
+from skcoral.correlation import check_shrinkage
 from skcoral.tables.reading import open_table
 
 
-def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:
+def floors_by_name(
+    values: Sequence[str] | None, names: Sequence[str]
+) -> float | dict[str, float] | None:
     """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others.
 
     Examples
@@ -23,7 +25,7 @@ def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[
     """
     common: float | None = None
     own: dict[str, float] = {}
-    for value in values:
+    for value in values or ():
         name, equals, number = value.rpartition("=")
         try:
             floor = float(number)
@@ -53,6 +55,31 @@ def floors_by_name(values: Sequence[str], names: Sequence[str]) -> float | dict[
     return {name: own.get(name, common) for name in names}
 
 
+def read_shrinkage(text: str | None) -> float | str | None:
+    """Turn ``--shrinkage`` into an intensity; "auto" and None are left as they are."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return check_shrinkage(float(text))
+    except ValueError:
+        raise UsageError(
+            f"--shrinkage must be 'auto' or a number in (0, 1], not {text!r}.\n"
+            "Example: --shrinkage auto"
+        ) from None
+
+
+def read_block_length(text: str | None) -> int | str | None:
+    """Turn ``--block-length`` into a number of rows; "auto" and None are left as they are."""
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(
+            f"--block-length must be 'auto' or a whole number of rows, not {text!r}.\n"
+            "Example: --block-length auto"
+        )
+    return int(text)
+
+
 def read_support(value: str | None, names: Sequence[str]) -> Any:
     """Turn ``--support`` into what the solver takes: a limit on |correlation|, or a mask.
 
@@ -70,26 +97,22 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
 def _support_file(path: str, names: Sequence[str]) -> Any:
     from skcoral.support.pattern import pattern
 
-    table = open_table(path)
-    content = profile(table)
-    columns = [table.cells(name) for name in table.names]
-    kinds = [column.kind for column in content.columns]
-    if len(kinds) == 2 and kinds == ["text", "text"]:
-        return pattern(list(zip(*columns, strict=True)), names)
-    if len(kinds) < 2 or kinds[0] != "text" or any(kind != "number" for kind in kinds[1:]):
+    frame = open_table(path).to_frame()
+    is_text = [dtype.kind == "O" for dtype in frame.dtypes]
+    if is_text == [True, True]:
+        return pattern(list(frame.itertuples(index=False, name=None)), names)
+    if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
         raise UsageError(
             f"{path}: this is not a support: a column of names and then one column of 0 and 1 per "
             "output are wanted, or two columns of names.\n"
             "Write the sources in the first column and the outputs in the header."
         )
-    import pandas as pd
-
-    entries = np.column_stack([table.numbers(cells)[0] for cells in columns[1:]])
-    gaps = np.argwhere(np.isnan(entries))
+    frame = frame.set_index(frame.columns[0])
+    gaps = np.argwhere(frame.isna().to_numpy())
     if gaps.size:
-        source, output = columns[0][gaps[0, 0]], table.names[1 + gaps[0, 1]]
+        source, output = frame.index[gaps[0, 0]], frame.columns[gaps[0, 1]]
         raise UsageError(
             f"{path}: nothing is said about source {source!r} of output {output!r}.\n"
             "Fill every cell with 0 or 1."
         )
-    return pattern(pd.DataFrame(entries, index=columns[0], columns=table.names[1:]), names)
+    return pattern(frame, names)

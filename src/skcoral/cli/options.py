@@ -1,279 +1,306 @@
-"""Options that several commands share: those of the table, and how to ask and write."""
+"""The options of every command, one dataclass each; the parser's parameters are made from them."""
+
+# ruff: noqa: RUF009 - the functions below return dataclass fields
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, get_type_hints
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+if TYPE_CHECKING:
+    from skcoral.tables.transforming import Layout
 
-@dataclass(frozen=True)
-class TableOptions:
-    """Which table, and how to read it.
+Margins = Literal["none", "ranks", "normal"]
+Criterion = Literal["squared", "worst", "absolute"]
+#: Options that every help page lists last.
+_LAST = ("force", "json")
+_FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★]."
+_MEASURE = "How residual correlation is measured."
+_ESCAPE = "CSV: apostrophe before text that begins a formula."
+_FORCE = "Replace output files that exist."
+
+
+def option(help: str, *names: str, default: Any = None, **settings: Any) -> Any:
+    """A field that is an option of the command; ``settings`` are those of ``typer.Option``."""
+    return field(default=default, metadata={"names": names, "help": help, **settings})
+
+
+def argument(help: str, metavar: str) -> Any:
+    """A field that is a required argument of the command."""
+    return field(metadata={"argument": True, "help": help, "metavar": metavar})
+
+
+def flag(help: str) -> Any:
+    """An option without a value."""
+    return field(default=False, metadata={"flag": True, "help": help})
+
+
+def parameters(options: type[Any]) -> list[inspect.Parameter]:
+    """The fields of an options class as the parser takes them: its own first, then the inherited.
+
+    Examples
+    --------
+    >>> [parameter.name for parameter in parameters(DemoOptions)]
+    ['into', 'force', 'json']
+    """
+    hints = get_type_hints(options)
+    own = {f.name: f for f in fields(options) if f.metadata}
+    order = [n for c in options.__mro__ for n in inspect.get_annotations(c) if n in own]
+    order = sorted(dict.fromkeys(order), key=lambda n: (n != "file", n in _LAST))
+    return [_parameter(own[name], hints[name]) for name in order]
+
+
+def _parameter(f: Any, kind: Any) -> inspect.Parameter:
+    settings = dict(f.metadata)
+    if settings.pop("argument", False):
+        told = typer.Argument(**settings)
+    else:
+        names = settings.pop("names", ())
+        if settings.pop("flag", False):
+            names = (f"--{f.name.replace('_', '-')}",)
+        told = typer.Option(*names, **settings)
+    default = inspect.Parameter.empty if f.default is MISSING else f.default
+    kind = Annotated[kind, told]
+    return inspect.Parameter(
+        f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What every command takes."""
+
+    json: bool = flag("Answer as JSON, for machines.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(Options):
+    """Which file, and how to read it."""
+
+    file: str = argument("The table; '-' is standard input.", "FILE")
+    separator: str | None = option(
+        "Between the cells of a text file (';', tab, …) [recognised].", metavar="CHAR"
+    )
+    decimal: str | None = option("Decimal mark [recognised].", metavar="CHAR")
+    encoding: str | None = option("Encoding of a text file [recognised].", metavar="NAME")
+    sheet: str | None = option("Sheet of an Excel file [first with a table].", metavar="NAME")
+    na: list[str] | None = option(
+        "One more mark for a missing value, such as -999.", metavar="MARK"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(FileOptions):
+    """Which columns of a table are variables, and how correlations are estimated from its rows.
 
     ``matrix`` says whether the file holds a correlation or covariance matrix; None recognises it.
-    ``groups`` is a column of labels, and so no variable. ``covariance`` and ``missing`` say how
-    correlations are estimated from the rows.
     """
 
-    file: str
-    columns: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    include: Sequence[str] = ()
-    weights: str | None = None
-    weight_kind: str = "auto"
-    matrix: bool | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    na: Sequence[str] = ()
-    groups: str | None = None
-    covariance: str | None = None
-    missing: str = "drop"
+    columns: list[str] | None = option(
+        "Variables, by comma or repeated [all numeric].", metavar="NAMES"
+    )
+    exclude: list[str] | None = option("Columns that are not variables.", metavar="NAMES")
+    include: list[str] | None = option(
+        "Variables although they look like ids or years.", metavar="NAMES"
+    )
+    weights: str | None = option("Column of row weights (survey weights).", metavar="NAME")
+    weight_kind: Literal["auto", "frequency", "reliability"] = option(
+        "Weights count equal rows, or compare rows [whole numbers count].", default="auto"
+    )
+    matrix: bool | None = option(
+        "The file holds a correlation or covariance matrix [recognised].", "--matrix/--no-matrix"
+    )
+    covariance: str | None = option(
+        "Correlations by an estimator of scikit-learn: LedoitWolf, …", metavar="NAME"
+    )
+    missing: Literal["drop", "em"] = option(
+        "Leave out incomplete rows, or estimate in spite of them (EM).", default="drop"
+    )
 
     def arguments(self) -> list[str]:
-        """The file and the options that differ from their defaults, as they are typed.
+        """The file and the options of the table that differ from their defaults, as typed.
 
         Examples
         --------
-        >>> TableOptions("a.csv", exclude=("id",), decimal=",").arguments()
+        >>> TableOptions(file="a.csv", exclude=["id"], decimal=",").arguments()
         ['a.csv', '--exclude', 'id', '--decimal', ',']
         """
         told = [self.file]
-        for option in fields(self)[1:]:
-            value = getattr(self, option.name)
-            if value == option.default:
+        for parameter in parameters(TableOptions)[1:-1]:
+            value = getattr(self, parameter.name)
+            name = f"--{parameter.name.replace('_', '-')}"
+            if value == parameter.default:
                 continue
-            name = f"--{option.name.replace('_', '-')}"
             if isinstance(value, bool):
                 told.append("--matrix" if value else "--no-matrix")
-            elif isinstance(value, str):
-                told += [name, "tab" if value == "\t" else value]
             else:
-                told += [part for item in value for part in (name, item)]
+                values = [value] if isinstance(value, str) else value
+                told += [part for v in values for part in (name, "tab" if v == "\t" else v)]
         return told
 
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
-RhoMin = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rho-min",
-        metavar="FLOOR",
-        help="Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★].",
-    ),
-]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option("--escape-formulas", help="CSV: apostrophe before text that begins a formula."),
-]
-Support = Annotated[
-    str | None,
-    typer.Option(
+@dataclass(frozen=True, kw_only=True)
+class LayoutOptions(Options):
+    """How outputs are written."""
+
+    keep_sources: bool = flag("Write each output beside its source, as NAME_d.")
+    suffix: str = option("Add to the names of the outputs, such as _d.", default="", metavar="TEXT")
+    escape_formulas: bool = flag(_ESCAPE)
+    force: bool = flag(_FORCE)
+
+    @property
+    def layout(self) -> Layout:
+        """Names and places of the outputs."""
+        from skcoral.tables.transforming import Layout
+
+        return Layout(self.keep_sources, self.suffix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(LayoutOptions, TableOptions):
+    """The options of ``coral fit``."""
+
+    rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
+    budget: float | None = option(
+        "Residual allowed; the common fidelity is then made as high as possible."
+    )
+    max_vif: float | None = option(
+        "Largest VIF allowed in the outputs: the highest floor that reaches it."
+    )
+    max_correlation: float | None = option(
+        "Largest |correlation| allowed in the outputs: the highest floor for it."
+    )
+    confidence: float | None = option(
+        "Raise the floors so that the population keeps them, such as 0.95.", metavar="LEVEL"
+    )
+    groups: str | None = option("Clusters: rows of one count as one observation.", metavar="COLUMN")
+    block_length: str | None = option(
+        "Rows in time: N neighbours count as one observation.", metavar="N|auto"
+    )
+    criterion: Criterion = option(_MEASURE, default="squared")
+    support: str | None = option(
+        "Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
         metavar="FILE|NUMBER",
-        help="Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
-    ),
-]
-Shrinkage = Annotated[
-    str | None,
-    typer.Option(metavar="auto|NUMBER", help="Shrink the correlations towards the identity."),
-]
-KeepSources = Annotated[
-    bool, typer.Option("--keep-sources", help="Write each output beside its source, as NAME_d.")
-]
-Suffix = Annotated[
-    str, typer.Option(metavar="TEXT", help="Add to the names of the outputs, such as _d.")
-]
-MaxVif = Annotated[
-    float | None,
-    typer.Option(help="Largest VIF allowed in the outputs: the highest floor that reaches it."),
-]
-MaxCorrelation = Annotated[
-    float | None,
-    typer.Option(help="Largest |correlation| allowed in the outputs: the highest floor for it."),
-]
-CriterionOption = Annotated[
-    Literal["squared", "worst", "absolute"],
-    typer.Option(help="How residual correlation is measured."),
-]
+    )
+    shrinkage: str | None = option(
+        "Shrink the correlations towards the identity.", metavar="auto|NUMBER"
+    )
+    margins: Margins = option(
+        "Decorrelate the columns, their ranks or their normal scores.", default="none"
+    )
+    correlation: Literal["pearson", "spearman"] | None = option(
+        "Earlier spelling: spearman is --margins ranks.", hidden=True
+    )
+    output_scale: Literal["unit", "original"] = option(
+        "Standardised outputs, or in the units of their sources.", default="unit"
+    )
+    output: str | None = option(
+        "Decorrelated table; '-': CSV out.", "--output", "-o", metavar="FILE"
+    )
+    model: Path | None = option("Model (JSON) for 'coral transform'.", metavar="FILE")
+    report: Path | None = option("Report, one HTML file (.html).", metavar="FILE")
+    certificate: Path | None = option("Proof (JSON) for 'coral verify'.", metavar="FILE")
+    interactive: bool = flag("Interactive figures in the report (adds 5 MB).")
 
-Confidence = Annotated[
-    float | None,
-    typer.Option(
-        metavar="LEVEL", help="Raise the floors so that the population keeps them, such as 0.95."
-    ),
-]
-Groups = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Clusters: rows of one count as one observation."),
-]
-BlockLength = Annotated[
-    str | None,
-    typer.Option(metavar="N|auto", help="Rows in time: N neighbours count as one observation."),
-]
-_FILE = Annotated[str, typer.Argument(metavar="FILE", help="The table; '-' is standard input.")]
-_COLUMNS: dict[str, tuple[Any, Any]] = {
-    "columns": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--columns", metavar="NAMES", help="Variables, by comma or repeated [all numeric]."
-            ),
-        ],
-        None,
-    ),
-    "exclude": (
-        Annotated[
-            list[str] | None,
-            typer.Option("--exclude", metavar="NAMES", help="Columns that are not variables."),
-        ],
-        None,
-    ),
-    "include": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--include", metavar="NAMES", help="Variables although they look like ids or years."
-            ),
-        ],
-        None,
-    ),
-    "weights": (
-        Annotated[
-            str | None, typer.Option(metavar="NAME", help="Column of row weights (survey weights).")
-        ],
-        None,
-    ),
-    "weight_kind": (
-        Annotated[
-            Literal["auto", "frequency", "reliability"],
-            typer.Option(help="Weights count equal rows, or compare rows [whole numbers count]."),
-        ],
-        "auto",
-    ),
-    "matrix": (
-        Annotated[
-            bool | None,
-            typer.Option(
-                "--matrix/--no-matrix",
-                help="The file holds a correlation or covariance matrix [recognised].",
-            ),
-        ],
-        None,
-    ),
-}
-_ESTIMATING: dict[str, tuple[Any, Any]] = {
-    "covariance": (
-        Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME", help="Correlations by an estimator of scikit-learn: LedoitWolf, …"
-            ),
-        ],
-        None,
-    ),
-    "missing": (
-        Annotated[
-            Literal["drop", "em"],
-            typer.Option(help="Leave out incomplete rows, or estimate in spite of them (EM)."),
-        ],
-        "drop",
-    ),
-}
-_READING: dict[str, tuple[Any, Any]] = {
-    "separator": (
-        Annotated[
-            str | None,
-            typer.Option(
-                metavar="CHAR", help="Between the cells of a text file (';', tab, …) [recognised]."
-            ),
-        ],
-        None,
-    ),
-    "decimal": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="CHAR", help="Decimal mark [recognised]."),
-        ],
-        None,
-    ),
-    "encoding": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="NAME", help="Encoding of a text file [recognised]."),
-        ],
-        None,
-    ),
-    "sheet": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="NAME", help="Sheet of an Excel file [first with a table]."),
-        ],
-        None,
-    ),
-    "na": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--na", metavar="MARK", help="One more mark for a missing value, such as -999."
-            ),
-        ],
-        None,
-    ),
-}
+    def __post_init__(self) -> None:
+        if self.correlation == "spearman":
+            object.__setattr__(self, "margins", "ranks")
 
 
-def takes_table(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the table's options; the function gets them together as ``table``."""
-    return _with_options(function, _COLUMNS | _ESTIMATING | _READING)
+@dataclass(frozen=True, kw_only=True)
+class TransformOptions(LayoutOptions, FileOptions):
+    """The options of ``coral transform``."""
+
+    model: Path = option("Model made by 'coral fit --model'.", default=MISSING, metavar="FILE")
+    output: str = option(
+        "Where to write; '-': CSV out.", "--output", "-o", default="-", metavar="FILE"
+    )
 
 
-def takes_windows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same without the choice of how correlations are estimated."""
-    return _with_options(function, _COLUMNS | _READING)
+@dataclass(frozen=True, kw_only=True)
+class FrontierOptions(TableOptions):
+    """The options of ``coral frontier``."""
+
+    criterion: Criterion = option(_MEASURE, default="squared")
+    rho_min: list[float] | None = option("Floors to look at; repeatable.", metavar="FLOOR")
+    points: int = option("Points on the curve.", default=25, min=2, max=1000)
+    plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
+    csv: Path | None = option("The curve as a table.", metavar="FILE")
+    force: bool = flag(_FORCE)
 
 
-def takes_rows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same without the choice of columns."""
-    return _with_options(function, _READING)
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(TableOptions):
+    """The options of ``coral verify``."""
+
+    certificate: Path = argument("Made by 'coral fit --certificate'.", "CERTIFICATE")
+    shrinkage: str | None = option("As it was given to 'coral fit'.", metavar="auto|NUMBER")
+    margins: Margins = option("As it was given to 'coral fit'.", default="none")
+    rigorous: bool = flag("In ball arithmetic (needs python-flint).")
 
 
-def _with_options(
-    function: Callable[..., Any], options: dict[str, tuple[Any, Any]]
-) -> Callable[..., Any]:
-    hints = get_type_hints(function, include_extras=True)
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "table"]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    first = inspect.Parameter("file", keyword, annotation=_FILE)
-    shared = [
-        inspect.Parameter(name, keyword, default=default, annotation=kind)
-        for name, (kind, default) in options.items()
-    ]
-    last = [p for p in own if p.name in ("force", "json")]
-    front = [p for p in own if p not in last]
-    parameters = [
-        first,
-        *(p.replace(kind=keyword, annotation=hints[p.name]) for p in front),
-        *shared,
-        *(p.replace(kind=keyword, annotation=hints[p.name]) for p in last),
-    ]
+@dataclass(frozen=True, kw_only=True)
+class RollOptions(TableOptions):
+    """The options of ``coral roll``: those of a table, but correlations are those of the rows."""
 
-    def command(**given: Any) -> Any:
-        chosen: dict[str, Any] = {name: given.pop(name) for name in ("file", *options)}
-        for name in _MANY:
-            chosen[name] = chosen.get(name) or ()
-        table = TableOptions(**chosen)
-        return function(table=table, **given)
+    window: str = option(
+        "Rows of a window, or a span such as 90D.",
+        default=MISSING,
+        metavar="ROWS|SPAN",
+    )
+    date: str | None = option("Column of dates, in increasing order.", metavar="NAME")
+    by: list[str] | None = option(
+        "Column of groups with windows of their own; repeatable.", metavar="NAME"
+    )
+    lag: int = option("1: the window of a row ends before it; no look-ahead.", default=0, min=0)
+    step: int = option("Rows from one window to the next.", default=1, min=1)
+    refit: str | None = option(
+        "A new model every N windows, or every W, MS, QS.", metavar="N|PERIOD"
+    )
+    min_rows: int | None = option("Complete rows that a window needs [all].", min=2)
+    halflife: float | None = option("Age at which a row counts half.", metavar="ROWS")
+    expanding: bool = flag("Windows begin with the first row.")
+    brief: bool = flag("Search singular windows briefly: faster, wider gaps.")
+    rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
+    criterion: Criterion = option(_MEASURE, default="squared")
+    output: str = option(
+        "Where to write; '-': CSV out.", "--output", "-o", default="-", metavar="FILE"
+    )
+    windows: Path | None = option("Figures of every window, as a table.", metavar="FILE")
+    jobs: int = option("Processes; -1 for all processors.", default=1)
+    escape_formulas: bool = flag(_ESCAPE)
+    force: bool = flag(_FORCE)
+    covariance: None = None
+    missing: Literal["drop"] = "drop"
 
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(Options):
+    """The options of ``coral reproduce``."""
+
+    table: str = option("Label or number of a table.", default="all", metavar="NAME")
+    output: Path | None = option(
+        "The comparison as .md or .html.", "--output", "-o", metavar="FILE"
+    )
+    force: bool = flag(_FORCE)
 
 
-_MANY = ("columns", "exclude", "include", "na")
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """The options of ``coral demo``."""
+
+    into: Path = option("Where the files go.", default=Path("coral-demo"), metavar="FOLDER")
+    force: bool = flag(_FORCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppOptions(Options):
+    """The options of ``coral app``."""
+
+    host: str = option("Address to listen on.", default="127.0.0.1")
+    port: int = option("Port to listen on.", default=8501, min=1, max=65535)
+    browser: bool = option("Open a browser window.", default=True)

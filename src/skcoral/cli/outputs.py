@@ -1,4 +1,4 @@
-"""Rows out: written and measured at the same time."""
+"""Output files: all of them or none, and rows that are measured as they are written."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
+from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
 from skcoral.measured import Measured, Measurement
 from skcoral.tables.sheets import Sheet, explaining_sheets
 from skcoral.tables.staging import Outputs
-from skcoral.tables.transforming import Layout, write_transformed
+from skcoral.tables.transforming import write_transformed
 from skcoral.tables.writing import output_format
 
 
@@ -30,6 +32,17 @@ def check_output(output: str | None, as_json: bool) -> None:
         )
     if output is not None and output != "-":
         output_format(output)
+
+
+@contextlib.contextmanager
+def all_or_none(force: bool, *paths: str | Path | None) -> Iterator[Outputs]:
+    """Files that are put in place together when the block ends, or not at all."""
+    with Outputs(force=force) as outputs:
+        for path in paths:
+            if path is not None and str(path) != "-":
+                outputs.reserve(path)
+        yield outputs
+        outputs.commit()
 
 
 @contextlib.contextmanager
@@ -67,9 +80,7 @@ def write(
     loaded: Loaded,
     estimator: Any,
     measurement: Measurement,
-    *,
-    layout: Layout,
-    escape_formulas: bool,
+    options: LayoutOptions,
 ) -> tuple[int, list[int]]:
     """Write the complete rows; returns how many, and where the others stand."""
 
@@ -88,9 +99,9 @@ def write(
             estimator,
             on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
             on_batch=lambda batch: tell(batch.fraction),
-            layout=layout,
+            layout=options.layout,
             sheets=sheets,
-            escape_formulas=escape_formulas,
+            escape_formulas=options.escape_formulas,
         )
 
 

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from skcoral.cli import console
+from skcoral.cli.options import ReproduceOptions
+from skcoral.cli.outputs import all_or_none
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 
 
-def reproduce(table: str, *, output: Path | None, force: bool, as_json: bool) -> int:
+def reproduce(options: ReproduceOptions) -> int:
     """Recompute the tables of the paper and show both numbers side by side."""
     from skcoral import paper
-    from skcoral.tables.staging import Outputs
 
+    table, output = options.table, options.output
     if table.isdigit() and 1 <= int(table) <= len(paper.TABLES):
         table = paper.TABLES[int(table) - 1]
     if output is not None and output.suffix.lower() not in (".md", ".html"):
         raise UsageError(f"{output}: the comparison is written as .md or .html.\nUse one of them.")
-    with Outputs(force=force) as outputs:
-        if output is not None:
-            outputs.reserve(output)
+    with all_or_none(options.force, output) as outputs:
         with console.progress("Recomputing the paper's numbers"):
             comparison = paper.reproduce(table)
         if output is not None:
             html = output.suffix.lower() == ".html"
             outputs.write_text(output, comparison.to_html() if html else comparison.to_markdown())
-        outputs.commit()
+    written = [] if output is None else [str(output)]
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
-    if as_json:
+    if options.json:
         fields = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
         console.machine(
             {
                 "counts": comparison.counts,
                 "seconds": comparison.seconds,
                 "cells": [{name: getattr(row, name) for name in fields} for row in comparison.rows],
-                "written": [] if output is None else [str(output)],
+                "written": written,
             }
         )
         return status
@@ -47,8 +45,7 @@ def reproduce(table: str, *, output: Path | None, force: bool, as_json: bool) ->
         console.say("")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
     console.say(f"{len(comparison.rows)} cells: {counts}; {comparison.seconds:.1f} s.")
-    if output is not None:
-        console.say(f"Written: {output}")
+    console.written(written)
     return status
 
 

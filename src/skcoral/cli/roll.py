@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,19 +15,19 @@ from skcoral._requirements import listing
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, load, naming
 from skcoral.cli.option_values import floors_by_name
-from skcoral.cli.options import TableOptions
-from skcoral.cli.outputs import check_output, destination
+from skcoral.cli.options import RollOptions
+from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.streaming import Pushed, Roller
 from skcoral.panels.tables import free_name
 from skcoral.tables.cells import plain_cells
-from skcoral.tables.staging import Outputs
+from skcoral.tables.dates import read_dates
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 
 _BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
-_CERTIFIED = ("exact", "optimal")
+_CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
 _FIGURES = (
     "rows",
     "missing",
@@ -44,30 +42,6 @@ _FIGURES = (
     "turnover",
     "reason",
 )
-
-
-@dataclass(frozen=True)
-class RollOptions:
-    """What ``coral roll`` was asked for."""
-
-    table: TableOptions
-    window: str
-    date: str | None = None
-    by: Sequence[str] = ()
-    lag: int = 0
-    step: int = 1
-    refit: str | None = None
-    min_rows: int | None = None
-    halflife: float | None = None
-    expanding: bool = False
-    brief: bool = False
-    rho_min: Sequence[str] = ()
-    criterion: str = "squared"
-    output: str = "-"
-    windows: Path | None = None
-    jobs: int = 1
-    escape_formulas: bool = False
-    force: bool = False
 
 
 @dataclass
@@ -104,6 +78,11 @@ class _Tally:
         self.before = _largest(figures["largest_before"], self.before)
         self.after = _largest(figures["largest_after"], self.after)
 
+    @property
+    def certified(self) -> bool:
+        """Whether every result is proved to be the best possible."""
+        return set(self.status) <= _CERTIFIED
+
     def record(self, label: str, n_groups: int, written: list[str]) -> dict[str, Any]:
         return {
             "file": label,
@@ -117,49 +96,38 @@ class _Tally:
             "rows_given": self.rows,
             "rows_without_output": self.without.total(),
             "reasons": dict(self.without.most_common()),
-            "certified": all(kind in (*_CERTIFIED, "short", "refused") for kind in self.status),
+            "certified": self.certified,
             "written": written,
         }
 
 
-def roll(options: RollOptions, *, as_json: bool) -> int:
+def roll(options: RollOptions) -> int:
     """Decorrelate a file by rolling windows; the outputs appear together, or not at all."""
-    check_output(options.output, as_json)
+    check_output(options.output, options.json)
     if options.windows is not None:
-        check_output(str(options.windows), as_json)
+        check_output(str(options.windows), options.json)
         if str(options.windows) == "-":
             raise UsageError("--windows needs the name of a file.\nOnly -o may be '-'.")
-    options = replace(options, by=list(dict.fromkeys(options.by)))
-    if options.table.weights is not None:
+    if options.weights is not None:
         raise UsageError(
             "coral roll takes no --weights.\nUse --halflife to let rows count less with age."
         )
-    aside = [name for name in (options.date, *options.by) if name is not None]
+    options = replace(options, by=list(dict.fromkeys(options.by or ())), matrix=False)
     files = [path for path in (options.output, options.windows) if path is not None]
-    with Outputs(force=options.force) as outputs:
-        for path in files:
-            if str(path) != "-":
-                outputs.reserve(path)
-        table = replace(options.table, exclude=[*options.table.exclude, *aside], matrix=False)
-        loaded = load(table)
-        for name in aside:
-            loaded.table.index(name)
-        run = _Run(loaded, options)
-        with contextlib.ExitStack() as stack:
-            stream = stack.enter_context(destination(outputs, options.output))
-            figures = None
-            if options.windows is not None:
-                figures = stack.enter_context(outputs.open(options.windows))
-            assert stream is not None  # "-" is an output too
-            run.write(stream, figures)
-        outputs.commit()
+    with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
+        run = _Run(load(options, labels=[options.date, *(options.by or ())]), options)
+        stream = stack.enter_context(destination(outputs, options.output))
+        figures = None
+        if options.windows is not None:
+            figures = stack.enter_context(outputs.open(options.windows))
+        assert stream is not None  # "-" is an output too
+        run.write(stream, figures)
     written = [str(path) for path in files]
-    if as_json:
-        console.machine(run.tally.record(loaded.table.label, len(run.groups), written))
+    if options.json:
+        console.machine(run.tally.record(run.loaded.table.label, len(run.groups), written))
     else:
-        run.tell(written)
-    uncertified = set(run.tally.status) - {*_CERTIFIED, "short", "refused"}
-    return NOT_CERTIFIED if uncertified else OK
+        run.show(written)
+    return OK if run.tally.certified else NOT_CERTIFIED
 
 
 class _Run:
@@ -197,15 +165,18 @@ class _Run:
     def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
         """Go through the file once."""
         table, options = self.loaded.table, self.options
-        look = {"separator": table.separator, "decimal": table.decimal}
-        look["escape_formulas"] = options.escape_formulas  # type: ignore[assignment]
-        writer = table_writer(stream, table.names, path=options.output, **look)  # type: ignore[arg-type]
+        look: dict[str, Any] = {
+            "separator": table.separator,
+            "decimal": table.decimal,
+            "escape_formulas": options.escape_formulas,
+        }
+        writer = table_writer(stream, table.names, path=options.output, **look)
         log: TableWriter | None = None
         if figures is not None and options.windows is not None:
             names = ["first", *_FIGURES]
-            for name in (options.date or "row", *reversed(options.by)):
+            for name in (options.date or "row", *reversed(options.by or [])):
                 names.insert(0, free_name(name, names))
-            log = table_writer(figures, names, path=options.windows, **look)  # type: ignore[arg-type]
+            log = table_writer(figures, names, path=options.windows, **look)
         place = {name: k for k, name in enumerate(self.loaded.names)}
         with console.progress("Rolling") as tell, naming(table):
             for values, batch in self._batches():
@@ -260,35 +231,32 @@ class _Run:
         else:
             cells = plain_cells(batch.columns[self.loaded.table.index(date)])
             group.labels += [cells[k] for k in rows]
-            times = _dates([cells[k] for k in rows], date)
+            times = read_dates([cells[k] for k in rows], date)
         pushed = group.roller.push(values, times)
         self.tally.add(pushed)
         return pushed
 
-    def tell(self, written: list[str]) -> None:
-        """Say what was done, to people."""
+    def show(self, written: list[str]) -> None:
+        """Print what was done."""
         tally, stderr = self.tally, self.options.output == "-"
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items()))
         groups = f" in {len(self.groups):,} groups" if self.options.by else ""
         if not kinds:
             kinds = f"no row ends a window of {self.options.window}; choose a shorter --window"
-        console.say(f"{sum(tally.status.values()):,} windows{groups}: {kinds}.", stderr=stderr)
-        said = words.windows(tally.before, tally.after, tally.min_fidelity, tally.threshold)
-        if said:
-            console.say(said, stderr=stderr)
-        if tally.without:
-            why = ", ".join(f"{n:,} {reason}" for reason, n in tally.without.most_common())
-            console.say(
-                f"{tally.without.total():,} of {tally.rows:,} rows have no output: {why}. "
-                "Their variables are left empty.",
-                stderr=stderr,
-            )
-        if tally.first_reason:
-            console.say(f"First window refused: {tally.first_reason}", stderr=stderr)
-        for note in self.loaded.notes:
-            console.say(note, stderr=stderr)
+        why = ", ".join(f"{n:,} {reason}" for reason, n in tally.without.most_common())
+        told = [
+            f"{sum(tally.status.values()):,} windows{groups}: {kinds}.",
+            words.windows(tally.before, tally.after, tally.min_fidelity, tally.threshold),
+            f"{tally.without.total():,} of {tally.rows:,} rows have no output: {why}. "
+            "Their variables are left empty."
+            if why
+            else "",
+            f"First window refused: {tally.first_reason}" if tally.first_reason else "",
+            *self.loaded.notes,
+        ]
+        console.say_each(told, stderr=stderr)
         if not stderr:
-            console.say(f"Written: {', '.join(written)}")
+            console.written(written)
 
 
 def _least(values: Any, so_far: float) -> float:
@@ -308,34 +276,3 @@ def _log(key: tuple[str, ...], labels: list[Any], pushed: Pushed) -> list[Any]:
     columns = [figures[name] for name in _FIGURES]
     plain = [c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns]
     return [*([part] * len(last) for part in key), last, first, *plain]
-
-
-def _dates(cells: list[Any], name: str) -> Any:
-    import pandas as pd
-
-    texts = pd.Series(cells, dtype=object)
-    try:
-        dates = _read_dates(texts)
-    except (ValueError, TypeError, OverflowError) as error:
-        reason = str(error).splitlines()[0]
-        if "timezones" in reason:
-            reason = "times have different offsets from UTC; write all of them in UTC"
-        raise InvalidTableError(
-            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
-        ) from error
-    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
-    unclear = other[_read_dates(other) != _read_dates(other, dayfirst=True)]
-    if len(unclear):
-        raise InvalidTableError(
-            f"column {name!r} has dates whose day and month cannot be told apart, such as "
-            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
-        )
-    return dates
-
-
-def _read_dates(texts: Any, **how: Any) -> Any:
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about dates that can be read in one way only
-        return pd.to_datetime(texts, format="mixed", **how)

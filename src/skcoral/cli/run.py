@@ -59,67 +59,62 @@ def run(arguments: list[str]) -> int:
     """Run the command and turn every expected failure into two lines on standard error."""
     _prepare_streams()
     if not os.environ.get("CORAL_DEBUG"):
-        # What they say is told in the answer's own words: its status, gap and exit status.
+        # What they say is told in the command's own words: status, gap and exit status.
         warnings.simplefilter("ignore")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         # Who ignores a signal, as nohup does, wants it ignored.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
-    as_json = "--json" in arguments
     from skcoral.cli.commands import app
 
     try:
-        # A command only reads its arguments and returns the work to do, so that failures of the
-        # work do not pass through the parser, which has its own ideas about some of them.
         work = app(arguments, prog_name="coral", standalone_mode=False)
         # Set here, because the parser sets its own.
         sys.excepthook = _unexpected
         with deadline("the command"):
             status = work() if callable(work) else work
         sys.stdout.flush()
-    except _ParseError as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "coral"
-        return _fail(f"{error.format_message()}\nTry '{path} --help'.", USAGE, as_json)
-    except UsageError as error:
-        return _fail(str(error), USAGE, as_json)
-    except NotCertifiedError as error:
-        return _fail(str(error), NOT_CERTIFIED, as_json)
-    except typer.Abort:
-        return INTERRUPTED
-    except OutOfTime as reason:
-        first, _, rest = str(reason).partition("\n")
-        return _fail(f"{first}\n{_what_is_written()} {rest}", DATA, as_json)
-    except KeyboardInterrupt:
-        return _fail(f"interrupted.\n{_what_is_written()}", INTERRUPTED, as_json)
-    except CoralError as error:
-        status = USAGE if isinstance(error, tuple(_WRONG_USE)) else DATA
-        status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
-        return _fail(_two_lines(error), status, as_json)
     except BrokenPipeError:
         # The reader has gone: nothing more can be said to it, not even by Python's last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("skcoral"):
+    except (Exception, KeyboardInterrupt) as error:
+        told = _explain(error)
+        if told is None:
             raise
-        return _fail(
-            f"this needs the package {error.name!r}, which is not installed.\n"
-            'Install it with: pip install "scikit-coral[all]"',
-            USAGE,
-            as_json,
-        )
-    except OSError as error:
-        return _fail(_file_trouble(error), USAGE, as_json)
-    except MemoryError:
-        return _fail(
-            "the table does not fit in memory.\nUse fewer columns, or a file that is read in "
-            "parts (.csv, .parquet).",
-            DATA,
-            as_json,
-        )
+        return _fail(*told, as_json="--json" in arguments)
     return status if isinstance(status, int) else OK
+
+
+def _explain(error: BaseException) -> tuple[str, int] | None:
+    """Two lines about an expected failure, and the exit status; None for a fault of our own."""
+    if isinstance(error, _ParseError):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "coral"
+        return f"{error.format_message()}\nTry '{path} --help'.", USAGE
+    if isinstance(error, UsageError):
+        return str(error), USAGE
+    if isinstance(error, NotCertifiedError):
+        return str(error), NOT_CERTIFIED
+    if isinstance(error, OutOfTime):
+        first, _, rest = str(error).partition("\n")
+        return f"{first}\n{_what_is_written()} {rest}", DATA
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return f"interrupted.\n{_what_is_written()}", INTERRUPTED
+    if isinstance(error, CoralError):
+        status = USAGE if isinstance(error, tuple(_WRONG_USE)) else DATA
+        status = NOT_CERTIFIED if isinstance(error, CertificateError) else status
+        return _two_lines(error), status
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("skcoral"):
+        install = 'Install it with: pip install "scikit-coral[all]"'
+        return f"this needs the package {error.name!r}, which is not installed.\n{install}", USAGE
+    if isinstance(error, OSError):
+        return _file_trouble(error), USAGE
+    if isinstance(error, MemoryError):
+        remedy = "Use fewer columns, or a file that is read in parts (.csv, .parquet)."
+        return f"the table does not fit in memory.\n{remedy}", DATA
+    return None
 
 
 def without(redundant: Sequence[str]) -> str:
@@ -128,6 +123,12 @@ def without(redundant: Sequence[str]) -> str:
         return "Leave out one column of each relation (--exclude NAME)"
     options = " ".join(f"--exclude {shlex.quote(name)}" for name in redundant)
     return f"Leave out what the other columns determine ({options})"
+
+
+def in_options(message: str) -> str:
+    """A message of the library with its arguments spelled as options."""
+    message = message.replace("shrinkage='auto'", "--shrinkage auto")
+    return message.replace("weight_kind='reliability'", "--weight-kind reliability")
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:
@@ -142,8 +143,7 @@ def _fail(message: str, status: int, as_json: bool) -> int:
 
 def _two_lines(error: CoralError) -> str:
     """The message in two lines: what is wrong, and what to do."""
-    message = str(error).strip().replace("shrinkage='auto'", "--shrinkage auto")
-    message = message.replace("weight_kind='reliability'", "--weight-kind reliability")
+    message = in_options(str(error).strip())
     if "\n" in message:
         first, _, rest = message.partition("\n")
         return f"{first}\n{' '.join(rest.split())}"
@@ -166,16 +166,14 @@ def _two_lines(error: CoralError) -> str:
 
 def _file_trouble(error: OSError) -> str:
     name = error.filename if error.filename is not None else "the output"
-    reason = (error.strerror or str(error)).lower()
-    if isinstance(error, FileExistsError):
-        return f"{name}: {reason}.\nAdd --force to replace it, or choose another name."
-    if isinstance(error, FileNotFoundError):
-        return f"{name}: {reason}.\nCheck the name; folders are not made for you."
-    if isinstance(error, PermissionError):
-        return f"{name}: {reason}.\nChoose a file or folder that you may use."
-    if isinstance(error, IsADirectoryError):
-        return f"{name}: {reason}.\nName a file in it."
-    return f"{name}: {reason}.\nChoose another place for the output."
+    remedies = {
+        FileExistsError: "Add --force to replace it, or choose another name.",
+        FileNotFoundError: "Check the name; folders are not made for you.",
+        PermissionError: "Choose a file or folder that you may use.",
+        IsADirectoryError: "Name a file in it.",
+    }
+    remedy = remedies.get(type(error), "Choose another place for the output.")
+    return f"{name}: {(error.strerror or str(error)).lower()}.\n{remedy}"
 
 
 def _prepare_streams() -> None:

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, dropped_sentence, expected_sentence, look_at, open_file
-from skcoral.cli.options import TableOptions
-from skcoral.cli.outputs import check_output, destination, measured_result, write
+from skcoral.cli.loading import Loaded, look_at, open_file
+from skcoral.cli.options import TransformOptions
+from skcoral.cli.outputs import all_or_none, check_output, destination, measured_result, write
 from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
 from skcoral.tables.columns import choose_columns
-from skcoral.tables.staging import Outputs
+from skcoral.tables.notes import expected_note
 from skcoral.tables.table import Table
-from skcoral.tables.transforming import Layout
 
 
-def transform(
-    options: TableOptions,
-    model: Path,
-    output: str,
-    *,
-    layout: Layout,
-    escape_formulas: bool,
-    force: bool,
-    as_json: bool,
-) -> int:
+def transform(options: TransformOptions) -> int:
     """Apply a model to new rows."""
-    check_output(output, as_json)
-    from skcoral.models.files import load_model
+    check_output(options.output, options.json)
+    from skcoral.models import load_model
 
+    model, output = options.model, options.output
     if not model.is_file():
         raise UsageError(f"{model}: there is no such model file.\nMake one with: coral fit --model")
     estimator = load_model(model)
-    with Outputs(force=force) as outputs:
-        if output != "-":
-            outputs.reserve(output)
+    with all_or_none(options.force, output) as outputs:
         loaded = _for_model(open_file(options), estimator)
+        measurement = Measurement(loaded.names, estimator.result_.names)
         with destination(outputs, output) as stream:
-            assert stream is not None
-            measurement = Measurement(loaded.names, estimator.result_.names)
-            n_rows, dropped, measured = _transformed(
-                stream, output, loaded, estimator, layout, escape_formulas, measurement
-            )
-        outputs.commit()
-    if as_json:
+            assert stream is not None  # "-" is an output too
+            n_rows, dropped = write(stream, output, loaded, estimator, measurement, options)
+    measured = _measured(measurement, estimator, n_rows + len(dropped))
+    outside = measurement.n_outside
+    if options.json:
         console.machine(
             {
                 "file": loaded.table.label,
@@ -54,62 +41,35 @@ def transform(
                 "model": str(model),
                 "rows": n_rows,
                 "dropped_rows": dropped,
-                "rows_outside": measurement.n_outside,
+                "rows_outside": outside,
                 "columns": list(loaded.names),
                 "written": [output],
             }
         )
-    else:
-        to_stderr = output == "-"
-        console.say(
-            f"{console.counted(n_rows, 'row')} transformed with {model} "
-            f"({len(loaded.names)} columns).",
-            stderr=to_stderr,
-        )
-        if measured is not None:
-            console.say(f"On these rows: {measured.headline()}", stderr=to_stderr)
-        if measurement.n_outside:
-            console.say(
-                f"{console.counted(measurement.n_outside, 'row')} with values beyond those fitted: "
-                "their ranks or scores stay at the ends.",
-                stderr=to_stderr,
-            )
-        for sentence in (
-            expected_sentence(n_rows - measurement.n_rows, 1, "are written"),
-            dropped_sentence(loaded.table, dropped),
-        ):
-            if sentence:
-                console.say(sentence, stderr=to_stderr)
-        if not to_stderr:
-            console.say(f"Written: {output}")
+        return OK
+    told = [
+        f"{console.counted(n_rows, 'row')} transformed with {model} ({len(loaded.names)} columns).",
+        f"On these rows: {measured.headline()}" if measured is not None else "",
+        f"{console.counted(outside, 'row')} with values beyond those fitted: their ranks or scores "
+        "stay at the ends."
+        if outside
+        else "",
+        expected_note(n_rows - measurement.n_rows, 1, "are written"),
+        loaded.dropped_note(dropped),
+    ]
+    console.say_each(told, stderr=output == "-")
+    console.written([output])
     return OK
 
 
-def _transformed(
-    stream: BinaryIO,
-    path: str,
-    loaded: Loaded,
-    estimator: Any,
-    layout: Layout,
-    escape_formulas: bool,
-    measurement: Measurement,
-) -> tuple[int, list[int], Measured | None]:
-    """Write new rows; few of them, or constant columns, leave nothing to be measured."""
-    n_rows, dropped = write(
-        stream,
-        path,
-        loaded,
-        estimator,
-        measurement,
-        layout=layout,
-        escape_formulas=escape_formulas,
-    )
+def _measured(measurement: Measurement, estimator: Any, rows_given: int) -> Measured | None:
+    """The figures of new rows; few of them, or constant columns, leave nothing to be measured."""
     if measurement.n_rows < 3:
-        return n_rows, dropped, None
+        return None
     try:
-        return n_rows, dropped, measured_result(measurement, estimator, n_rows + len(dropped))
+        return measured_result(measurement, estimator, rows_given)
     except InvalidTableError:
-        return n_rows, dropped, None
+        return None
 
 
 def _for_model(table: Table, estimator: Any) -> Loaded:

@@ -3,96 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
-from skcoral.cli.fit import FitOptions, fitted
-from skcoral.cli.loading import load
-from skcoral.cli.options import TableOptions
-from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.correlations import correlations
+from skcoral.cli.loading import load, refuse_row_options
+from skcoral.cli.option_values import read_shrinkage
+from skcoral.cli.options import VerifyOptions
+from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.exceptions import CertificateError
-from skcoral.results import Decorrelation, Threshold
+from skcoral.results import Decorrelation
 
 _SAME = "Give the options of the fit: --covariance, --missing, --shrinkage, --margins, --weights."
 
 
-def verify(
-    options: TableOptions,
-    file: Path,
-    *,
-    margins: str,
-    shrinkage: str | None,
-    rigorous: bool,
-    as_json: bool,
-) -> int:
+def verify(options: VerifyOptions) -> int:
     """Judge every claim of the file, and whether it is about the matrix of the table."""
-    certificate = load_certificate(file)
-    asked = FitOptions(
-        table=replace(options, columns=options.columns or certificate.sources),
-        rho_min=("0",),
-        margins=margins,
-        shrinkage=shrinkage,
-    )
-    R = _correlations(asked)
+    certificate = load_certificate(options.certificate)
+    loaded = load(replace(options, columns=options.columns or list(certificate.sources)))
+    if loaded.matrix is not None:
+        refuse_row_options(loaded.table.label, {"--margins": options.margins != "none"})
+    shrinkage = read_shrinkage(options.shrinkage)
+    R = correlations(loaded, margins=options.margins, shrinkage=shrinkage).judged.R
     try:
         with console.progress("Checking"):
-            verdict = certificate.verify(R, rigorous=rigorous)
-        problems, claims = list(verdict.problems), verdict.claims
+            verdict = certificate.verify(R, rigorous=options.rigorous)
+        problems, claims = list(verdict.problems), {claim.name for claim in verdict.claims}
         lower, upper = verdict.lower, verdict.upper
     except CertificateError as error:
-        problems, claims, lower, upper = [f"{error} {_SAME}"], (), float("nan"), float("nan")
-    passed = not problems
+        problems, claims, lower, upper = [f"{error} {_SAME}"], set(), np.nan, np.nan
+    status = NOT_CERTIFIED if problems else OK
     result = certificate.result
-    what = "threshold" if isinstance(result, Threshold) else "decorrelation"
+    what = "decorrelation" if isinstance(result, Decorrelation) else "threshold"
     limits = getattr(result, "details", {})
-    if as_json:
+    if options.json:
         console.machine(
             {
-                "certificate": str(file),
+                "certificate": str(options.certificate),
                 "file": options.file,
                 "what": what,
                 "status": result.status,
-                "passed": passed,
-                "rigorous": rigorous,
-                "lower": lower if np.isfinite(lower) else None,
-                "upper": upper if np.isfinite(upper) else None,
+                "passed": not problems,
+                "rigorous": options.rigorous,
+                "lower": lower,
+                "upper": upper,
                 "rho_upper": limits.get("rho_upper"),
-                "claims": sorted({claim.name for claim in claims}),
+                "claims": sorted(claims),
                 "problems": problems,
             }
         )
-        return OK if passed else NOT_CERTIFIED
-    how = "proved in ball arithmetic" if rigorous else "re-checked, rounding included"
-    if passed:
-        console.say(console.bold(f"{file}: true of {options.file}.", "green"))
-        kinds = len({claim.name for claim in claims})
-        status = words.status(result) if isinstance(result, Decorrelation) else result.status
-        console.say(f"{console.counted(kinds, 'claim')}, {how}; status: {status}.")
-        least = "the threshold" if what == "threshold" else "the least possible residual"
-        console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
-        if isinstance(result, Decorrelation) and "rho_upper" in limits:
-            within = "budget" if "budget" in limits else "limit on the VIF"
-            low, high = result.rho_min.min(), limits["rho_upper"]
-            console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {high:.9g}")
-        return OK
-    console.say(console.bold(f"{file}: NOT true of {options.file}.", "red"))
-    for problem in problems:
-        console.say(f"- {problem}")
-    return NOT_CERTIFIED
-
-
-def _correlations(asked: FitOptions) -> Any:
-    loaded = load(asked.table)
-    if loaded.matrix is not None:
-        if asked.shrinkage is not None or asked.margins != "none":
-            raise UsageError(
-                "--shrinkage and --margins are about rows, and the file holds a matrix.\n"
-                "Give the matrix that the certificate is about, or the table that it came from."
-            )
-        return loaded.matrix.R
-    return fitted(loaded, asked)[0].correlation_
+        return status
+    if problems:
+        console.say(console.bold(f"{options.certificate}: NOT true of {options.file}.", "red"))
+        console.say_each(f"- {problem}" for problem in problems)
+        return status
+    console.say(console.bold(f"{options.certificate}: true of {options.file}.", "green"))
+    how = "proved in ball arithmetic" if options.rigorous else "re-checked, rounding included"
+    told = words.status(result) if isinstance(result, Decorrelation) else result.status
+    console.say(f"{console.counted(len(claims), 'claim')}, {how}; status: {told}.")
+    least = "the threshold" if what == "threshold" else "the least possible residual"
+    console.say(f"{lower:.9g} ≤ {least} ≤ {upper:.9g}")
+    if isinstance(result, Decorrelation) and "rho_upper" in limits:
+        within = "budget" if "budget" in limits else "limit on the VIF"
+        low, high = result.rho_min.min(), limits["rho_upper"]
+        console.say(f"{low:.9g} ≤ the highest common floor within the {within} ≤ {high:.9g}")
+    return status

@@ -9,21 +9,22 @@ import sys
 from pathlib import Path
 
 from skcoral.cli import console
+from skcoral.cli.options import AppOptions
 from skcoral.cli.run import UsageError
 from skcoral.limits import lift_deadline
 
 
-def app(*, host: str, port: int, browser: bool, as_json: bool) -> int:
+def web_app(options: AppOptions) -> int:
     """Start the web app in this process's place, on this machine only unless told otherwise."""
     if importlib.util.find_spec("streamlit") is None:
         raise UsageError(
             "the web app needs the package 'streamlit', which is not installed.\n"
             'Install it with: pip install "scikit-coral[app]"'
         )
-    _refuse_taken(host, port)
-    command = app_command(host=host, port=port, browser=browser)
-    address = f"http://{host}:{port}"
-    if as_json:
+    _refuse_taken(options.host, options.port)
+    command = app_command(options)
+    address = f"http://{options.host}:{options.port}"
+    if options.json:
         console.machine({"address": address, "process": os.getpid()})
     else:
         console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
@@ -46,8 +47,8 @@ def _refuse_taken(host: str, port: int) -> None:
         ) from error
 
 
-def app_command(*, host: str, port: int, browser: bool) -> list[str]:
-    """The command that serves the app: bound to ``host``, usage statistics off."""
+def app_command(options: AppOptions) -> list[str]:
+    """The command that serves the app: bound to one address, usage statistics off."""
     from skcoral import app
 
     return [
@@ -56,8 +57,8 @@ def app_command(*, host: str, port: int, browser: bool) -> list[str]:
         "skcoral.app.server",
         "run",
         str(Path(app.__path__[0]) / "main.py"),
-        f"--server.address={host}",
-        f"--server.port={port}",
-        f"--server.headless={'false' if browser else 'true'}",
+        f"--server.address={options.host}",
+        f"--server.port={options.port}",
+        f"--server.headless={'false' if options.browser else 'true'}",
         *app.SERVER_OPTIONS,
     ]

@@ -247,7 +247,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
             f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
         )
     asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
-    if estimator.n_samples_seen_ is not None:
+    if estimator.n_samples_seen_:  # 0 where a matrix was given
         asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
     asked.append(("variables", str(len(estimator.correlation_))))
     if estimator.support is not None:
@@ -277,7 +277,7 @@ def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
     details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
     out += [said for said in (words.rank(result), *details) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
-    if n is not None and n < 10 * p:
+    if 0 < n < 10 * p:
         out.append(
             f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
             "fidelities on new rows."

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from skcoral._requirements import listing
 from skcoral.measured import shortened
+from skcoral.moments import Moments
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
 
@@ -47,3 +48,46 @@ def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:
         return ""
     told = [f"{shortened(name) or 'the row labels'} ({why})" for name, why in doubtful.items()]
     return f"Not used as variables: {listing(told, _SHOWN, quote='')}. {how}"
+
+
+def dropped_note(n_rows: int, places: Sequence[int] = (), unit: str = "row") -> str:
+    """How many rows are left out, and where they stand in the file if that is known.
+
+    Examples
+    --------
+    >>> dropped_note(2, [4, 9], "line")
+    '2 rows with missing values are left out: lines 4, 9.'
+    """
+    if not n_rows:
+        return ""
+    s, are = ("", "is") if n_rows == 1 else ("s", "are")
+    where = f": {unit}{s} {listing([str(place) for place in places], 10, quote='')}"
+    return f"{n_rows:,} row{s} with missing values {are} left out{where if places else ''}."
+
+
+def expected_note(n_incomplete: int, n_complete: int, use: str) -> str:
+    """What the outputs of rows with missing values are, where some are used."""
+    if n_incomplete < 1:
+        return ""
+    rows = "1 row" if n_incomplete == 1 else f"{n_incomplete} rows"
+    return (
+        f"{rows} with missing values {use}: their outputs are those expected given the values that "
+        "are there, and vary less. Figures are "
+        + ("measured on complete rows." if n_complete else "implied by the estimate.")
+    )
+
+
+def weights_note(name: str, moments: Moments, otherwise: Mapping[str, str] | None = None) -> str:
+    """What the weights in the column ``name`` were taken for.
+
+    ``otherwise`` tells, for "frequency" and "reliability", how weights are taken for that instead.
+    """
+    if moments.weights_count_rows:
+        told = f"counts of equal rows ({moments.weight:,.6g} in all)"
+        other = "reliability"
+    else:
+        equal = f"{moments.effective_rows:,.0f} equal rows"
+        told = f"relative weights of any scale (worth about {equal})"
+        other = "frequency"
+    how = f"; {otherwise[other]}" if otherwise else ""
+    return f"Rows are weighted by {shortened(name)}, taken as {told}{how}."

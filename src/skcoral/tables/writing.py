@@ -90,6 +90,25 @@ def table_writer(
     return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, escape_formulas)
 
 
+def write_matrix(
+    stream: BinaryIO,
+    path: str | Path,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Any,
+    *,
+    escape_formulas: bool = False,
+) -> None:
+    """Write a matrix with names on both sides, those of its rows in a first column."""
+    corner = "source"
+    while corner in columns:
+        corner += "_"
+    names = [corner, *columns]
+    writer = table_writer(stream, names, path=path, escape_formulas=escape_formulas)
+    writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
+    writer.close()
+
+
 def is_formula(text: str, decimal: str = ".") -> bool:
     """Whether a spreadsheet program would compute a text instead of showing it.
 

@@ -1,0 +1,53 @@
+"""What goes onto the page: text from the data, failures in words, and figures."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from skcoral.exceptions import CoralError
+from skcoral.plotting.interactive import Figure
+from skcoral.showing import printable
+
+_ESCAPES = {ord(mark): f"\\{mark}" for mark in string.punctuation}
+
+
+def plain(text: str, limit: int | None = None) -> str:
+    r"""Text as Markdown that shows it as it is: no formatting, links, pictures or formulas.
+
+    With a ``limit`` longer text is clipped.
+
+    Examples
+    --------
+    >>> print(plain("![x](y) $z$ :red[a]"))
+    \!\[x\]\(y\) \$z\$ \:red\[a\]
+    """
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    text = printable(text, keep="\n")
+    for mark in ("://", "www.", "@"):
+        # Addresses become links whatever is escaped in them, unless something stands in between.
+        text = text.replace(mark, f"{mark[0]}\N{WORD JOINER}{mark[1:]}")
+    return text.translate(_ESCAPES).replace("\n", "  \n")
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Show what the library says about a failure, instead of the rest of the block."""
+    try:
+        yield
+    except CoralError as error:
+        st.error(plain(str(error), 1200))
+
+
+def show_figure(figure: Figure, key: str) -> None:
+    """Show an interactive figure that does not catch scrolling on a touch screen."""
+    layout = figure["layout"]
+    layout["dragmode"] = False
+    layout["legend"] |= {"itemclick": False, "itemdoubleclick": False}
+    for axis in ("xaxis", "yaxis"):
+        layout[axis]["fixedrange"] = True
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False})

@@ -1,0 +1,65 @@
+"""``coral threshold``: the highest fidelity of exact decorrelation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcoral import api
+from skcoral.cli import console
+from skcoral.cli.correlations import correlations
+from skcoral.cli.loading import load, naming
+from skcoral.cli.options import TableOptions
+from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.results import OPTIMAL_GAP, Threshold
+
+
+def threshold(options: TableOptions) -> int:
+    """Compute ρ★, the largest fidelity that exact decorrelation allows."""
+    loaded = load(options)
+    found = correlations(loaded)
+    with naming(loaded.table), console.progress("Solving") as tell:
+        th = api.threshold(found.judged, callback=lambda *_: tell(None))
+    record = describe_threshold(th, loaded.names)
+    if options.json:
+        fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
+        console.machine(found.record(loaded) | record | {"fidelity": fidelity})
+    else:
+        say_threshold(record)
+        console.say_each(found.notes(loaded))
+        rows = [
+            (name, console.number(f, 6), weight_text(w))
+            for name, f, w in zip(loaded.names, th.fidelity, th.weights, strict=True)
+        ]
+        console.table(("variable", "fidelity", "weight"), rows)
+    return OK if record["certified"] else NOT_CERTIFIED
+
+
+def describe_threshold(th: Threshold, names: tuple[str, ...]) -> dict[str, Any]:
+    """The threshold with its certificate, for machines."""
+    order = np.argsort(-th.weights, kind="stable")
+    return {
+        "value": th.value,
+        "lower": th.lower,
+        "upper": th.upper,
+        "gap": th.gap,
+        "certified": bool(th.gap <= OPTIMAL_GAP),
+        "binding": [names[j] for j in order if th.weights[j] > 0],
+        "weights": dict(zip(names, th.weights.tolist(), strict=True)),
+    }
+
+
+def say_threshold(record: dict[str, Any]) -> None:
+    """Print the threshold, its bounds and the variables that bind it."""
+    state = "certified" if record["certified"] else "NOT certified"
+    console.say(
+        console.bold(f"ρ★ = {record['value']:.6f}", "green" if record["certified"] else "red"),
+        f" ({state}: {record['lower']:.9f} ≤ ρ★ ≤ {record['upper']:.9f}, gap {record['gap']:.1e}); "
+        f"bound by {console.listing(record['binding'], 5)}.",
+    )
+
+
+def weight_text(weight: float) -> str:
+    """The weight of a variable in ρ★; nothing for one that does not bind."""
+    return console.number(weight, 4) if weight > 0 else ""
