@@ -25,7 +25,7 @@ class Outputs:
     ) -> None:
         self.T, self.B, self.rho_min, self.k = T, B, rho_min, T.shape[1]
         image = arithmetic.product(R, T)
-        self.gram = arithmetic.apply(np.ascontiguousarray(T.T), image)
+        self.gram = arithmetic.apply(T.T, image)
         self.defect = arithmetic.enclosure(self.gram, np.eye(self.k))
         self.length = exactly(np.ones(self.k))
         self.floors = floors_of(rho_min)
@@ -69,11 +69,9 @@ class FactorOutputs:
     def __init__(self, T: Any, A: Array, arithmetic: Arithmetic) -> None:
         self.arithmetic, self.k = arithmetic, A.shape[1]
         if hasattr(T, "left"):  # the identity plus a product of two factors
-            inner = arithmetic.product(np.ascontiguousarray(T.left.T), np.ascontiguousarray(A.T))
-            image = arithmetic.apply(np.ascontiguousarray(T.right.T), inner)
-            found = arithmetic.enclosure(image, -np.ascontiguousarray(A.T)).T
+            found = arithmetic.enclosed(T.right.T, T.left.T, A.T, minus=-A.T).T
         else:
-            found = arithmetic.enclosure(arithmetic.product(A, T))
+            found = arithmetic.enclosed(A, T)
         self.U = U = found.middle
         radius = np.maximum(found.upper - U, U - found.lower)
         self._off = off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
@@ -81,7 +79,7 @@ class FactorOutputs:
         self.fidelity = around(np.einsum("ij,ij->j", A, U), 2 * off + 4e-16 * len(A))
         spread = (2 * self._length + off) * off * WIDER
         self.variances = column_dots(U, U, np.ones(self.k), arithmetic) + around(0.0, spread)
-        frame = arithmetic.enclosure(arithmetic.product(U, np.ascontiguousarray(U.T)))
+        frame = arithmetic.enclosed(U, U.T)
         frame = frame + around(0.0, float(np.sum(spread)) * WIDER)
         squares = frame.square().total() - (self.variances + 1.0).square().total()
         self.squares = squares * 0.5
@@ -89,12 +87,11 @@ class FactorOutputs:
     def blocks(self) -> Iterator[tuple[slice, Enclosure]]:
         """Correlations of the outputs with some of them at a time."""
         off, length = self._off, self._length
-        Ut = np.ascontiguousarray(self.U.T)
         for start in range(0, self.k, _BLOCK):
             columns = slice(start, min(start + _BLOCK, self.k))
-            product = self.arithmetic.product(Ut, np.ascontiguousarray(self.U[:, columns]))
+            block = self.arithmetic.enclosed(self.U.T, self.U[:, columns])
             spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
-            yield columns, self.arithmetic.enclosure(product) + around(0.0, spread * WIDER)
+            yield columns, block + around(0.0, spread * WIDER)
 
 
 class FactorAttained(FactorOutputs):

@@ -130,7 +130,7 @@ class _Tree:
                 "multipliers": self.lam[leaf, whole],
                 "kappa": self.kappa[leaf, whole],
             }
-            A = np.ascontiguousarray(self.A[:, whole])
+            A = self.A[:, whole]
             total = spent(arrays, "multipliers", self.rho_min[whole], A, arithmetic)[0]
         for j in cut:
             own = [k for k, (number, _, _) in enumerate(slabs) if self.variable[number] == j]
@@ -155,11 +155,9 @@ class _Tree:
             "a leaf has a matrix that is not positive definite.",
         )
         w = np.linalg.solve(M, lam * a + (mu * middle) @ V)[:, None]
-        dots = arithmetic.enclosure(arithmetic.product(np.vstack([V, a, w.T]), w))[:, 0]
+        dots = arithmetic.enclosed(np.vstack([V, a, w.T]), w)[:, 0]
         t, fidelity, length = dots[: len(mu)], dots[len(mu)], dots[len(mu) + 1]
-        energy = arithmetic.enclosure(
-            arithmetic.apply(np.ascontiguousarray(w.T), arithmetic.product(N, w))
-        )[0, 0]
+        energy = arithmetic.enclosed(w.T, N, w)[0, 0]
         # z - Mw, which a crude bound will do for
         rest = lam * a + V.T @ (mu * (middle - t.middle)) - (N @ w)[:, 0]
         crude = np.abs(rest - kappa * w[:, 0]) + 1e-14 * (r + len(mu)) * (lam + size) * max(

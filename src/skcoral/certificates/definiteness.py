@@ -65,8 +65,7 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
     K, info = sla.lapack.dtrtri(factor, lower=1)
     if info != 0 or not np.isfinite(K).all():
         return None
-    image = arithmetic.product(scaled, np.ascontiguousarray(K.T))
-    error = arithmetic.enclosure(arithmetic.apply(K, image), np.eye(len(A))).size()
+    error = arithmetic.enclosed(K, scaled, K.T, minus=np.eye(len(A))).size()
     if radius is not None:
         size = np.abs(K)
         error = error + size @ (radius * np.outer(d, d)) @ size.T * WIDER

@@ -24,20 +24,18 @@ from skcoral.certificates.json_values import (
     array_of,
     checksum_of,
     coded,
+    correlations_of,
+    largest_difference,
     names_of,
     no_constant,
     number_of,
     require_keys,
+    stored_factor,
+    transform_of,
     unique_keys,
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.certificates.stored_matrices import (
-    correlations_of,
-    largest_difference,
-    stored_factor,
-    transform_of,
-)
 from skcoral.exceptions import CertificateError, CoralError, TooLargeError
 from skcoral.limits import read_file
 from skcoral.results import (

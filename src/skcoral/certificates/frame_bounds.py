@@ -42,8 +42,7 @@ def certified_factor(certificate: Certificate, p: int) -> Array:
 
 def factor_error(A: Array, R: Array, arithmetic: Arithmetic) -> float:
     """The largest entry of ``|AᵀA - R|``."""
-    At = np.ascontiguousarray(A.T)
-    return float(np.max(arithmetic.enclosure(arithmetic.product(At, A), R).size()))
+    return float(np.max(arithmetic.enclosed(A.T, A, minus=R).size()))
 
 
 def factors_apart(A: Array, other: Array) -> float:
@@ -113,15 +112,14 @@ def spent(
     )
     kappa = kappa + 2 * shift  # N + κ_j I is then at least κ_j - shift
     V = Q @ ((Q.T @ A) * lam / (np.maximum(values, 0.0)[:, None] + kappa))
-    image = arithmetic.product(N, V)
     pull, push = A * lam, V * kappa
-    z = arithmetic.enclosure(image, pull - push).size() + 4 * np.spacing(
+    z = arithmetic.enclosed(N, V, minus=pull - push).size() + 4 * np.spacing(
         np.abs(pull) + np.abs(push)
     )
     rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * WIDER
     fidelity = column_dots(A, V, rho_min, arithmetic)
     lengths = column_dots(V, V, np.ones(p), arithmetic)
-    energy = arithmetic.enclosure(arithmetic.product(V, np.ascontiguousarray(V.T)))
+    energy = arithmetic.enclosed(V, V.T)
     value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
     value = value + (energy * N).total() - Enclosure(0.0, rest)
     return value, N

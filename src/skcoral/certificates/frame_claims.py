@@ -64,11 +64,13 @@ class FrameLedger(Ledger):
         told = f"a rank of {rank} is not between 0 and {len(R)}"
         self.expect("rank", 0 < rank < len(R), told)
         values, vectors = np.linalg.eigh(R)
-        A = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:])
-        At, product = np.ascontiguousarray(A.T), self.arithmetic.product
-        beyond = self.arithmetic.enclosure(product(At, A), R).size()
+        A, enclosed = (
+            (vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:],
+            self.arithmetic.enclosed,
+        )
+        beyond = enclosed(A.T, A, minus=R).size()
         size = float(np.sqrt(np.sum(beyond * beyond)))  # no eigenvalue of what is left exceeds it
-        inside = self.arithmetic.enclosure(product(A, At), _COUNTS * values[-1] * np.eye(len(A)))
+        inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))
         middle = 0.5 * (inside.middle + inside.middle.T)
         proof = definite(self.arithmetic, middle, (inside - middle).size())
         self.expect(

@@ -46,7 +46,7 @@ def floors_of(rho_min: Array) -> Floors:
 
 def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) -> Floors:
     """Floors of anchors as they are, to more digits than a float has."""
-    gram = arithmetic.apply(np.ascontiguousarray(B.T), arithmetic.product(R, B))
+    gram = arithmetic.apply(B.T, arithmetic.product(R, B))
     length = np.sqrt(np.diag(arithmetic.enclosure(gram).upper))
     near, lack = _products(length, length)
     short = arithmetic.enclosure(gram, np.diag(near)).diagonal() - lack
@@ -95,18 +95,15 @@ def complete_square(
         f"{what} is not positive definite, so it proves nothing.",
     )
     target = B * kappa
-    X = sla.lapack.dpotrs(proof.factor, np.ascontiguousarray(target.T), lower=1)[0].T
-    X = np.ascontiguousarray(X)
+    X = sla.lapack.dpotrs(proof.factor, target.T, lower=1)[0].T
     if not np.isfinite(X).all():
         raise CertificateError(f"{what} is too nearly singular to prove anything.")
-    Z = arithmetic.enclosure(arithmetic.product(X, shifted), target).size()
+    Z = arithmetic.enclosed(X, shifted, minus=target).size()
     Z = Z + np.where((B == 0) | (B == 1), 0.0, np.spacing(np.abs(target)))  # B D_κ was rounded
     largest = float(np.abs(R).sum(axis=1).max()) * WIDER  # no eigenvalue of R exceeds it
     rest = largest * proof.inverse_form(Z.T) * WIDER
     image = arithmetic.product(R, X)
-    defect = arithmetic.enclosure(
-        arithmetic.apply(np.ascontiguousarray(X.T), image), np.eye(len(H))
-    )
+    defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
     slack = (defect * shifted).total() - Enclosure(0.0, rest)
     return Square(arithmetic, kappa, anchored(arithmetic, B, image), slack)
 
@@ -115,7 +112,7 @@ def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:
     """``Bᵀ (R X)``, whose diagonal holds the fidelities, in the arithmetic's own form."""
     if B.shape[0] == B.shape[1] and np.array_equal(B, np.eye(len(B))):
         return image
-    return arithmetic.apply(np.ascontiguousarray(B.T), image)
+    return arithmetic.apply(B.T, image)
 
 
 def along(arithmetic: Arithmetic, B: Array, image: Any) -> Enclosure:
@@ -164,11 +161,11 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     least = 0.5 * float(roots[0])
     if least <= 0 or definite(arithmetic, X - least * np.eye(p)) is None:
         return Enclosure(np.full(p, -np.inf), np.full(p, np.inf))
-    error = arithmetic.enclosure(arithmetic.product(X, X), R)
+    error = arithmetic.enclosed(X, X, minus=R)
     middle = vectors.T @ error.middle @ vectors
     L = -vectors @ (middle / np.add.outer(roots, roots)) @ vectors.T
     L = 0.5 * (L + L.T)
-    step = arithmetic.enclosure(arithmetic.product(X, L))
+    step = arithmetic.enclosed(X, L)
     left = (error + step + step.T).size()
     size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L)) * WIDER
     off = float(up(size / (0.99 * least - float(np.sqrt(np.sum(L * L))))))

@@ -43,8 +43,8 @@ def limited_room(
     if not weights.any():
         raise CertificateError("the weights of a limit on the VIF are all zero.")
     kappa = outputs.scaled(weights)
-    square = complete_square(arithmetic, R, outputs.B, kappa, np.ascontiguousarray(H), "`vif_H`")
-    left = arithmetic.enclosure(arithmetic.product(Y, np.ascontiguousarray(Y.T)), -H).size()
+    square = complete_square(arithmetic, R, outputs.B, kappa, H, "`vif_H`")
+    left = arithmetic.enclosed(Y, Y.T, minus=-H).size()
     np.fill_diagonal(left, 0.0)
     own = exactly(s) * np.diag(Y) * 2.0
     spent = exactly(Y).square().total() + exactly(left).total()

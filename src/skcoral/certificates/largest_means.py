@@ -57,15 +57,15 @@ def rest_room(
     if "rest_S" not in arrays:
         raise CertificateError("nothing is proved about the outputs that do not bind.")
     weights, S, _ = multipliers_and_matrix(arrays, ("rest_weights", "rest_S"), outputs.k)
-    rest, fixed = np.flatnonzero(~binding), np.ascontiguousarray(outputs.T[:, binding])
+    rest, fixed = np.flatnonzero(~binding), outputs.T[:, binding]
     if np.any(weights[binding]):
         raise CertificateError("an output that binds is counted among those that do not.")
-    own = np.ascontiguousarray(outputs.B[:, rest])
+    own = outputs.B[:, rest]
     Y = fixed.T @ (R @ own)
     B = own - fixed @ Y
     room = _sum_room(weights, S, rest, B, outputs, R, arithmetic)
     # What rounding took from B, times outputs of unit variance.
-    off = (arithmetic.enclosure(arithmetic.product(fixed, Y), own) + B).size()
+    off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
     largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
     doubt = np.sqrt(largest * np.sum(off * off, axis=0)) @ outputs.scaled(weights)[rest]
     return room + Enclosure(0.0, float(doubt) * WIDER)

@@ -34,6 +34,13 @@ class Arithmetic(Protocol):
     def enclosure(self, A: Any, minus: Array | None = None) -> Enclosure:
         """Ends of every entry of ``A``, or of ``A - minus``."""
 
+    def enclosed(self, *factors: Array, minus: Array | None = None) -> Enclosure:
+        """The product of two or more matrices of floats, or what it exceeds ``minus`` by."""
+        found = self.product(*factors[-2:])
+        for A in reversed(factors[:-2]):
+            found = self.apply(A, found)
+        return self.enclosure(found, minus)
+
 
 @dataclass(frozen=True)
 class _Sum:
@@ -44,7 +51,7 @@ class _Sum:
     radius: Array
 
 
-class Floats:
+class Floats(Arithmetic):
     """Floating point with a bound of its error; ``parts`` says into how many each factor is split.
 
     Two parts give some 20 digits, three some 28, at four and nine times the cost of one product.
@@ -98,7 +105,7 @@ class Floats:
         return Enclosure(down(high + low.lower), up(high + low.upper))
 
 
-class Balls:
+class Balls(Arithmetic):
     """Ball arithmetic of python-flint; to be used with ``flint.ctx.prec`` at :data:`PRECISION`."""
 
     rigorous = True
@@ -133,10 +140,8 @@ def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enc
     lower, upper = np.empty(A.shape[1]), np.empty(A.shape[1])
     for start in range(0, A.shape[1], 16):
         columns = slice(start, start + 16)
-        left = np.ascontiguousarray(A[:, columns].T)
-        product = arithmetic.product(left, np.ascontiguousarray(B[:, columns]))
-        block = arithmetic.enclosure(product, np.diag(minus[columns])).diagonal()
-        lower[columns], upper[columns] = block.lower, block.upper
+        block = arithmetic.enclosed(A[:, columns].T, B[:, columns], minus=np.diag(minus[columns]))
+        lower[columns], upper[columns] = np.diag(block.lower), np.diag(block.upper)
     return Enclosure(lower, upper)
 
 

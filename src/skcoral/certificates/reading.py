@@ -198,12 +198,12 @@ def multipliers_and_matrix(
     if names[1] == "H":
         matrix = numbers(matrix, (k, k), second, symmetric=True)
         on = np.flatnonzero((weights > 0) | np.any(matrix != 0, axis=0))
-        return weights, np.ascontiguousarray(matrix[np.ix_(on, on)]), on
+        return weights, matrix[np.ix_(on, on)], on
     on = np.flatnonzero(weights > 0)
     if not len(on):
         raise CertificateError("all weights are zero: they prove nothing.")
     matrix = numbers(matrix, (len(on), len(on)), second, symmetric=True)
-    return weights, np.ascontiguousarray(matrix), on
+    return weights, matrix, on
 
 
 def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:

@@ -40,19 +40,7 @@ _AIM = 0.9  # of the gap that is promised, so that rounding does not decide a re
 
 
 def settle(result: Decorrelation, R: Array) -> Decorrelation:
-    """Return ``result`` with the numbers and the status that its certificate bears out.
-
-    Parameters
-    ----------
-    result : Decorrelation
-        As a solver made it.
-    R : ndarray of shape (p, p)
-        The correlation matrix.
-
-    Returns
-    -------
-    Decorrelation
-    """
+    """Return the result of a solver with the numbers and the status that its certificate proves."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         settled = _settle(result, R)
     if result.status in ("exact", "optimal") and settled.status not in ("exact", "optimal"):
@@ -171,7 +159,7 @@ def settle_budget(result: Decorrelation, A: Array) -> Decorrelation:
             proof = frame_proof(result, A, arithmetic)
             bound, top, weights = proof.bound, proof.highest_floor(result), 0.5 * proof.slopes
         else:
-            R = np.ascontiguousarray(A.T) @ A
+            R = A.T @ A
             attained = Attained(result, R, arithmetic)
             bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
             top = highest_floor(result, bound, attained)
@@ -202,22 +190,20 @@ def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:
 
 def _without_proof(result: Decorrelation) -> Decorrelation:
     """Put the point that proves no more than zero in place of one that proves nothing."""
-    certificate, k = result.certificate, len(result.names)
-    if certificate.kind in FRAME_KINDS:
-        nothing = Certificate("welch", {"factor": certificate.arrays["factor"]}, certificate.info)
-        return replace(
-            result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0
-        )
-    if certificate.kind == "tradeoff":
-        arrays = {**certificate.arrays, "multipliers": np.zeros(k), "H": np.zeros((k, k))}
-        nothing = Certificate("tradeoff", arrays, certificate.info)
-        return replace(
-            result, certificate=nothing, weights=np.zeros(k), prices=np.zeros(k), lower_bound=0.0
-        )
-    kept = {name: certificate.arrays[name] for name in ("support", "slope")}
-    arrays = {"P": np.zeros((k, k)), "eta": np.zeros(k), **kept}
-    info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
-    return replace(result, certificate=Certificate("support", arrays, info), lower_bound=0.0)
+    kind, own, info = result.certificate.kind, result.certificate.arrays, result.certificate.info
+    none, square = np.zeros(len(result.names)), np.zeros((len(result.names),) * 2)
+    if kind == "support":
+        arrays = {"P": square, "eta": none, "support": own["support"], "slope": own["slope"]}
+        info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
+        return replace(result, certificate=Certificate(kind, arrays, info), lower_bound=0.0)
+    if kind in FRAME_KINDS:
+        nothing = Certificate("welch", {"factor": own["factor"]}, info)
+    else:
+        nothing = Certificate(kind, {**own, "multipliers": none, "H": square}, info)
+    details = {**result.details, "rho_upper": 1.0} if "budget" in result.details else result.details
+    return replace(
+        result, certificate=nothing, weights=none, prices=none, lower_bound=0.0, details=details
+    )
 
 
 def _with_known_prices(result: Decorrelation, R: Array) -> Decorrelation:

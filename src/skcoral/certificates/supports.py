@@ -63,10 +63,8 @@ def support_bound(
     certificate: Certificate, rho_min: Array, R: Array, arithmetic: Arithmetic
 ) -> Enclosure:
     """Return the lower bound that a certificate proves for every T with its support."""
-    mask, floors = _columns(certificate, rho_min, len(R))
-    if certificate.info["bound"] == "lifted":
-        return _lifted_bound(certificate, mask, floors, R, arithmetic)
-    return _frame_bound(certificate, mask, floors, R, arithmetic)
+    bound = _Bound(certificate, rho_min, R, arithmetic)
+    return bound.lifted() if certificate.info["bound"] == "lifted" else bound.frame()
 
 
 def _columns(certificate: Certificate, rho_min: Array, p: int) -> tuple[Mask, Array]:
@@ -81,47 +79,119 @@ def _columns(certificate: Certificate, rho_min: Array, p: int) -> tuple[Mask, Ar
     return mask, np.where(mask.sum(axis=0) == 1, 1.0, rho_min)
 
 
-def _frame_bound(
-    certificate: Certificate,
-    mask: Mask,
-    floors: Array,
-    R: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
-    P = numbers(arrays["P"], (p, p), "`P`", symmetric=True)
-    eta = numbers(arrays["eta"], (p,), "`eta`", nonnegative=True)
-    norm = certificate.info["norm"]
-    if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
-        raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
-    if not P.any() and not eta.any():
-        return exactly(0.0)
-    L: Array = np.linalg.cholesky(R).astype(np.float64)
-    half = sla.solve_triangular(L, P, lower=True)
-    M = sla.solve_triangular(L, half.T, lower=True)
-    M = 0.5 * (M + M.T)
-    E, doubt, unknown = _factor_error(L, R, arithmetic)
-    # With R = L(I + E)Lᵀ, tr(R⁻¹P) is tr M - tr(EM) and tr(R⁻¹PR⁻¹P) is tr M² - 2 tr(EM²), but
-    # for squares of E.
-    MM = M @ M
-    second = unknown + 4 * doubt**2
-    trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * WIDER
-    square_size = float(np.sum(M * M)) * WIDER
-    traces = exactly(np.diag(M)).total() - _within(float(np.sum(E * M)), second * trace_size)
-    squares = exactly(M).square().total()
-    squares = squares - _within(2 * float(np.sum(E * MM)), 4 * second * square_size)
-    linear = -traces
-    for k in range(p):
-        linear += _column_bound(k, mask[:, k], L, M, float(eta[k]), floors[k], R, arithmetic)
-    if norm == "nuclear":
-        return linear * 0.5 / _spectral_size(M, doubt, arithmetic)
-    value = linear - squares * 0.5
-    if criterion == "squared":
-        return value
-    value = value.at_least(0.0)
-    if criterion == "worst":
-        value = value / max(p * (p - 1) / 2, 1.0)
-    return value.sqrt()
+class _Bound:
+    """The inequality of a certificate, on the columns of its support."""
+
+    def __init__(
+        self, certificate: Certificate, rho_min: Array, R: Array, arithmetic: Arithmetic
+    ) -> None:
+        self.R, self.arithmetic, self.arrays = R, arithmetic, certificate.arrays
+        self.criterion, self.norm = certificate.info["criterion"], certificate.info.get("norm")
+        self.mask, self.floors = _columns(certificate, rho_min, len(R))
+
+    def frame(self) -> Enclosure:
+        """The bound of a frame operator P."""
+        R, p, arrays, criterion = self.R, len(self.R), self.arrays, self.criterion
+        arithmetic = self.arithmetic
+        P = numbers(arrays["P"], (p, p), "`P`", symmetric=True)
+        eta = numbers(arrays["eta"], (p,), "`eta`", nonnegative=True)
+        norm = self.norm
+        if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
+            raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
+        if not P.any() and not eta.any():
+            return exactly(0.0)
+        L: Array = np.linalg.cholesky(R).astype(np.float64)
+        half = sla.solve_triangular(L, P, lower=True)
+        M = sla.solve_triangular(L, half.T, lower=True)
+        M = 0.5 * (M + M.T)
+        E, doubt, unknown = _factor_error(L, R, arithmetic)
+        # With R = L(I + E)Lᵀ, tr(R⁻¹P) is tr M - tr(EM) and tr(R⁻¹PR⁻¹P) is tr M² - 2 tr(EM²), but
+        # for squares of E.
+        MM = M @ M
+        second = unknown + 4 * doubt**2
+        trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * WIDER
+        square_size = float(np.sum(M * M)) * WIDER
+        traces = exactly(np.diag(M)).total() - _within(float(np.sum(E * M)), second * trace_size)
+        squares = exactly(M).square().total()
+        squares = squares - _within(2 * float(np.sum(E * MM)), 4 * second * square_size)
+        linear = -traces
+        for k in range(p):
+            linear += self._column(k, L, M, float(eta[k]))
+        if norm == "nuclear":
+            return linear * 0.5 / _spectral_size(M, doubt, arithmetic)
+        value = linear - squares * 0.5
+        if criterion == "squared":
+            return value
+        value = value.at_least(0.0)
+        if criterion == "worst":
+            value = value / max(p * (p - 1) / 2, 1.0)
+        return value.sqrt()
+
+    def _column(self, k: int, L: Array, M: Array, eta: float) -> Enclosure:
+        """``θ_k + η_k ρ_k²``, with ``θ_k + η_k`` proved in coordinates that make R_Ω unity.
+
+        The first axis is the source itself, and ``r_k r_kᵀ`` becomes ``e₁e₁ᵀ`` but for a doubt
+        that leaves the first row of ``R_Ω - r_k r_kᵀ`` exactly zero: a large η_k does no harm.
+        """
+        R, arithmetic, floor = self.R, self.arithmetic, self.floors[k]
+        omega = np.flatnonzero(self.mask[:, k])
+        omega = np.concatenate(([k], omega[omega != k]))
+        rows = L[omega]
+        if len(omega) == 1:  # the source itself, of fidelity one
+            return arithmetic.enclosed(rows, M, rows.T)[0, 0]
+        inside = R[np.ix_(omega, omega)]
+        K = sla.lapack.dtrtri(np.linalg.cholesky(inside), lower=1)[0]
+        unity = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(omega))).size()
+        form = arithmetic.enclosed(K, rows, M, rows.T, K.T)
+        middle = 0.5 * (form.middle + form.middle.T)
+        spread = np.maximum(form.upper - middle, middle - form.lower)
+        beside = np.ones(len(omega))
+        beside[0] = 0.0
+        size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
+        whole = middle + np.diag(eta * beside)
+        half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(omega))))
+        guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
+        for margin in _MARGINS:
+            theta = guess - margin * (size + abs(guess))
+            A = whole - theta * np.eye(len(omega))
+            doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
+            radius = (spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * WIDER
+            if definite(arithmetic, A, radius) is not None:
+                below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
+                proved: Enclosure = exactly(theta) - below * eta
+                return proved
+        raise CertificateError("the certificate proves nothing about a column: it is not definite.")
+
+    def lifted(self) -> Enclosure:
+        """The bound of the trade-off with ``H ⊗ R`` on the support."""
+        R, p, arrays, criterion = self.R, len(self.R), self.arrays, self.criterion
+        arithmetic, mask = self.arithmetic, self.mask
+        H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
+        lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
+        penalty, outside = conjugate(criterion, H, 1.0 - np.eye(p))
+        columns, rows = np.nonzero(mask.T)
+        among = R[np.ix_(rows, rows)]
+        target = R * lam
+        trials = (H + np.diag(shift * np.abs(np.diag(H))) for shift in _SHIFTS)
+        forms = ((trial, among * trial[np.ix_(columns, columns)]) for trial in trials)
+        (shifted, Q), proof = first_definite(
+            ((form, _definite_form(form[1], arithmetic)) for form in forms),
+            "H is not positive definite on the support: it proves nothing.",
+        )
+        V = np.zeros((p, p))
+        factor = sla.cho_factor(Q, lower=True, check_finite=False)
+        V[rows, columns] = sla.cho_solve(factor, target[rows, columns])
+        left = arithmetic.enclosed(R, V, shifted, minus=target)
+        V[rows, columns] -= sla.cho_solve(factor, left.middle[rows, columns])
+        image = arithmetic.product(R, V)
+        gram = arithmetic.enclosure(arithmetic.apply(V.T, image), np.eye(p))
+        left = arithmetic.enclosed(R, V, shifted, minus=target)
+        z = (left.size() + np.spacing(np.abs(target)))[rows, columns]
+        rest = proof.inverse_form(z)
+        fidelity = arithmetic.enclosure(image).diagonal()
+        value: Enclosure = ((exactly(self.floors) - fidelity) * (2.0 * lam)).total()
+        value = value + (gram * shifted).total()
+        return ((value - Enclosure(0.0, rest) - penalty) / outside).at_least(0.0)
 
 
 def _within(value: float, radius: float) -> Enclosure:
@@ -132,64 +202,15 @@ def _within(value: float, radius: float) -> Enclosure:
 def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, float, float]:
     """``E = L⁻¹ R L⁻ᵀ - I``: an approximation, a bound of its norm, and one of the error."""
     K = sla.lapack.dtrtri(L, lower=1)[0]
-    lack = arithmetic.enclosure(arithmetic.product(L, np.ascontiguousarray(L.T)), R)
+    lack = arithmetic.enclosed(L, L.T, minus=R)
     E = -K @ lack.middle @ K.T
     sizes = np.abs(K) @ lack.size() @ np.abs(K).T
-    apart = arithmetic.enclosure(arithmetic.product(K, L), np.eye(len(R))).size()
+    apart = arithmetic.enclosed(K, L, minus=np.eye(len(R))).size()
     off = float(np.sqrt(np.sum(apart * apart))) * WIDER  # how far K is from L⁻¹
     norm = float(np.sqrt(np.sum(sizes * sizes))) * WIDER
     if not (off < 0.1 and norm < 0.1):
         raise CertificateError("R is too nearly singular to prove a bound for this support.")
     return 0.5 * (E + E.T), norm / (1 - off) ** 2 * WIDER, norm * (3 * off + 1e-12)
-
-
-def _column_bound(
-    k: int,
-    allowed: Mask,
-    L: Array,
-    M: Array,
-    eta: float,
-    floor: float,
-    R: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    """``θ_k + η_k ρ_k²``, with ``θ_k + η_k`` found and proved in coordinates that make R_Ω unity.
-
-    There the first axis is the source itself, and ``r_k r_kᵀ`` becomes ``e₁e₁ᵀ`` but for a doubt
-    that leaves the first row of ``R_Ω - r_k r_kᵀ`` exactly zero: a large η_k does no harm.
-    """
-    omega = np.flatnonzero(allowed)
-    omega = np.concatenate(([k], omega[omega != k]))
-    rows = L[omega]
-    if len(omega) == 1:  # the source itself, of fidelity one
-        return arithmetic.enclosure(
-            arithmetic.apply(rows, arithmetic.product(M, np.ascontiguousarray(rows.T)))
-        )[0, 0]
-    inside = R[np.ix_(omega, omega)]
-    K = sla.lapack.dtrtri(np.linalg.cholesky(inside), lower=1)[0]
-    Kt = np.ascontiguousarray(K.T)
-    unity = arithmetic.enclosure(
-        arithmetic.apply(K, arithmetic.product(inside, Kt)), np.eye(len(omega))
-    ).size()
-    image = arithmetic.apply(M, arithmetic.product(np.ascontiguousarray(rows.T), Kt))
-    form = arithmetic.enclosure(arithmetic.apply(K, arithmetic.apply(rows, image)))
-    middle = 0.5 * (form.middle + form.middle.T)
-    spread = np.maximum(form.upper - middle, middle - form.lower)
-    beside = np.ones(len(omega))
-    beside[0] = 0.0
-    size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
-    whole = middle + np.diag(eta * beside)
-    half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(omega))))
-    guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
-    for margin in _MARGINS:
-        theta = guess - margin * (size + abs(guess))
-        A = whole - theta * np.eye(len(omega))
-        doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
-        radius = (spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * WIDER
-        if definite(arithmetic, A, radius) is not None:
-            below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
-            return exactly(theta) - below * eta
-    raise CertificateError("the certificate proves nothing about a column: it is not definite.")
 
 
 def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
@@ -202,47 +223,6 @@ def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
         if all(definite(arithmetic, A, radius) is not None for A in sides):
             return exactly(max(1.0, bound / (1 - doubt) * WIDER))
     raise CertificateError("the size of `P` cannot be proved.")
-
-
-def _lifted_bound(
-    certificate: Certificate,
-    mask: Mask,
-    floors: Array,
-    R: Array,
-    arithmetic: Arithmetic,
-) -> Enclosure:
-    p, arrays, criterion = len(R), certificate.arrays, certificate.info["criterion"]
-    H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
-    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
-    penalty, outside = conjugate(criterion, H, 1.0 - np.eye(p))
-    columns, rows = np.nonzero(mask.T)
-    among = R[np.ix_(rows, rows)]
-    target = R * lam
-    trials = (H + np.diag(shift * np.abs(np.diag(H))) for shift in _SHIFTS)
-    forms = ((trial, among * trial[np.ix_(columns, columns)]) for trial in trials)
-    (shifted, Q), proof = first_definite(
-        ((form, _definite_form(form[1], arithmetic)) for form in forms),
-        "H is not positive definite on the support: it proves nothing.",
-    )
-    V = np.zeros((p, p))
-    factor = sla.cho_factor(Q, lower=True, check_finite=False)
-    V[rows, columns] = sla.cho_solve(factor, target[rows, columns])
-    left = _stationarity(R, V, shifted, target, arithmetic)
-    V[rows, columns] -= sla.cho_solve(factor, left.middle[rows, columns])
-    image = arithmetic.product(R, V)
-    gram = arithmetic.enclosure(arithmetic.apply(np.ascontiguousarray(V.T), image), np.eye(p))
-    left = _stationarity(R, V, shifted, target, arithmetic)
-    z = (left.size() + np.spacing(np.abs(target)))[rows, columns]
-    rest = proof.inverse_form(z)
-    fidelity = arithmetic.enclosure(image).diagonal()
-    value: Enclosure = ((exactly(floors) - fidelity) * (2.0 * lam)).total()
-    value = value + (gram * shifted).total()
-    return ((value - Enclosure(0.0, rest) - penalty) / outside).at_least(0.0)
-
-
-def _stationarity(R: Array, V: Array, H: Array, target: Array, arithmetic: Arithmetic) -> Enclosure:
-    """``R V H - R D_λ``."""
-    return arithmetic.enclosure(arithmetic.apply(R, arithmetic.product(V, H)), target)
 
 
 def _definite_form(Q: Array, arithmetic: Arithmetic) -> Proof | None:
