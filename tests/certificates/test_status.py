@@ -233,3 +233,15 @@ def test_when_rounding_matters() -> None:
     assert many_digits(0 * one, 200 * T)
     assert not many_digits(-2e4 * one, T)
     assert many_digits(-5e4 * one, T)
+
+
+def test_a_proof_that_is_withdrawn_takes_the_bound_on_the_floor_with_it() -> None:
+    """Within a budget: without a dual point, no common floor below one is excluded."""
+    result = honest("budget")
+    assert result.details["rho_upper"] < 0.999
+    arrays = {**result.certificate.arrays, "H": -result.certificate.arrays["H"]}
+    broken = Certificate("tradeoff", arrays, result.certificate.info)
+    settled = quietly(replace(result, certificate=broken))
+    assert settled.status == "best_found"
+    assert settled.details["rho_upper"] == 1.0
+    assert check(settled, R).passed
