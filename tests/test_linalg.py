@@ -80,11 +80,18 @@ def test_conjugate_gradient_solves_and_stops_at_flat_directions() -> None:
     A = rng.normal(size=(8, 8))
     A = A @ A.T + np.eye(8)
     b = rng.normal(size=8)
-    x, steps = conjugate_gradient(lambda v: A @ v, b, np.diag(A), rtol=1e-12, max_iter=100)
+    d = np.diag(A)
+    x, left, steps = conjugate_gradient(
+        lambda v: A @ v, b.copy(), lambda v: v / d, rtol=1e-12, max_iter=100
+    )
+    assert np.allclose(left, 0, atol=1e-9)
     assert np.allclose(A @ x, b)
     assert steps <= 20
-    flat, _ = conjugate_gradient(lambda v: 0 * v, b, np.ones(8), rtol=1e-12, max_iter=10)
-    assert flat @ b > 0
+    flat, left, _ = conjugate_gradient(
+        lambda v: 0 * v, b.copy(), lambda v: 1.0 * v, rtol=1e-12, max_iter=10
+    )
+    assert not flat.any()
+    assert np.array_equal(left, b)
 
 
 def test_equations_without_a_solution_do_not_overflow() -> None:

@@ -116,42 +116,6 @@ def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
     return T, defect
 
 
-def conjugate_gradient(
-    apply: Callable[[Array], Array],
-    b: Array,
-    scale: Array,
-    *,
-    rtol: float,
-    max_iter: int,
-) -> tuple[Array, int]:
-    """Solve ``apply(x) = b`` for a positive semidefinite operator; ``scale`` is its diagonal.
-
-    Stops when the preconditioned residual has shrunk by ``rtol``, or at a direction of no curvature
-    (then what has been found so far is still a descent direction).
-    """
-    x = np.zeros_like(b)
-    r = b.copy()
-    z = r / scale
-    direction = z
-    rz = float(r @ z)
-    goal = rtol * rtol * rz
-    for iteration in range(max_iter):
-        if rz <= goal or rz == 0.0:
-            return x, iteration
-        image = apply(direction)
-        curvature = float(direction @ image)
-        # Next to nothing is nothing: the step would overflow.
-        if not curvature > 1e-30 * float(direction @ (scale * direction)):
-            return (x if iteration else direction), iteration + 1
-        step = rz / curvature
-        x = x + step * direction
-        r = r - step * image
-        z = r / scale
-        rz, previous = float(r @ z), rz
-        direction = z + (rz / previous) * direction
-    return x, max_iter
-
-
 class CompensatedSum:
     """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
 
@@ -179,17 +143,17 @@ class CompensatedSum:
         return np.stack([self.total, self.carry])
 
 
-def conjugate_gradient_matrix(
+def conjugate_gradient(
     apply: Callable[[Any], Any],
     right: Any,
     precondition: Callable[[Any], Any],
     *,
     rtol: float,
-    small: Callable[[Any], bool],
     max_iter: int,
+    small: Callable[[Any], bool] = lambda _: True,
     start: Any = None,
 ) -> tuple[Any, Any, int]:
-    """Solve ``apply(X) = right`` for matrices, where they lie; ``apply`` is positive definite.
+    """Solve ``apply(X) = right``, on the device of ``right``; ``apply`` is positive definite.
 
     Returns X, what is left of the right side (which is overwritten), and the number of steps.
 

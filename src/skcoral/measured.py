@@ -17,11 +17,11 @@ from . import measures
 from .correlation import sample_correlation
 from .moments import Moments
 from .results import Array, read_only
+from .showing import shortened
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
 _WIDE = 3000
 _BLOCK = 256
-_LONGEST_NAME = 40
 _ROUNDING = 1e-9
 
 
@@ -347,14 +347,6 @@ def rounded_down(value: float, digits: int) -> float:
     """
     scale = 10.0**digits
     return math.floor(value * scale + 1e-6) / scale
-
-
-def shortened(name: str) -> str:
-    """A name that leaves room for others: cut in the middle, because the ends tell names apart."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    tail = _LONGEST_NAME // 2
-    return f"{name[: _LONGEST_NAME - 1 - tail]}…{name[-tail:]}"
 
 
 def _vif_of_rows(R: Array, n_rows: float) -> Array:

@@ -27,6 +27,18 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def shortened(name: str, limit: int = 40) -> str:
+    """A name that leaves room for others: cut in the middle, because the ends tell names apart.
+
+    Examples
+    --------
+    >>> shortened("population, total", 12)
+    'popul… total'
+    """
+    tail = limit // 2
+    return name if len(name) <= limit else f"{name[: limit - 1 - tail]}…{name[-tail:]}"
+
+
 class Shown:
     """A result with ``summary()``, ``plot()`` and an HTML view for notebooks."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ._requirements import listing
-from .measured import rounded_down, shortened
+from .measured import rounded_down
 from .results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
+from .showing import shortened
 
 #: What each criterion adds up.
 CRITERIA = {

@@ -16,8 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from skcoral import _requirements
-from skcoral.measured import shortened
-from skcoral.showing import printable
+from skcoral.showing import printable, shortened
 from skcoral.tables.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.

@@ -19,8 +19,9 @@ from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.exceptions import InvalidTableError
 from skcoral.frames.point import welch
-from skcoral.measured import rounded_down, shortened, vif_text
+from skcoral.measured import rounded_down, vif_text
 from skcoral.results import Array, Threshold
+from skcoral.showing import shortened
 
 _SHOWN = 4
 #: r²p of systems whose floors are compared while somebody waits: of full rank, and of lower rank.

@@ -23,7 +23,7 @@ from skcoral._arrays import (
     submatrix,
     to_device,
 )
-from skcoral._linalg import conjugate_gradient_matrix
+from skcoral._linalg import conjugate_gradient
 from skcoral.exact.weighted import WeightedRoot
 
 Callback = Callable[[int, float, float], object]
@@ -182,12 +182,11 @@ class NewtonSystem:
         if rtol is None:
             d[self.on] = self._precondition(right)
         else:
-            d[self.on] = conjugate_gradient_matrix(
+            d[self.on] = conjugate_gradient(
                 self._apply,
                 right,
                 self._precondition,
                 rtol=rtol,
-                small=lambda _: True,
                 max_iter=_CG_STEPS,
             )[0]
         return d

@@ -20,6 +20,7 @@ from skcoral._arrays import (
     to_device,
     to_host,
 )
+from skcoral._linalg import conjugate_gradient
 from skcoral.frames.point import Curvature, FramePoint, frame_point, welch
 
 _SHRINK = 0.1  # of τ, once the point is centred
@@ -114,7 +115,7 @@ def maximise_bound(
             return current
         # the barrier pushes the eigenvalues by τ / n; that is the whole first-order condition
         force = plus_diagonal(point.gradient, tau / point.n)
-        V, used = _conjugate_gradient(Curvature(point, tau), force, _FORCING, _INNER)
+        V, used = _newton_step(Curvature(point, tau), force)
         products += used
         decrement = inner(force, V)
         left = goal * (max(point.excess, 1e-30) if only_excess else max(1.0, abs(point.value)))
@@ -167,27 +168,13 @@ def _line_search(
     return None, V
 
 
-def _conjugate_gradient(
-    operator: Curvature, force: Any, rtol: float, limit: int
-) -> tuple[Any, int]:
+def _newton_step(operator: Curvature, force: Any) -> tuple[Any, int]:
     """Solve for the Newton step, preconditioned by the operator's diagonal."""
-    V = 0.0 * force
-    rest = force
-    Z = rest / operator.diagonal
-    direction = Z
-    rz = inner(rest, Z)
-    goal = rtol * rtol * rz
-    for count in range(limit):
-        if not rz > goal:
-            return V, count
-        image = operator.apply(direction)
-        curvature = inner(direction, image)
-        if not curvature > 0.0:
-            return (V if count else direction), count + 1
-        step = rz / curvature
-        V = V + step * direction
-        rest = rest - step * image
-        Z = rest / operator.diagonal
-        rz, before = inner(rest, Z), rz
-        direction = Z + (rz / before) * direction
-    return V, limit
+    V, _, used = conjugate_gradient(
+        operator.apply,
+        1.0 * force,
+        lambda Z: Z / operator.diagonal,
+        rtol=_FORCING,
+        max_iter=_INNER,
+    )
+    return V, used

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.showing import printable
+from skcoral.showing import printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,20 +78,6 @@ def split_axes(
     if len(panels) != n:
         raise ValueError(f"ax must be one axes or {n} of them, got {len(panels)}.")
     return panels
-
-
-def shortened(name: str, limit: int) -> str:
-    """A name cut in its middle to a length: the ends tell long names apart.
-
-    Examples
-    --------
-    >>> shortened("population, total", 12)
-    'populati…tal'
-    """
-    if len(name) <= limit:
-        return name
-    tail = max(1, (limit - 1) // 3)
-    return f"{name[: limit - 1 - tail]}…{name[-tail:]}"
 
 
 def label(name: str, limit: int = 28) -> str:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral.plotting import _style
 from skcoral.plotting.frontier import curve_line
 from skcoral.results import Array, Decorrelation
-from skcoral.showing import printable
+from skcoral.showing import printable, shortened
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"
 
 def label(name: str, limit: int = 18) -> str:
     """A name as Plotly shows it literally: its labels understand some HTML."""
-    return escape(_style.shortened(printable(name), limit), quote=False) or "·"
+    return escape(shortened(printable(name), limit), quote=False) or "·"
 
 
 def frontier(

@@ -22,9 +22,9 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import measure_few_rows, residuals, shortened
+from skcoral.measured import measure_few_rows, residuals
 from skcoral.results import Array
-from skcoral.showing import Rows, Shown
+from skcoral.showing import Rows, Shown, shortened
 from skcoral.stability._frozen import Frozen
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.sampling_errors import mean_of, standardised

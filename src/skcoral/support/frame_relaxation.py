@@ -338,13 +338,11 @@ class _Barrier:
         p, m = self.caps.p, self.caps.m
         balls = factors[p:]
         frames = self.frames
-        flat = [(c.reshape(p, p * p), s.reshape(p, p * p)) for c, s in crosses]
         squares = factors**2
         diagonals = np.einsum("kaa->ka", factors)
         scale = 0.5 * (diagonals.T @ diagonals + squares.sum(axis=0)) + (not self.nuclear)
 
-        def apply(x: Array) -> Array:
-            V = x.reshape(p, p)
+        def apply(V: Array) -> Array:
             inner = np.matmul(np.matmul(lifted, V), lifted.swapaxes(1, 2))
             out = frames.reshape(p * m, p).T @ np.matmul(inner, frames).reshape(p * m, p)
             if self.nuclear:
@@ -352,12 +350,14 @@ class _Barrier:
                     out += ball @ V @ ball
             else:
                 out += V
-            for cross, solved in flat:
-                out -= (cross.T @ (solved @ x)).reshape(p, p)
-            return np.asarray(0.5 * (out + out.T).ravel())
+            for cross, solved in crosses:
+                out -= np.tensordot(np.tensordot(solved, V), cross, axes=1)
+            return np.asarray(0.5 * (out + out.T))
 
-        step, _ = conjugate_gradient(apply, rhs.ravel(), scale.ravel(), rtol=3e-2, max_iter=150)
-        return np.asarray(0.5 * (step + step.reshape(p, p).T.ravel()).reshape(p, p))
+        step, _, _ = conjugate_gradient(
+            apply, rhs.copy(), lambda V: V / scale, rtol=3e-2, max_iter=150
+        )
+        return np.asarray(0.5 * (step + step.T))
 
     def move(
         self, M: Array, mu: Array, phi: Array, tau: float, step: tuple[Array, Array, Array]

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.measured import shortened
+from skcoral.showing import shortened
 from skcoral.tables.cells import filtered, is_dressed_number, plain_cells, remedy, shown
 from skcoral.tables.roles import ColumnWatch
 from skcoral.tables.table import Batch, Table

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from skcoral._requirements import listing
-from skcoral.measured import shortened
 from skcoral.moments import Moments
+from skcoral.showing import shortened
 from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
 

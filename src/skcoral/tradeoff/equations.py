@@ -42,7 +42,7 @@ from skcoral._arrays import (
     plus_diagonal,
     row_products,
 )
-from skcoral._linalg import conjugate_gradient_matrix
+from skcoral._linalg import conjugate_gradient
 from skcoral.tradeoff.pairs import Response
 
 FORMED = 24  # up to this many variables the equations are formed
@@ -358,7 +358,7 @@ class IteratedEquations:
                 return True
             return norm(left * (self.soft if self.weight is None else self.weight)) <= within
 
-        V, left, steps = conjugate_gradient_matrix(
+        V, left, steps = conjugate_gradient(
             self._apply,
             right,
             self._precondition,
