@@ -57,16 +57,6 @@ class Fitting:
     shrinkage_: float
     threshold_: Threshold
 
-    weight_kind: str
-    halflife: float | None
-    missing: str
-    confidence: float | None
-    simultaneous: bool
-    block_length: Any
-    rho_min: Any
-    shrinkage: Any
-    output_scale: str
-
     def fit(
         self,
         X: Any,
@@ -119,12 +109,8 @@ class Fitting:
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
-            The rows.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts; see ``weight_kind``.
+        X, y, sample_weight
+            As in :meth:`fit`; no iterator.
 
         Returns
         -------

@@ -15,15 +15,21 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
 
+_CHOICES = {
+    "criterion": ("squared", "worst", "absolute"),
+    "margins": MARGINS,
+    "weight_kind": WEIGHT_KINDS,
+    "on_singular": ("solve", "raise"),
+    "output_scale": ("unit", "original"),
+    "missing": ("raise", "em"),
+}
+
 
 def check_settings(estimator: Any) -> None:
     """Raise an error where settings are unknown or contradict each other."""
-    check_choice("criterion", estimator.criterion, ("squared", "worst", "absolute"))
-    check_choice("margins", estimator.margins, MARGINS)
-    check_choice("weight_kind", estimator.weight_kind, WEIGHT_KINDS)
-    check_choice("on_singular", estimator.on_singular, ("solve", "raise"))
+    for name, choices in _CHOICES.items():
+        check_choice(name, getattr(estimator, name), choices)
     check_rank_tol(estimator.rank_tol)
-    check_choice("output_scale", estimator.output_scale, ("unit", "original"))
     if estimator.halflife is not None:
         check_positive("halflife", estimator.halflife)
         if estimator.weight_kind == "frequency":
@@ -31,7 +37,6 @@ def check_settings(estimator: Any) -> None:
                 "With a halflife, weights compare rows and count none: use weight_kind='auto' or "
                 "'reliability'."
             )
-    check_choice("missing", estimator.missing, ("raise", "em"))
     check_covariance(estimator.covariance)
     _check_together(estimator)
     if estimator.shrinkage != "auto":

@@ -104,38 +104,32 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
     if not hasattr(X, "columns") and (hasattr(X, "toarray") or np.ndim(X) != 2):
         what = "a sparse one" if hasattr(X, "toarray") else f"an array of shape {np.shape(X)}"
         raise InvalidTableError(f"A dense table of rows and columns is needed; got {what}.")
-    refuse_unreadable_frame(X, by, on)
-    keys, by_names, aside = _group_keys(X, by)
-    labels, label, dated = _labels(X, on)
-    label = free_name(label, by_names)
-    if on is not None:
-        aside.add(on)
-    values, names = _numbers(X, aside)
-    n = len(values)
-    if keys is None:
-        order = np.arange(n)
-        groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, n))]
-    else:
-        order, groups = _sorted_groups(keys, n)
-    return Rows(X, names, values[order], order, labels, label, groups, by_names, dated)
-
-
-def refuse_unreadable_frame(X: Any, by: Any, on: str | None) -> None:
-    """Judge the kind of table, and whether the columns named are there."""
     columns = [str(name) for name in getattr(X, "columns", ())]
-    named = [by] if isinstance(by, str) else []
-    if isinstance(by, list | tuple) and all(name in columns for name in by):
-        named = list(by)
-    wanted = [name for name in (on, *named) if name is not None]
-    levels = [str(name) for name in getattr(getattr(X, "index", None), "names", ())]
-    missing = [name for name in wanted if name not in columns and name not in levels]
+    known = {*columns, *map(str, getattr(getattr(X, "index", None), "names", ()))}
+    by_names = (by,) if isinstance(by, str) else ()
+    if isinstance(by, list | tuple) and all(isinstance(k, str) and k in known for k in by):
+        by_names = tuple(by)
+    aside = [*by_names, *([] if on is None else [on])]
+    missing = [name for name in aside if name not in known]
     if missing:
         raise InvalidArgumentError(
             f"There is no column {listing(missing)}; the table has {listing(columns)}."
             if columns
             else "on= and by= name columns, and an array has none: give a DataFrame."
         )
-    refuse_unreadable(_without(X, wanted))
+    variables = _without(X, aside)
+    refuse_unreadable(variables)
+    values, names = _numbers(variables)
+    n = len(values)
+    order: Any = np.arange(n)
+    groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, n))]
+    if by is not None:
+        keys = [np.asarray(_column(X, name)) for name in by_names] or [_row_labels(X, by)]
+        order, groups = _sorted_groups(keys, n)
+        by_names = by_names or ("group",)
+    labels, label, dated = _labels(X, on)
+    label = free_name(label, by_names)
+    return Rows(X, names, values[order], order, labels, label, groups, by_names, dated)
 
 
 def _without(X: Any, names: Sequence[str]) -> Any:
@@ -165,25 +159,20 @@ def _is_polars(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "polars"
 
 
-def _numbers(X: Any, aside: set[str]) -> tuple[Array, tuple[str, ...]]:
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        values = np.asarray(X)
-        if not values.shape[1]:
-            raise InvalidTableError("The table has no columns: give at least one.")
-        refuse_text(X)
-        values, names = values.astype(np.float64), tuple(f"x{j}" for j in range(values.shape[1]))
-        refuse_infinite(values, names)
-        return values, names
-    table = _without(X, list(aside))
-    names = tuple(str(name) for name in table.columns)
-    if not names:
-        raise InvalidTableError("There are no columns besides dates and groups: nothing to fit.")
-    refuse_text(table)
-    if _is_polars(table):
-        values = table.to_numpy().astype(np.float64)
+def _numbers(table: Any) -> tuple[Array, tuple[str, ...]]:
+    """Values and names of the variables."""
+    if hasattr(table, "columns"):
+        names = tuple(str(name) for name in table.columns)
     else:
+        table = np.asarray(table)
+        names = tuple(f"x{j}" for j in range(table.shape[1]))
+    if not names:
+        raise InvalidTableError("The table has no columns besides dates and groups to fit.")
+    refuse_text(table)
+    if hasattr(table, "columns") and not _is_polars(table):
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = (table.to_numpy() if _is_polars(table) else table).astype(np.float64)
     refuse_infinite(values, names)
     return values, names
 
@@ -216,16 +205,8 @@ def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
     return index, str(index.name or _KEPT), index.inferred_type.startswith("datetime")
 
 
-def _group_keys(X: Any, by: Any) -> tuple[list[Any] | None, tuple[str, ...], set[str]]:
-    if by is None:
-        return None, (), set()
-    wanted = [by] if isinstance(by, str) else by
-    if isinstance(wanted, list | tuple) and all(isinstance(name, str) for name in wanted):
-        columns = [str(name) for name in getattr(X, "columns", ())]
-        levels = list(getattr(getattr(X, "index", None), "names", ()))
-        if all(name in columns or name in levels for name in wanted):
-            keys = [np.asarray(_column(X, name)) for name in wanted]
-            return keys, tuple(wanted), {name for name in wanted if name in columns}
+def _row_labels(X: Any, by: Any) -> Any:
+    """Labels of groups, one per row."""
     own: Any = getattr(by, "index", None)
     index: Any = getattr(X, "index", None)
     if hasattr(own, "equals") and hasattr(index, "equals") and not own.equals(index):
@@ -239,7 +220,7 @@ def _group_keys(X: Any, by: Any) -> tuple[list[Any] | None, tuple[str, ...], set
             "by must name columns or index levels, or hold one label per row "
             f"({len(X)} rows); got {by!r:.80}."
         )
-    return [values], ("group",), set()
+    return values
 
 
 def _sorted_groups(keys: list[Any], n: int) -> tuple[Any, list[tuple[tuple[Any, ...], slice]]]:

@@ -16,15 +16,14 @@ from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Rows, Shown
 from skcoral.stability._frozen import Frozen
-from skcoral.stability.raised_floors import PASSES, Raised, largest, raise_floors
-from skcoral.stability.resampling import Fitted, Progress, Resampler
-from skcoral.stability.sampling_errors import Draws, Errors, left_out, resampled, residual_bounds
+from skcoral.stability.raised_floors import PASSES, FloorRaiser
+from skcoral.stability.resampling import Progress, Resampler
+from skcoral.stability.sampling_errors import residual_bounds
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = ("left_out", "bootstrap")
-_DRAWS = 2000
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
@@ -62,13 +61,6 @@ class ConfidentFloors(Shown, Frozen):
         Where no floor below one is confident for some output: the largest confidence that was found
         to do with floors below one, and the largest common floor with this confidence; 0 where none
         was. None where floors below one do.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> found = confident_floors(load_wine().data[:, :4], 0.8)
-    >>> bool((found.lower >= 0.8 - 1e-3).all()), found.about
-    (True, '178 rows')
     """
 
     names: tuple[str, ...]
@@ -262,36 +254,28 @@ def confident_floors(
         raise InvalidArgumentError(
             "No floor lies between 0 and 1, so there is none to be confident of: give rho_min."
         )
-    draws = None if method == "bootstrap" else Draws(sample.dependence, _DRAWS, seed)
-
-    def errors_of(fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
-        if draws is None:
-            return resampled(sample, fit, floors, n_draws=n_boot, seed=seed), None
-        return left_out(sample, fit, floors, n_folds=n_folds, draws=draws)
-
-    def raised(asked: Array, level: float, *, probing: bool = False) -> Raised:
-        def margin_of(errors: Errors, free: Any) -> Array:
-            return errors.margin(level, free, simultaneous)
-
-        return raise_floors(sample, plain, asked, margin_of, errors_of, probing=probing)
-
-    def all_below_one(asked: Array, level: float) -> bool:
-        return bool((raised(asked, level, probing=True).floors[promised] < 1.0).all())
-
-    made = raised(asked, level)
+    raiser = FloorRaiser(
+        sample,
+        plain,
+        method=method,
+        simultaneous=simultaneous,
+        n_folds=n_folds,
+        n_boot=n_boot,
+        seed=seed,
+    )
+    made = raiser.raised(asked, level)
     floors, errors = made.floors, made.errors
-    largest_confidence = largest_floor = None
+    largest_confidence = largest_floor = residual_bound = None
     if (floors[promised] >= 1.0).any():
-        largest_confidence = largest(lambda value: all_below_one(asked, value), level)
-        largest_floor = largest(
-            lambda value: all_below_one(np.where(promised, np.minimum(asked, value), asked), level),
+        largest_confidence = raiser.largest(lambda value: (asked, value), level)
+        largest_floor = raiser.largest(
+            lambda value: (np.where(promised, np.minimum(asked, value), asked), level),
             float(asked[promised].max()),
         )
     if callback is not None:
         callback(sample.total, sample.total)
-    residual_bound = None
-    if made.outputs is not None and draws is not None and len(asked) <= _MOST_OUTPUTS:
-        residual_bound = residual_bounds(made.outputs, draws, level)
+    if made.outputs is not None and raiser.draws is not None and len(asked) <= _MOST_OUTPUTS:
+        residual_bound = residual_bounds(made.outputs, raiser.draws, level)
     found = ConfidentFloors(
         names=plain.result.names,
         rho_min=asked,

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from skcoral.results import Array
 from skcoral.stability.resampling import Fitted, Resampler
-from skcoral.stability.sampling_errors import HIGHEST, Errors, fidelity_on, fisher
+from skcoral.stability.sampling_errors import (
+    HIGHEST,
+    Draws,
+    Errors,
+    fidelity_on,
+    fisher,
+    left_out,
+    resampled,
+)
 
 PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
 _LOOSE = 1.1  # times the margin: what it need not be raised by
 _HALVINGS = 6
+_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,48 +37,71 @@ class Raised:
     outputs: Array | None
 
 
-def raise_floors(
-    sample: Resampler,
-    plain: Fitted,
-    asked: Array,
-    margin_of: Callable[[Errors, Any], Array],
-    errors_of: Callable[[Fitted, Array], tuple[Errors, Array | None]],
-    *,
-    probing: bool,
-) -> Raised:
-    """Raise floors until their bounds meet those asked; probing ends at the first floor of one."""
-    target, k, promised = fisher(asked), len(asked), (asked > 0.0) & (asked < 1.0)
-    n = sample.dependence.n_effective
-    # what normal rows need, to begin with
-    margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
-    floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
-    fit = sample.fit(floors=floors, warm=plain.result)
-    free, missed = promised, np.zeros(k)
-    for done in range(1, _MOST_PASSES + 1):
-        errors, outputs = errors_of(fit, floors)
-        used, margin = margin, np.where(free, margin_of(errors, free), margin)
-        met, tight = errors.fitted >= target + margin, used < _LOOSE * margin
-        if met[free].all() and (tight[free].all() or done >= PASSES):
-            break
-        # a floor that holds for another matrix than the rows' own may be missed by the rows
-        missed = np.maximum(fisher(floors) - errors.fitted, missed)
-        floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
-        # an unchanged variable keeps every promise
-        floors[free & (floors > HIGHEST)] = 1.0
-        free = free & (floors < 1.0)
-        if probing and free.sum() < promised.sum():
-            break
-        fit = sample.fit(floors=floors, warm=fit.result)
-        errors = replace(errors, fitted=fisher(fidelity_on(fit, sample)))
-        if not free.any():
-            break
-    return Raised(floors, fit, errors, margin, outputs)
+class FloorRaiser:
+    """Raises the floors of one table; the arguments are those of ``confident_floors``."""
 
+    def __init__(
+        self,
+        sample: Resampler,
+        plain: Fitted,
+        *,
+        method: str,
+        simultaneous: bool,
+        n_folds: int,
+        n_boot: int,
+        seed: int,
+    ) -> None:
+        self.sample, self.plain, self.simultaneous = sample, plain, simultaneous
+        self.n_folds, self.n_boot, self.seed = n_folds, n_boot, seed
+        left = method == "left_out"
+        self.draws = Draws(sample.dependence, _DRAWS, seed) if left else None
 
-def largest(holds: Callable[[float], Any], top: float) -> float:
-    """The largest value below ``top`` that was seen to hold, by halving; 0 where none was."""
-    low, high = 0.0, top
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    def _errors(self, fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
+        if self.draws is None:
+            found = resampled(self.sample, fit, floors, n_draws=self.n_boot, seed=self.seed)
+            return found, None
+        return left_out(self.sample, fit, floors, n_folds=self.n_folds, draws=self.draws)
+
+    def raised(self, asked: Array, level: float, *, probing: bool = False) -> Raised:
+        """Raise floors until their bounds meet those asked; probing ends at a first floor of 1."""
+        target, k, promised = fisher(asked), len(asked), (asked > 0.0) & (asked < 1.0)
+        n = self.sample.dependence.n_effective
+        # what normal rows need, to begin with
+        margin = np.full(k, 2.5 * np.sqrt((1.0 + k / n) / n) + k / (2.0 * n))
+        floors = np.where(promised, np.minimum(np.tanh(target + margin), HIGHEST), asked)
+        fit = self.sample.fit(floors=floors, warm=self.plain.result)
+        free, missed = promised, np.zeros(k)
+        for done in range(1, _MOST_PASSES + 1):
+            errors, outputs = self._errors(fit, floors)
+            used = margin
+            margin = np.where(free, errors.margin(level, free, self.simultaneous), margin)
+            met, tight = errors.fitted >= target + margin, used < _LOOSE * margin
+            if met[free].all() and (tight[free].all() or done >= PASSES):
+                break
+            # a floor that holds for another matrix than the rows' own may be missed by the rows
+            missed = np.maximum(fisher(floors) - errors.fitted, missed)
+            floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
+            # an unchanged variable keeps every promise
+            floors[free & (floors > HIGHEST)] = 1.0
+            free = free & (floors < 1.0)
+            if probing and free.sum() < promised.sum():
+                break
+            fit = self.sample.fit(floors=floors, warm=fit.result)
+            errors = replace(errors, fitted=fisher(fidelity_on(fit, self.sample)))
+            if not free.any():
+                break
+        return Raised(floors, fit, errors, margin, outputs)
+
+    def largest(self, question: Callable[[float], tuple[Array, float]], top: float) -> float:
+        """The largest value below ``top`` seen to need no floor of one, by halving; 0 for none.
+
+        ``question`` turns a value into floors and a confidence.
+        """
+        low, high = 0.0, top
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            asked, level = question(middle)
+            promised = (asked > 0.0) & (asked < 1.0)
+            below = (self.raised(asked, level, probing=True).floors[promised] < 1.0).all()
+            low, high = (middle, high) if below else (low, middle)
+        return low
