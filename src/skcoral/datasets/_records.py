@@ -50,7 +50,8 @@ class NamedCorrelation:
         object.__setattr__(self, "correlation", read_only(self.correlation))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.correlation, dtype=dtype, copy=copy or None)
+        # NumPy before version 2 does not know copy=None.
+        return (np.array if copy else np.asarray)(self.correlation, dtype=dtype)
 
     def to_frame(self) -> pd.DataFrame:
         """The matrix as a pandas table with the names on both sides."""
