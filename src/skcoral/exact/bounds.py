@@ -23,24 +23,12 @@ from skcoral.exact.threshold import exact_threshold
 
 @dataclass(frozen=True)
 class SubsetBound:
-    """The smallest ``tr((R_SS)^{1/2}) / |S|`` found, an upper bound on ρ★ whatever S is.
-
-    Attributes
-    ----------
-    value : float
-        The bound.
-    subset : tuple of int
-        Positions of the variables in S, in increasing order.
-    method : {"exhaustive", "heuristic"}
-        Whether every subset was tried, or only those of the largest weights in the threshold.
-    n_subsets : int
-        How many subsets were evaluated.
-    """
+    """The smallest ``tr((R_SS)^{1/2}) / |S|`` found, an upper bound on ρ★ whatever S is."""
 
     value: float
-    subset: tuple[int, ...]
-    method: Literal["exhaustive", "heuristic"]
-    n_subsets: int
+    subset: tuple[int, ...]  # positions of the variables in S, in increasing order
+    method: Literal["exhaustive", "heuristic"]  # whether every subset was tried
+    n_subsets: int  # how many were
 
 
 def zca_bound(R: Any) -> float:

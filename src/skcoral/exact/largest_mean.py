@@ -46,28 +46,15 @@ _WEIGHT_LIMIT = 1e12
 class BestExact:
     """Result of :func:`best_exact`; the matrices lie where ``C`` does.
 
-    Attributes
-    ----------
-    T, fidelity : array
-        The decorrelator and its fidelities.
-    weights : ndarray
-        ``1 + μ``; where ``feasible`` is false, weights λ that prove it: ``tr S < λᵀρ``.
-    S : array
-        ``(D C D)^{1/2}`` at ``weights``.
-    feasible : bool
-        Whether the floors are met (to ``tol``).
-    trace_margin : float
-        ``(tr S - λᵀρ) / Σλ`` at ``weights``; below zero it proves the floors out of reach.
-    n_iter : int
-        Newton steps.
+    Where the floors are out of reach, ``weights`` are λ that prove it: ``tr S < λᵀρ``.
     """
 
     T: Any
     fidelity: Array
-    weights: Array
-    S: Any
-    feasible: bool
-    trace_margin: float
+    weights: Array  # 1 + μ
+    S: Any  # (D C D)^{1/2} at these weights
+    feasible: bool  # whether the floors are met, to the tolerance
+    trace_margin: float  # (tr S - λᵀρ) / Σλ
     n_iter: int
 
 

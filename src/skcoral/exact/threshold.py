@@ -33,36 +33,20 @@ _EPS = float(np.finfo(np.float64).eps)
 class ExactThreshold:
     """Result of :func:`exact_threshold`; the matrices lie where ``C`` does.
 
-    Attributes
-    ----------
-    lower, upper : float
-        ``lower`` is attained by ``T`` (as ``min f_j / floors_j``); no exact decorrelator exceeds
-        ``upper``.
-    weights : ndarray of shape (p,)
-        λ ≥ 0 with ``Σ λ_j floors_j = 1``; exactly zero where a variable does not bind.
-    S : array of shape (m, m)
-        ``(D C D)^{1/2}`` on the binding variables: with ``weights`` it proves ``upper``.
-    rest_weights, rest_S : array
-        The dual point behind the largest mean fidelity of the variables that do not bind, beside
-        the outputs that do: weights of at least one, zero where a variable binds. ``rest_S`` is
-        None where all bind.
-    T, fidelity : array
-        The decorrelator and its fidelities.
-    start : ndarray
-        Fidelities at the first weights: of a correlation matrix, those of ZCA-cor.
-    n_iter : int
-        Newton steps.
+    ``rest_weights`` and ``rest_S`` are the dual point behind the largest mean fidelity of the
+    variables that do not bind, beside the outputs that do: weights of at least one, zero where a
+    variable binds.
     """
 
-    lower: float
-    upper: float
-    weights: Array
-    S: Any
+    lower: float  # attained by T, as min f_j / floors_j
+    upper: float  # no exact decorrelator exceeds it
+    weights: Array  # λ ≥ 0 with Σ λ_j floors_j = 1; exactly zero where a variable does not bind
+    S: Any  # (D C D)^{1/2} of the binding variables: with the weights it proves the upper bound
     rest_weights: Array
-    rest_S: Any
+    rest_S: Any  # None where all variables bind
     T: Any
     fidelity: Array
-    start: Array
+    start: Array  # fidelities at the first weights: of a correlation matrix, those of ZCA-cor
     n_iter: int
 
     @property

@@ -35,20 +35,10 @@ _STEP, _MARGIN = 1.5, 1.2
 
 
 class WeightedRoot:
-    """``S = (D C D)^{1/2}`` at one λ.
+    """``S = V diag(sigma) Vᵀ`` at one λ, with V and sigma in the library of ``C``.
 
-    Attributes
-    ----------
-    weights : ndarray
-        λ.
-    sigma, V : array
-        ``S = V diag(sigma) Vᵀ``, in the library of ``C``.
-    trace : float
-        ``tr S``, the nuclear norm of ``C^{1/2} D``: convex and homogeneous in λ.
-    diagonal : ndarray
-        ``S_jj = λ_j f_j``.
-    fidelity : ndarray
-        ``f_j = S_jj / λ_j``, the gradient of ``trace`` in λ.
+    ``trace`` is ``tr S``, the nuclear norm of ``C^{1/2} D``: convex and homogeneous in λ. Its
+    gradient is ``fidelity``, ``f_j = S_jj / λ_j``, and ``diagonal`` is ``S_jj``.
     """
 
     def __init__(self, C: Any, weights: Array, factor: Any, *, accurate: bool = False) -> None:
