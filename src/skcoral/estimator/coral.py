@@ -27,7 +27,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimato
     Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and
     ``R`` its correlation matrix, the outputs ``Z T`` have unit variance,
     ``corr(Z t_j, Z_j) >= rho_min_j`` for every column, and the least residual correlation that
-    this allows. The answer comes with a lower bound that proves how good it is.
+    this allows. The result comes with a lower bound that proves how good it is.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimato
     prices_ : ndarray of shape (k,)
         What one more unit of floor costs, in units of the residual.
     result_ : Decorrelation
-        The whole answer.
+        The whole result.
     estimate_ : CorrelationEstimate
         ``correlation_`` with where it comes from.
     certificate_ : Certificate

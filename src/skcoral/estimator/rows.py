@@ -61,8 +61,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) ->
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    judged = np.where(np.isnan(rows), 0.0, rows) if may_miss else rows
-    refuse_missing(judged, column_names(estimator))
+    refused = np.where(np.isnan(rows), 0.0, rows) if may_miss else rows
+    refuse_missing(refused, column_names(estimator))
     return rows
 
 
@@ -101,7 +101,7 @@ def batches(X: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
                 f"{where}: a batch is a table or a pair (rows, sample_weight), not a tuple of "
                 f"{len(batch)}."
             )
-        n = len(rows) if isinstance(rows, Sized) else 1  # what has no length is judged later
+        n = len(rows) if isinstance(rows, Sized) else 1  # validated later
         if n:
             yield where, rows, weights[0]
         start += n
@@ -116,7 +116,7 @@ def column_names(estimator: Any) -> tuple[str, ...]:
 
 
 def refuse_unreadable(X: Any) -> None:
-    """Judge what scikit-learn refuses without naming the column or the remedy."""
+    """Refuse, with the column and the remedy, what scikit-learn refuses without them."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise InvalidTableError(
             f"A {type(X).__name__} of tables is not a table: concatenate them, or give an iterator "

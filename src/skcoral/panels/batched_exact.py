@@ -157,12 +157,12 @@ def thresholds(R: Array, near: Array) -> Thresholds:
 
 
 def _minimise_trace(R: Array, roots: Roots) -> Mask:
-    """Minimise ``tr S`` over the simplex, in place; tells where that has succeeded."""
+    """Minimise ``tr S`` over the simplex, in place; returns where that succeeded."""
     n = len(R)
     live, last, slow = np.ones(n, dtype=bool), np.full(n, np.inf), np.zeros(n, dtype=int)
     for _ in range(_STEPS):
         gap = roots.trace - roots.fidelity.min(axis=1)
-        # small weights have fewer digits: where rounding stops the search, the bounds will judge
+        # small weights have fewer digits: where rounding stops the search, the bounds decide
         slow = np.where((gap < _STUCK) & (gap > 0.3 * last), slow + 1, 0)
         live, last = live & (gap > _CLOSED) & (slow < 3), gap
         at = np.flatnonzero(live)

@@ -1,8 +1,8 @@
 """The trade-off of many small matrices at once, from neighbours: squared criterion and worst pair.
 
 Newton's method for the floors that bind is in :mod:`skcoral.panels.batched_newton`. The variables
-whose floors do not bind are completed exactly. Each answer is judged by the bound (★) of
-:mod:`skcoral.tradeoff.dual`; one that does not close its gap counts as not solved.
+whose floors do not bind are completed exactly. Each result is certified by the bound (★)
+of :mod:`skcoral.tradeoff.dual`; one that does not close its gap counts as not solved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skcoral.tradeoff.lexicographic import TIE
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDS = 3  # corrections of which floors bind
-_CLOSED = 1e-10  # gap, relative to max(1, objective), of an answer that is kept
+_CLOSED = 1e-10  # gap, relative to max(1, objective), of a result that is kept
 
 
 @dataclass
@@ -81,7 +81,7 @@ def tradeoffs(R: Array, floors: Array, multipliers: Array, H: Array) -> Tradeoff
         at = np.sort(np.concatenate([joined, dropped]))
         if not len(at):
             break
-    return judged(R, floors, members, T, np.where(members, lam, 0.0), H, solved)
+    return certified(R, floors, members, T, np.where(members, lam, 0.0), H, solved)
 
 
 def above_thresholds(R: Array, floors: Array, weights: Array) -> tuple[Array, Array]:
@@ -107,7 +107,7 @@ def _joined(R: Array, members: Mask, H: Array, T: Array, lam: Array, more: Mask)
     return np.asarray(out + across + across.transpose(0, 2, 1))
 
 
-def judged(
+def certified(
     R: Array,
     floors: Array,
     pinned: Mask,

@@ -1,7 +1,7 @@
 """The worst pair of many small matrices at once: from squares, along N, to its own equations.
 
 ``N`` times the worst pair plus the squares is solved for growing N from a neighbour's point; its
-limit is the worst pair with its tie-break, the least squares. How fast H grows with N tells which
+limit is the worst pair with its tie-break, the least squares. How fast H grows with N shows which
 pairs and floors have a price in the limit. Their equations are then solved alone, and the outputs
 without a price by the least squares within the worst pair, as in
 :mod:`skcoral.tradeoff.lexicographic`.
@@ -22,7 +22,7 @@ from skcoral.panels.batched_newton import (
     newton_dropping,
     pairs_of,
 )
-from skcoral.panels.batched_tradeoff import Tradeoffs, judged
+from skcoral.panels.batched_tradeoff import Tradeoffs, certified
 from skcoral.panels.batches import Mask
 from skcoral.results import Array
 from skcoral.tradeoff.lexicographic import TIE
@@ -51,12 +51,14 @@ def worst_pairs(
 ) -> tuple[Tradeoffs, Array, Array]:
     """Solve from points that are close to those of ``worst`` (N) times the worst pair plus squares.
 
-    Returns the answers, and multipliers and H at that N, where a neighbour may start.
+    Returns the results, and multipliers and H at that N, where a neighbour may start.
     """
     problem = replace(Problems.squares(R, floors, multipliers > 0), worst=worst)
     points, problem, good, slope = _follow(problem, H)
     first = np.where(problem.free, points.lam, 0.0), points.H.copy()
-    found = judged(R, floors, problem.free, points.T, points.lam, H, np.zeros(len(H), dtype=bool))
+    found = certified(
+        R, floors, problem.free, points.T, points.lam, H, np.zeros(len(H), dtype=bool)
+    )
     at = np.arange(len(H))
     for _ in range(_LEVELS):
         on = np.flatnonzero(good)
@@ -139,7 +141,7 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
         means = largest_means(residual, left, np.ones(left.shape))
         T[idle] = assemble(decided[idle], T[idle], means.T, mix)
         ok[idle] &= means.solved
-    return judged(R, floors, decided, T, lam, H, ok, worst=True)
+    return certified(R, floors, decided, T, lam, H, ok, worst=True)
 
 
 def _prices(

@@ -6,8 +6,8 @@ outputs ``Z T`` of the standardised factors carry the same portfolio with exposu
 contribution for each output, which add up whatever ``T`` is. If the outputs are uncorrelated, they
 are ``c_j²``, and the exponential of the entropy of their shares is the effective number of bets
 (Meucci, 2009). Minimum torsion (Meucci, Santangelo and Deguest, 2015) chooses the uncorrelated
-factors that are nearest to the given ones on average; :func:`skcoral.decorrelate` lets nobody pay
-for the average: no factor falls below its floor.
+factors that are nearest to the given ones on average; :func:`skcoral.decorrelate` keeps every
+factor above its floor instead.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
         Exposures ``b`` of the portfolio to the factors.
     covariance : array-like or DataFrame of shape (p, p)
         Of the factors.
-    T : array of shape (p, p), or an answer that has one, optional
+    T : array of shape (p, p), or a result that has one, optional
         The transformation of the standardised factors: a :class:`~skcoral.results.Decorrelation`,
         a fitted :class:`skcoral.CORAL`, a :class:`~skcoral.baselines.Baseline`, or an array.
         Minimum torsion by default.

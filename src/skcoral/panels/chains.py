@@ -81,7 +81,7 @@ class Chains:
     def _solve_exact(
         self, on: Any, R: Array, some: Any, found: Decorrelations, weights: Array
     ) -> Mask:
-        """Solve ``some`` for the largest mean, in place; tells which floors are out of reach.
+        """Solve ``some`` for the largest mean, in place; returns which floors are out of reach.
 
         The ``weights`` that prove the latter are where their trade-off begins.
         """

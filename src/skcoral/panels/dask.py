@@ -41,7 +41,7 @@ def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
     ----------
     X : dask.dataframe.DataFrame
         The rows. Partitions may come in any order, so that windows follow the column ``on``, or
-        else the index, which has to tell the order of time.
+        else the index, which must give the order of time.
     by : str or list of str
         Columns whose values are groups.
     **arguments

@@ -1,4 +1,4 @@
-"""What a run over windows returns: outputs beside the figures of every window."""
+"""What a run over windows returns: outputs, and figures of every window."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def rolling(
     SkippedWindowsWarning
         Some windows after the first have no model: too few complete rows, or constant columns.
     SingularCorrelationWarning
-        Some windows are singular; said once, for all of them.
+        Some windows are singular; one warning for all of them.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class Models:
 
 
 class Solver:
-    """The settings of one run, judged once."""
+    """The settings of one run, validated once."""
 
     def __init__(
         self, names: tuple[str, ...], settings: Mapping[str, Any], *, brief: bool = False
@@ -209,7 +209,7 @@ class _Run:
         return left
 
     def _store(self, at: Any, R: Array, found: Decorrelations) -> Mask:
-        """Keep models and figures of the windows ``at`` that are solved; tells which."""
+        """Keep models and figures of the windows ``at`` that are solved; returns which."""
         figures, own = self.figures, np.arange(R.shape[1])
         figures["threshold"][at], figures["threshold_upper"][at] = found.lower, found.upper
         kept = found.solved

@@ -42,7 +42,7 @@ class Pushed:
 
 
 class Roller:
-    """Windows that move over rows as they come; memory does not grow with the number of windows.
+    """Windows over rows that arrive in batches; memory does not grow with the number of windows.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def rule(
     min_rows: int | None = None,
     refit: Any = None,
 ) -> Rule:
-    """Judge what was asked for; the options are those of :func:`skcoral.panels.rolling`."""
+    """Validate the options, which are those of :func:`skcoral.panels.rolling`."""
     rows = span = None
     if isinstance(window, str | np.timedelta64) or hasattr(window, "total_seconds"):
         span = _nanoseconds(window)

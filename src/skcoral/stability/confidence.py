@@ -87,7 +87,7 @@ class ConfidentFloors(Shown, Frozen):
         return tuple(name for name, hit in zip(self.names, found, strict=True) if hit)
 
     def sentence(self) -> str:
-        """The promise, its price and its limits, in words."""
+        """What is promised for the population, what it costs, and its limits, in words."""
         scope = "all fidelities" if self.simultaneous else "each fidelity (taken singly)"
         asked = self.rho_min[self.rho_min > 0.0]
         level = f"at least {asked[0]:g}" if np.ptp(asked) < 1e-12 else "at least the floors asked"
@@ -106,7 +106,7 @@ class ConfidentFloors(Shown, Frozen):
         return f"{said} {self.limits()}".rstrip()
 
     def limits(self) -> str:
-        """What cannot be promised, where floors below one do not do; else nothing."""
+        """What cannot be promised where no floor below one is confident; otherwise empty."""
         if not self.untouched:
             return ""
         said = (
@@ -182,7 +182,7 @@ def confident_floors(
     rho_min : float, sequence, mapping by name
         Floors for the population, as in :func:`skcoral.decorrelate`.
     confidence : float, default=0.95
-        Of the promise.
+        Probability with which the floors hold.
     simultaneous : bool, default=True
         Whether it is about all fidelities together, or about each on its own.
     estimator : CORAL, optional
@@ -202,7 +202,7 @@ def confident_floors(
     n_boot : int, default=200
         Resampled tables of the bootstrap.
     n_jobs : int, optional
-        Processes, as in joblib. The answer does not depend on it.
+        Processes, as in joblib. The result does not depend on it.
     random_state : int, default=0
         Seed of draws and folds.
     callback : callable, optional

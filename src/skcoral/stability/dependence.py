@@ -1,7 +1,7 @@
-"""Which rows hang together: single rows, clusters, or blocks in time.
+"""Units of dependent rows: single rows, clusters, or blocks in time.
 
-Rows that hang together are drawn together, left out together, and count as one observation where
-a standard error is computed.
+The rows of a unit are drawn together, left out together, and count as one observation where a
+standard error is computed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEWEST_UNITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How the rows of a table hang together, and how much each counts.
+    """Which rows of a table depend on each other, and how much each counts.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Dependence:
         return drawn if self.weights is None else drawn * self.weights
 
     def folds(self, n_folds: int, seed: int = 0) -> Iterator[tuple[Index, Index]]:
-        """Rows fitted and rows left out: units dealt at random, blocks in stretches of time."""
+        """Rows fitted and rows left out: units at random, blocks in order of time."""
         units, n_units = self.units(), self.n_units
         k = min(n_folds, n_units)
         if self.groups is None and self.block_length is not None:
@@ -143,7 +143,7 @@ def read_dependence(
     sample_weight: Any = None,
     weight_kind: str = "auto",
 ) -> Dependence:
-    """Judge what is said about the rows of a table.
+    """Validate what is known about the rows of a table.
 
     Parameters
     ----------
@@ -164,15 +164,15 @@ def read_dependence(
         counted = bool((weights == np.floor(weights)).all())
     if groups is not None and block_length is not None:
         raise InvalidArgumentError(
-            "Rows hang together in groups or in blocks of time, not both: give groups or "
-            "block_length."
+            "Rows depend on each other within groups or within blocks of time, not both: give "
+            "groups or block_length."
         )
     codes = None if groups is None else _codes(groups, n)
     length = None if block_length is None else _length(rows, block_length)
     found = Dependence(n, codes, length, weights, counted)
     if found.n_units < _FEWEST_UNITS:
         raise InvalidArgumentError(
-            f"{found.noun} are too few to tell anything about others: at least {_FEWEST_UNITS} "
+            f"{found.noun} are too few for conclusions about others: at least {_FEWEST_UNITS} "
             "independent ones are needed. Without groups or blocks, rows count as independent."
         )
     return found
@@ -271,5 +271,5 @@ def _codes(groups: Any, n: int) -> Index:
             "to a group; give rows of their own a label of their own."
         )
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    # in the order in which they come, so that it does not matter what they are called
+    # numbered in order of appearance, so that the labels themselves do not matter
     return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Fit on some rows, measure on the others, beside the raw table and pure noise."""
+"""Hold-out: fit on some rows, measure on the others; compare with the raw table and with noise."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Holdout(Shown, Frozen):
     _picture = ("HoldoutDisplay", "from_result")
 
     def summary(self) -> str:
-        """Fidelity and residual on rows left out, beside those on the rows fitted."""
+        """Fidelity and residual on rows left out, and on the rows fitted."""
         fitted, new = (f.mean(axis=0) for f in (self.fidelity_fitted, self.fidelity_new))
         weakest = int(np.argmin(new))
         return (
@@ -144,15 +144,15 @@ def holdout(
     X : array-like of shape (n, p)
         The rows. Where values are missing (``missing="em"``), complete ones are measured.
     cv : int, splitter or iterable, default=5
-        A whole number deals the rows into that many folds at random with a fixed seed, so that a
-        sorted table does no harm; otherwise as in scikit-learn. Where rows hang together, a whole
-        number keeps them together: groups stay whole, blocks are stretches of time, and a table
-        whose index holds dates is fitted on the past and measured on what follows.
+        A whole number assigns the rows to that many folds at random with a fixed seed, whatever
+        the order of the table; otherwise as in scikit-learn. Dependent rows are kept together:
+        groups stay whole, blocks are stretches of time, and a table whose index holds dates is
+        fitted on the past and measured on what follows.
     sample_weight, groups
         As in :func:`confident_floors`; weights count in the fits and in the measures.
     block_length : int or "auto", optional
         For rows in the order of time: as many rows between those fitted and those left out are
-        passed over, so that neighbours in time do not stand on both sides.
+        left out of both, so that neighbours in time are not on both sides.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def holdout(
         where = "fitted"
         try:
             with warnings.catch_warnings():
-                # what new rows keep is what is measured here
+                # fidelity on new rows is what is measured here
                 warnings.simplefilter("ignore", SingularCorrelationWarning)
                 warnings.simplefilter("ignore", OverfitWarning)
                 model = clone(estimator).fit(

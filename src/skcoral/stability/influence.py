@@ -1,4 +1,4 @@
-"""The rows that the threshold hangs on."""
+"""Influence of single rows on the threshold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Influence(Frozen):
         Change of ρ★ if the row were removed, to first order: minus the row's weight times the
         exact derivative of ρ★ by that weight.
     refitted : ndarray of int of shape (m,)
-        Rows that were really removed, the one that moves ρ★ most first.
+        Rows that were actually removed, in order of the change of ρ★, largest first.
     threshold_without : ndarray of shape (m,)
         ρ★ without each of them; NaN, and first, where the rows that remain determine none.
     """
@@ -84,7 +84,7 @@ class Influence(Frozen):
 
 
 def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:
-    """Find the rows that the threshold ρ★ hangs on.
+    """Find the rows with the largest influence on the threshold ρ★.
 
     With ``z`` a standardised row, ``z̃ = z T`` its outputs at the threshold, λ the threshold's
     weights and ν the degrees of freedom of the rows (their number less one, without weights), the
@@ -93,8 +93,8 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
         Σ_j λ_j z_j (z̃_j − ρ★ z_j) / (2 ν)
 
     (the envelope theorem: ρ★ is a minimum over λ, so only R moves; exact where λ is unique).
-    Variables that do not bind have λ_j = 0 and play no part. The rows with the largest derivatives
-    are then removed in earnest, one at a time.
+    Variables that do not bind have λ_j = 0 and do not contribute. The rows with the largest
+    derivatives are then actually removed, one at a time.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     sample_weight : array-like of shape (n,), optional
         How many times each row counts.
     n_refits : int, default=10
-        How many rows are removed in earnest.
+        How many rows are actually removed.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     for k, row in enumerate(chosen):
         kept = np.where(np.arange(n) == row, 0.0, weights)
         rest = Moments(table.names).update(rows, sample_weight=kept)
-        # a row that the whole model hangs on may be the answer that was looked for
+        # without this row there may be no threshold: NaN, ranked first
         with suppress(CoralError):
             without[k] = api.threshold(estimate(rest)).value
     change = np.where(np.isnan(without), np.inf, np.abs(without - whole.value))

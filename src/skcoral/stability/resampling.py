@@ -54,7 +54,7 @@ class Resampler:
     sample_weight, groups, block_length, n_jobs, callback
         As in :func:`~skcoral.stability.confident_floors`.
     total : int
-        Number of refits that the callback is told.
+        Number of refits that the callback is given.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Resampler:
         if part is not None:
             rows, weights = rows[part], None if weights is None else weights[part]
         with warnings.catch_warnings():
-            # the whole table is warned about where it is fitted
+            # warnings are given for the whole table only
             warnings.simplefilter("ignore", SingularCorrelationWarning)
             return estimate_rows(self.model, rows, self.names, weights)[0]
 
@@ -152,7 +152,7 @@ class Resampler:
             yield found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "callback": None}  # it stays in the process that was asked
+        return {**self.__dict__, "callback": None}  # callbacks stay in the calling process
 
 
 def _attempt(resampler: Resampler, function: Callable[..., Any], *args: Any) -> Any:

@@ -16,11 +16,11 @@ from skcoral.results import Array
 from skcoral.stability.dependence import Dependence
 from skcoral.stability.resampling import Fitted, Resampler
 
-_MOST_UNITS = 2000  # beyond, units are added up at random: their sums tell the same
-#: A floor beyond this is as good as one: the variable may as well be left as it is.
+_MOST_UNITS = 2000  # beyond, units are added up at random, which leaves the errors the same
+#: A floor beyond this is taken as one: the variable is left unchanged.
 HIGHEST = 0.9999
 _CELLS = 20_000_000  # of an array of rows and pairs
-_LARGEST = np.tanh(18.0)  # the last correlation that is told from one
+_LARGEST = np.tanh(18.0)  # the largest correlation that differs from one
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Draws:
     Parameters
     ----------
     dependence : Dependence
-        Which rows hang together.
+        Which rows depend on each other.
     n_draws, seed : int
         How many draws, and where they begin.
     """
