@@ -245,3 +245,17 @@ def test_a_proof_that_is_withdrawn_takes_the_bound_on_the_floor_with_it() -> Non
     assert settled.status == "best_found"
     assert settled.details["rho_upper"] == 1.0
     assert check(settled, R).passed
+
+
+def test_prices_are_judged_by_the_status_that_is_left() -> None:
+    """An answer on a support that turns out not to be exact needs a slope for its prices."""
+    mask = np.tril(np.ones((6, 6)))
+    result = decorrelate(R, 0.5, support=mask, n_starts=5, criterion="worst")
+    assert result.status == "exact"
+    mix = np.eye(6)
+    mix[3, 2] = 5e-6
+    lie = with_T(result, result.T @ mix)
+    settled = quietly(lie)
+    assert settled.status == "best_found"
+    assert np.isnan(settled.prices).all()
+    assert check(settled, R).passed

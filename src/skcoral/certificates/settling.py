@@ -99,8 +99,6 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
         result = _without_proof(result)
         bound = _bound(result, attained, R)
     support = kind.startswith("support")
-    if support:
-        result = _with_known_prices(result, R)
     lower = 0.0 if bound is None else max(float(bound.lower), 0.0)
     status: Status = result.status
     if support and attained.worst <= _AIM * EXACT_TOL:
@@ -111,7 +109,8 @@ def _settle(result: Decorrelation, R: Array) -> Decorrelation:
         top = float(result.details["rho_upper"]) if "budget" in result.details else 0.0
         closed = closed and top - float(result.rho_min.max()) <= OPTIMAL_GAP
         status = "optimal" if closed else "best_found" if status in ("exact", "optimal") else status
-    return replace(result, lower_bound=min(lower, result.objective), status=status)
+    result = replace(result, lower_bound=min(lower, result.objective), status=status)
+    return _with_known_prices(result, R) if support else result
 
 
 def _with_numbers_of(attained: Attained, result: Decorrelation) -> Decorrelation:
