@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,14 +29,17 @@ class Change:
     text: str
     lines: range
     names: tuple[str, ...]  # constants of the module that the changed statement assigns
+    occurrence: int  # among equal changes of equal expressions in the function
 
     def key(self, file: str) -> str:
         """A name that stays when lines move."""
-        return f"{file} {self.function}: {self.kind}: {self.text}"
+        which = f" ({self.occurrence})" if self.occurrence > 1 else ""
+        return f"{file} {self.function}: {self.kind}: {self.text}{which}"
 
 
 def changes(tree: ast.Module) -> Iterator[Change]:
     """Every change that :func:`changed` can make."""
+    seen: Counter[tuple[str, str, str]] = Counter()
     for number, (node, kind, scope, statement) in enumerate(_places(tree)):
         names: tuple[str, ...] = ()
         if not scope and isinstance(statement, ast.Assign):
@@ -47,8 +51,9 @@ def changes(tree: ast.Module) -> Iterator[Change]:
             last = statement.body[0].lineno - 1
         shown = node.test if isinstance(node, ast.If) else node
         text = " ".join(ast.unparse(shown).split())[:90]
-        lines = range(statement.lineno, last + 1)
-        yield Change(number, kind, ".".join(scope) or "module", text, lines, names)
+        lines, function = range(statement.lineno, last + 1), ".".join(scope) or "module"
+        seen[function, kind, text] += 1
+        yield Change(number, kind, function, text, lines, names, seen[function, kind, text])
 
 
 def changed(tree: ast.Module, wanted: int) -> ast.Module:

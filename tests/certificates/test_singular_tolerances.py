@@ -1,0 +1,104 @@
+"""Rank and factor of a singular matrix, at the size of their tolerances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral.certificates import check, frame_claims, prove
+from skcoral.certificates.enclosures import exactly
+from skcoral.certificates.frame_claims import FrameLedger
+from skcoral.certificates.products import Floats
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+from .test_singular import HONEST, R, Z
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+judges = pytest.mark.parametrize("judge", [check, prove])
+
+
+def wrong(found: Any) -> set[str]:
+    return {claim.name for claim in found.claims if not claim.holds}
+
+
+def of_unit_diagonal(C: np.ndarray) -> np.ndarray:
+    d = np.sqrt(np.diag(C))
+    out = C / np.outer(d, d)
+    np.fill_diagonal(out, 1.0)
+    return 0.5 * (out + out.T)
+
+
+@judges
+@pytest.mark.parametrize("name", ["welch", "frame"])
+@pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.3e-10, False)])
+def test_entries_of_the_matrix(judge: Any, name: str, step: float, refused: bool) -> None:
+    A = HONEST["welch"].certificate.arrays["factor"]
+    change = np.random.default_rng(0).normal(size=A.shape)
+    other = of_unit_diagonal((A + 1e-6 * change).T @ (A + 1e-6 * change))
+    size = 1e-6 * step / np.abs(other - R).max()
+    other = of_unit_diagonal((A + size * change).T @ (A + size * change))
+    assert np.abs(other - R).max() == pytest.approx(step, rel=0.01)
+    assert ("factor" in wrong(judge(replace(HONEST[name], R=None), other))) == refused
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(4e-10, True), (0.2e-10, False)])
+def test_entries_of_a_factor(judge: Any, step: float, refused: bool) -> None:
+    other = Z.copy()
+    other[0] *= 1 + step / np.abs(Z[0]).max()
+    assert ("factor" in wrong(judge(HONEST["welch"], factor=other))) == refused
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(2e-10, True), (0.2e-10, False)])
+def test_columns_of_unit_length(judge: Any, step: float, refused: bool) -> None:
+    c = HONEST["welch"].certificate
+    A = c.arrays["factor"].copy()
+    A[:, 2] *= 1 + step
+    lie = replace(HONEST["welch"], certificate=Certificate(c.kind, {"factor": A}, c.info))
+    if refused:
+        with pytest.raises(CertificateError, match="unit length"):
+            judge(lie, R)
+    else:
+        judge(lie, R)
+
+
+@judges
+@pytest.mark.parametrize(("step", "refused"), [(3e-9, True), (2e-10, False)])
+def test_what_is_left_beside_the_rank(judge: Any, step: float, refused: bool) -> None:
+    """Along a vector of the null space; the bound for p variables is p times 1e-10."""
+    v = np.linalg.eigh(R)[1][:, 0]
+    other = of_unit_diagonal(R + step * np.outer(v, v))
+    assert ("rank" in wrong(judge(replace(HONEST["lifted"], R=None), other))) == refused
+
+
+@pytest.mark.parametrize(("ratio", "counts"), [(5e-13, True), (4e-14, False)])
+def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
+    """Twins and a third variable: the second eigenvalue is 4/3 of what it lacks to a triplet."""
+    r = 1 - 2.25 * ratio
+    twins = np.array([[1.0, r, 1.0], [r, 1.0, r], [1.0, r, 1.0]])
+    assert np.linalg.eigvalsh(twins)[1] == pytest.approx(3 * ratio, rel=0.05)
+    claim = SimpleNamespace(rank=2, certificate=SimpleNamespace(info={"rank": 2}))
+    ledger = FrameLedger(claim, twins, None, Floats(3))
+    ledger.expect_rank()
+    assert all(claim.holds for claim in ledger.claims) == counts
+
+
+@pytest.mark.parametrize(("above", "chosen"), [(5e-7, False), (0.3e-7, True)])
+def test_slopes_are_those_of_a_lowest_leaf(
+    monkeypatch: pytest.MonkeyPatch, above: float, chosen: bool
+) -> None:
+    """Of leaves that are equally low, up to a closed gap, the one whose λ are the weights."""
+    result = HONEST["branched"]
+    low, other = np.full(8, 0.1), np.full(8, 0.2)
+    leaves = [(exactly(0.5), low), (exactly(0.5 + above), other)]
+    monkeypatch.setattr(frame_claims, "leaf_bounds", lambda *_: leaves)
+    A = result.certificate.arrays["factor"]
+    proof = frame_claims.frame_proof(replace(result, weights=other), A, Floats(2))
+    np.testing.assert_array_equal(proof.slopes, 2 * (other if chosen else low))
+    assert (proof.bound.lower, proof.bound.upper) == (0.5, 0.5)
