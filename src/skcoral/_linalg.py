@@ -143,6 +143,15 @@ class CompensatedSum:
         return np.stack([self.total, self.carry])
 
 
+def correlation_of_covariance(C: Array) -> Array:
+    """``C`` scaled to a unit diagonal, symmetric to the last bit."""
+    spread = np.sqrt(np.diag(C))
+    R = C / spread[:, None] / spread
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
 def conjugate_gradient(
     apply: Callable[[Any], Any],
     right: Any,

@@ -121,7 +121,7 @@ def _shortened(value: Any, limit: int = 60) -> str:
 
 
 def real_number(value: Any, what: str, error: type[CoralError]) -> float:
-    """One number, and neither text nor truth."""
+    """Return a real number; reject strings and booleans."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise error(f"{what} must be one number, got {_shortened(value)}.")
     try:
@@ -225,18 +225,8 @@ def deficiency_of(
 ) -> Deficiency | None:
     """Refuse indefinite matrices; say what is dependent in singular ones; None for the others.
 
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Symmetric, unit diagonal.
-    names : tuple of str
-        The variables.
-    scale : array-like or None
-        Standard deviations, for relations in the original units.
-    tolerance : float
-        Eigenvalues up to this times the largest count as zero.
-    certain : bool
-        Whether the tolerance was chosen by the user, so that eigenvalues are always computed.
+    Eigenvalues up to ``tolerance`` times the largest count as zero. Where the user chose it
+    (``certain``), they are always computed.
     """
     if not certain:
         factor, failed = lapack.dpotrf(R, lower=1)

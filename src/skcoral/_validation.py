@@ -1,4 +1,4 @@
-"""The only judge of input: correlation matrices, floors, budgets, supports, anchors, weights.
+"""Validation of all input: correlation matrices, floors, budgets, supports, anchors, weights.
 
 Every function returns the checked value in the one form the solvers use, or raises an error that
 says what was wanted, what came, and which variable is concerned.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -87,26 +87,8 @@ def check_correlation(
     """Return ``R`` as a symmetric float64 array, or say why it is not a correlation matrix.
 
     Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
-    input type) are averaged out and set to one; nothing else is altered.
-
-    Parameters
-    ----------
-    R : array-like or DataFrame of shape (p, p)
-        The candidate.
-    names : sequence of str, optional
-        The variables, used in messages; those of a DataFrame by default.
-    scale : array-like of shape (p,), optional
-        Standard deviations; if given, linear relations are reported in the original units.
-    min_variables : int, default=1
-        The least number of variables that makes sense to the caller.
-
-    Raises
-    ------
-    InvalidCorrelationError
-        Wrong shape, not finite, not symmetric, diagonal not one, entries beyond one, indefinite.
-    SingularCorrelationError
-        The smallest eigenvalue is below 1e-12 times the largest: some variables are linear
-        combinations of others, and the message names them.
+    input type) are averaged out and set to one; nothing else is altered. With ``scale``, the
+    standard deviations, linear relations are reported in the original units.
     """
     out, found = judge_correlation(R, names, scale=scale, min_variables=min_variables)
     if found is not None:
@@ -160,14 +142,7 @@ def judge_correlation(
 def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
     """Return one fidelity floor per variable, each in [0, 1].
 
-    Parameters
-    ----------
-    rho_min : float, sequence of length p, or mapping from name to float
-        One floor for all, one per variable, or some by name (the others have none, that is 0).
-    p : int
-        Number of variables.
-    names : sequence of str
-        The variables, used in messages and for a mapping.
+    From one number for all, one per variable, or some by name; the others have none, that is 0.
     """
     if isinstance(rho_min, Mapping):
         position = {name: j for j, name in enumerate(names)}
@@ -205,11 +180,8 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
             floors = floors.copy()
     bad = np.flatnonzero(~((floors >= 0.0) & (floors <= 1.0)))
     if bad.size:
-        told = ", ".join(f"`{names[j]}`: {float(floors[j])!r}" for j in bad[:8])
-        more = f" and {bad.size - 8} more" if bad.size > 8 else ""
-        raise InvalidFloorError(
-            f"A fidelity floor is a correlation between 0 and 1; got {told}{more}."
-        )
+        shown = listing([f"`{names[j]}`: {float(floors[j])!r}" for j in bad.tolist()], quote="")
+        raise InvalidFloorError(f"A fidelity floor is a correlation between 0 and 1; got {shown}.")
     return floors
 
 
@@ -227,14 +199,7 @@ def check_budget(budget: Any, what: str = "The residual budget", least: float = 
 def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool_]:
     """Return the mask of free coefficients of ``T``; its diagonal is always free.
 
-    Parameters
-    ----------
-    support : array-like of shape (p, p) of bool
-        ``support[i, j]`` tells whether source i may enter output j; zeros and ones will do.
-    p : int
-        Number of variables.
-    names : sequence of str
-        The variables, used in messages.
+    ``support[i, j]`` tells whether source i may enter output j, as a truth value or 0 and 1.
     """
     mask = np.asarray(support)
     if mask.shape != (p, p):
@@ -259,14 +224,7 @@ def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool
 def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
     """Return the composites that outputs are anchored to: (p, k), of full column rank.
 
-    Parameters
-    ----------
-    anchors : array-like of shape (p, k)
-        Column j holds the coefficients of composite j on the standardised variables.
-    p : int
-        Number of variables.
-    names : sequence of str
-        The variables, used in messages.
+    Column j holds the coefficients of composite j on the standardised variables.
     """
     B = float_array(anchors, "anchors", InvalidAnchorError)[0]
     if B.ndim != 2 or B.shape[0] != p or not 1 <= B.shape[1] <= p:
@@ -346,6 +304,18 @@ def check_positive(name: str, value: Any) -> float:
     if not (math.isfinite(number) and number > 0.0):
         raise InvalidArgumentError(f"{name} must be a finite number above 0, got {value!r}.")
     return number
+
+
+def check_shrinkage(shrinkage: object) -> float:
+    """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
+    if shrinkage is None:
+        return 0.0
+    is_number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
+    if not is_number or not 0.0 < float(shrinkage) <= 1.0:  # type: ignore[arg-type]
+        raise InvalidArgumentError(
+            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shrinkage!r}."
+        )
+    return float(shrinkage)  # type: ignore[arg-type]
 
 
 def check_rank_tol(value: Any) -> float | None:

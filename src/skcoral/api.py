@@ -1,7 +1,7 @@
-"""The four questions: how far, at which floor, within which budget, and the whole curve.
+"""Threshold, decorrelation at given floors, largest floor within a budget, and the frontier.
 
-Input with names is turned into arrays, judged, and handed to the solvers below, which know only
-plain arrays. Each question loads its own solver: the first answer does not wait for the others.
+Input with names is validated and turned into plain arrays for the solvers, which are imported when
+they are needed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from skcoral._frames import (
     Composites,
+    Judged,
     judge,
     read_bounds,
     read_common_floors,
@@ -72,9 +73,6 @@ def threshold(
     Returns
     -------
     Threshold
-        With ``value``, ``lower``, ``upper``, ``gap``, ``weights``, ``binding``, ``T``,
-        ``fidelity``, the analytic ``bounds`` of ZCA-cor and the trace, and for singular matrices
-        ``rank`` and ``least_residual``.
 
     Warns
     -----
@@ -137,7 +135,7 @@ def decorrelate(
 
     Where the floors allow exact decorrelation, the answer is the exact decorrelator with the
     largest mean fidelity (ZCA-cor itself if it meets the floors); above, it is the least residual,
-    with a dual bound that proves it. Dense problems are deterministic and globally solved.
+    with a dual bound that proves it.
 
     A singular ``R`` of rank r is solved in the r dimensions where its outputs live: their sum of
     squares is at least ``(p²/r - p)/2``, and ``T`` is the transformation nearest to the identity
@@ -157,9 +155,8 @@ def decorrelate(
     pair_weights : array-like or DataFrame of shape (p, p), optional
         Which pairs matter, and how much.
     support : mask, mapping, DataFrame, edge list or number, optional
-        Which sources may enter which output; see :func:`skcoral.support.pattern`. A number allows
-        those whose absolute correlation in ``R`` exceeds it. Everything else is exactly zero. This
-        problem is not convex: the status says what is proved.
+        Which sources may enter which output (:func:`skcoral.support.pattern`); a number allows
+        those whose ``|R_ij|`` exceeds it. This problem is not convex: see ``status``.
     bounds : pair of array-like of shape (p, p), optional
         Least and largest value of each coefficient of ``T``; infinite where free.
     anchors : array-like or DataFrame of shape (p, k), optional
@@ -170,23 +167,20 @@ def decorrelate(
     max_iter : int, default=200
         Largest number of Newton steps.
     on_singular : {"solve", "raise"}
-        What to do with a singular ``R``: solve for its least residual, with a warning that names
-        the relations, or refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
+        Solve a singular ``R`` for its least residual, with a warning that names the relations, or
+        refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
     rank_tol : float, optional
         Directions whose variance is at most this share of the largest eigenvalue of ``R`` do not
-        count: 1e-12 unless given. With a weak direction that counts, exact decorrelation amplifies
-        it; raise the tolerance to leave such directions as they are.
+        count: 1e-12 unless given. Exact decorrelation amplifies weak directions that count.
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
     warm : Decorrelation, optional
         The answer to a neighbouring problem of the same variables: other floors, or a matrix from
-        nearly the same rows. Above the threshold, the squared criterion is first tried from its
-        dual point, which takes a few Newton steps where the neighbour is close. The answer is the
-        same as without, to the accuracy of both.
+        nearly the same rows. Above the threshold the squared criterion starts from its dual point,
+        which saves Newton steps; the answer is the same, to the accuracy of both.
     callback : callable, optional
-        Called as ``callback(iteration, objective, lower_bound)``. Before that, while an exact
-        answer is looked for, the two numbers are a bound on the mean fidelity and the weakest
-        margin over the floors.
+        Called as ``callback(iteration, objective, lower_bound)``; while an exact answer is looked
+        for, with a bound on the mean fidelity and the weakest margin over the floors.
 
     Returns
     -------
@@ -211,18 +205,16 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
+    if anchors is not None and (support is not None or bounds is not None):
+        raise InvalidArgumentError(
+            "anchors cannot be combined with support or bounds: coefficients on composites "
+            "and on single variables would be restricted at once. Use one of them."
+        )
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
-    composites = None
-    if anchors is not None:
-        if support is not None or bounds is not None:
-            raise InvalidArgumentError(
-                "anchors cannot be combined with support or bounds: coefficients on composites "
-                "and on single variables would be restricted at once. Use one of them."
-            )
-        composites = Composites(given, anchors)
+    composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
     names, p = problem.names, len(problem)
-    settings = _settings(problem, criterion, pair_weights, tol=tol, callback=callback)
+    settings = _settings(problem, criterion, pair_weights, tol, callback)
     settings["max_iter"] = check_count("max_iter", max_iter)
     if support is not None or bounds is not None:
         if settings.pop("pair_weights") is not None:
@@ -249,28 +241,27 @@ def decorrelate(
         result = solve_singular(
             problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
         )
-    else:
-        there, options = problem.placed, Options(threshold=problem.threshold, **settings)
-        answer: Decorrelation | BestExact | None = None
-        if warm is not None and floors is not None:
-            from skcoral.tradeoff import solve_from_neighbour
+        return given.described(result, composites)
+    there, options = problem.placed, Options(threshold=problem.threshold, **settings)
+    answer: Decorrelation | BestExact | None = None
+    if warm is not None and floors is not None:
+        from skcoral.tradeoff import solve_from_neighbour
 
-            answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), options)
-        if answer is None:
-            answer = solve_exact(there, floors, options)
-        if isinstance(answer, BestExact):
-            assert floors is not None  # "as high as possible" is always within reach
-            from skcoral.tradeoff import solve_tradeoff
+        answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), options)
+    if answer is None:
+        answer = solve_exact(there, floors, options)
+    if isinstance(answer, BestExact):
+        assert floors is not None  # "as high as possible" is always within reach
+        from skcoral.tradeoff import solve_tradeoff
 
-            answer = solve_tradeoff(there, floors, options, refused=answer)
-        result = answer
-    return given.described(result, composites)
+        answer = solve_tradeoff(there, floors, options, refused=answer)
+    return given.described(answer, composites)
 
 
 def _settings(
-    problem: Any, criterion: str, pair_weights: Any, *, tol: float, callback: Callback | None
+    problem: Judged, criterion: str, pair_weights: Any, tol: float, callback: Callback | None
 ) -> dict[str, Any]:
-    """What every solver is told, judged."""
+    """What every solver is given, validated."""
     return {
         "names": problem.names,
         "criterion": check_choice("criterion", criterion, CRITERIA),
@@ -298,10 +289,8 @@ def maximize_fidelity(
         maximise  γ   subject to   e_jᵀRt_j ≥ γ,   t_jᵀRt_j = 1,   φ(off(TᵀRT)) ≤ budget
 
     the paper's dual problem. The least residual is a convex, increasing function of the floor, so
-    this is its inverse: one certified solve on the frontier.
-
-    ``criterion="worst"`` limits the largest correlation, ``criterion="vif"`` the largest variance
-    inflation factor; the residual of the latter is a sum of squares that need not be the least.
+    this is its inverse: one certified solve on the frontier. With ``criterion="vif"`` the residual
+    is a sum of squares that need not be the least.
 
     Parameters
     ----------
@@ -332,19 +321,14 @@ def maximize_fidelity(
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
     by_vif = check_choice("criterion", criterion, (*CRITERIA, "vif")) == "vif"
-    settings = _settings(
-        problem, "squared" if by_vif else criterion, pair_weights, tol=tol, callback=callback
-    )
+    measured = "squared" if by_vif else criterion
+    settings = _settings(problem, measured, pair_weights, tol, callback)
     settings["max_iter"] = check_count("max_iter", max_iter)
     if by_vif:
-        from skcoral.tradeoff import solve_vif
-
-        limit = check_budget(budget, "The largest VIF", least=1.0)
         problem.regular("A limit on the VIF")
-        options = Options(threshold=problem.threshold, **settings)
-        result = solve_vif(problem.placed, limit, options)
-        return given.described(result, composites)
-    amount = check_budget(budget)
+        amount = check_budget(budget, "The largest VIF", least=1.0)
+    else:
+        amount = check_budget(budget)
     if problem.deficiency is not None:
         from skcoral.frames import singular_budget
 
@@ -352,10 +336,10 @@ def maximize_fidelity(
             problem.deficiency, amount, dense=problem.dense, there=given.like, **settings
         )
     else:
-        from skcoral.tradeoff import solve_budget
+        from skcoral.tradeoff import solve_budget, solve_vif
 
         options = Options(threshold=problem.threshold, **settings)
-        result = solve_budget(problem.placed, amount, options)
+        result = (solve_vif if by_vif else solve_budget)(problem.placed, amount, options)
     return given.described(result, composites)
 
 
@@ -374,8 +358,8 @@ def frontier(
 ) -> Frontier:
     """Return the least residual correlation as a function of the common floor.
 
-    Zero up to the threshold ρ★ (the least residual of its rank for a singular ``R``), increasing
-    after it, and equal to the residual of the untransformed variables at one.
+    Zero up to ρ★ (the least residual of its rank for a singular ``R``), increasing after it, and at
+    one the residual of the untransformed variables.
 
     Parameters
     ----------
@@ -403,7 +387,7 @@ def frontier(
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     problem = given if anchors is None else Composites(given, anchors).judged
     floors = None if rho_min is None else read_common_floors(rho_min)
-    settings = _settings(problem, criterion, pair_weights, tol=tol, callback=callback)
+    settings = _settings(problem, criterion, pair_weights, tol, callback)
     check_count("n_points", n_points, minimum=2)
     if problem.deficiency is not None:
         from skcoral.frames import singular_frontier

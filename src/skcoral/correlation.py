@@ -8,20 +8,22 @@ of the table: which columns are constant, copies or combinations of others, how 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._linalg import correlation_of_covariance
 from ._lowrank import FactoredCorrelation
+from ._records import freeze
 from ._requirements import listing
 from ._singular import Deficiency, of_table
+from ._validation import check_shrinkage as check_shrinkage
 from ._validation import judge_correlation
-from .exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from .exceptions import InvalidTableError, SingularCorrelationError
 from .margins import Margins, fit_margins
 from .moments import SMALLEST_SPREAD, Moments
-from .results import Array, read_only
+from .results import Array
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,7 @@ class CorrelationEstimate:
     judged: bool = False
 
     def __post_init__(self) -> None:
-        names = (
-            ("mean", "scale") if isinstance(self.R, FactoredCorrelation) else ("R", "mean", "scale")
-        )
-        for name in names:
-            object.__setattr__(self, name, read_only(getattr(self, name)))
+        freeze(self, "R", "mean", "scale")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,9 +103,7 @@ class CorrelationEstimate:
         if not self.n_rows:
             shrunk = f"shrunk towards the identity by {self.shrinkage:.4g}"
             return f"the matrix {shrunk if self.shrinkage else 'given'}"
-        rows = f"these {self.n_rows:,} rows"
-        if self.weights != "none":
-            rows = f"these {self.n_rows:,} rows with their weights"
+        rows = f"these {self.n_rows:,} rows" + " with their weights" * (self.weights != "none")
         if self.margins is not None:
             rows = f"the {self.margins.noun} of {rows}"
         if self.source:
@@ -248,23 +244,32 @@ def estimate_from_rows(
     0.8
     """
     refuse_unusable(moments, shrinkage=1.0)
-    maps, table, scores = fit_margins(margins, X, sample_weight=sample_weight), X, None
-    if maps is not None:
-        table = maps.transform(X)
-        scores = Moments(moments.names, weight_kind=moments.weight_kind)
-        scores.update(table, sample_weight=sample_weight)
+    maps, table, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
     if isinstance(shrinkage, str) and shrinkage == "auto":
-        intensity = ledoit_wolf(table, scores or moments, sample_weight=sample_weight)
+        intensity = ledoit_wolf(table, scores, sample_weight=sample_weight)
     else:
         intensity = check_shrinkage(shrinkage)
     return estimate(
         moments,
         shrinkage=intensity,
         margins=maps,
-        scores=scores,
+        scores=None if maps is None else scores,
         on_singular=on_singular,
         rank_tol=rank_tol,
     )
+
+
+def fit_scores(
+    margins: str, X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None
+) -> tuple[Margins | None, Array, Moments]:
+    """The maps of the columns, their scores, and the moments of these; without maps as given."""
+    rows = np.asarray(X, dtype=np.float64)
+    maps = fit_margins(margins, rows, sample_weight=sample_weight)
+    if maps is None:
+        return None, rows, moments
+    rows = maps.transform(rows)
+    scores = Moments(moments.names, weight_kind=moments.weight_kind)
+    return maps, rows, scores.update(rows, sample_weight=sample_weight)
 
 
 def sample_correlation(moments: Moments) -> Array:
@@ -278,11 +283,7 @@ def sample_correlation(moments: Moments) -> Array:
     """
     _refuse_single_rows(moments)
     _refuse_constant(moments)
-    deviation = np.sqrt(np.diag(moments.comoment))
-    R = moments.comoment / deviation[:, None] / deviation
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
-    return R
+    return correlation_of_covariance(moments.comoment)
 
 
 def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None) -> float:
@@ -317,33 +318,15 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
     weights = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     noise = float((weights * lengths**2).sum()) / total - float((R**2).sum())
     distance = float((R**2).sum()) - len(R)
-    # nothing to shrink: R is the identity already (a single column always is)
-    return (
-        0.0 if distance <= 0.0 else min(1.0, max(0.0, noise / (moments.effective_rows * distance)))
-    )
-
-
-def check_shrinkage(shrinkage: object) -> float:
-    """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
-    if shrinkage is None:
+    if distance <= 0.0:  # R is the identity already, as it always is for a single column
         return 0.0
-    if isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
-        raise InvalidArgumentError(
-            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shrinkage!r}."
-        )
-    value = float(shrinkage)
-    if not 0.0 < value <= 1.0:
-        raise InvalidArgumentError(
-            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {value!r}."
-        )
-    return value
+    return min(1.0, max(0.0, noise / (moments.effective_rows * distance)))
 
 
 def meaning(moments: Moments) -> str:
     """Whether rows were weighted unequally, and what the weights mean."""
     # without weights, and with equal ones, n Σw² = (Σw)²
-    unequal = moments.squared_weight * moments.n_rows / moments.weight**2 - 1.0 > 1e-12
-    if not unequal:
+    if moments.squared_weight * moments.n_rows / moments.weight**2 - 1.0 <= 1e-12:
         return "none"
     return "frequency" if moments.weights_count_rows else "reliability"
 
@@ -352,17 +335,12 @@ def _refuse_constant(moments: Moments) -> None:
     constant = moments.constant_columns()
     if constant:
         few = "column is" if len(constant) == 1 else "columns are"
-        tiny = [
-            name
-            for name, mean in zip(moments.names, np.abs(moments.mean), strict=True)
-            if name in constant and 0 < mean < SMALLEST_SPREAD * 1e10
-        ]
+        size = dict(zip(moments.names, np.abs(moments.mean), strict=True))
+        tiny = [name for name in constant if 0 < size[name] < SMALLEST_SPREAD * 1e10]
         hint = (
             f" The values of {listing(tiny)} are so small that their squares vanish: should they "
             "differ after all, rescale them."
-            if tiny
-            else ""
-        )
+        ) * bool(tiny)
         raise InvalidTableError(
             f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
             f"correlation: {listing(constant)}. Drop them; shrinkage cannot help here." + hint
@@ -399,14 +377,11 @@ def refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
 def _told_by_table(error: Deficiency, moments: Moments, *, what: str) -> SingularCorrelationError:
     """Say the same in the words of the table: columns, copies, units, remedies."""
     R = np.abs(sample_correlation(moments))
-    copies = []
-    for j in range(len(R)):
-        twin = np.flatnonzero(R[:j, j] > 1.0 - 1e-12)
-        if twin.size:
-            copies.append(f"`{moments.names[j]}` duplicates `{moments.names[twin[0]]}`")
-    relations = "; ".join(error.relations[:8])
-    if len(error.relations) > 8:
-        relations += f"; and {len(error.relations) - 8} more"
+    twins = {int(j): int(i) for i, j in np.argwhere(np.triu(R > 1.0 - 1e-12, 1))[::-1]}
+    names = moments.names
+    copies = [f"`{names[j]}` duplicates `{names[twins[j]]}`" for j in sorted(twins)]
+    more = len(error.relations) - 8
+    relations = "; ".join([*error.relations[:8], *[f"and {more} more"] * (more > 0)])
     told = f"Duplicated columns (up to units): {'; '.join(copies[:8])}. " if copies else ""
     return SingularCorrelationError(
         f"The columns {listing(error.variables)} are linearly dependent in these "

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ._linalg import correlation_of_covariance
 from ._requirements import refuse_singular, require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
-from .correlation import CorrelationEstimate, meaning, refuse_unusable
+from .correlation import CorrelationEstimate, fit_scores, meaning, refuse_unusable
 from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
-from .margins import fit_margins
 from .moments import Moments
 from .results import Array
 
@@ -107,19 +107,11 @@ def estimate_by(
     'the correlation matrix that LedoitWolf estimates from these 30 rows'
     """
     refuse_unusable(moments, shrinkage=1.0)
-    rows, scores = np.asarray(X, dtype=np.float64), moments
-    maps = fit_margins(margins, X, sample_weight=sample_weight)
-    if maps is not None:
-        rows = maps.transform(rows)
-        scores = Moments(moments.names, weight_kind=moments.weight_kind)
-        scores.update(rows, sample_weight=sample_weight)
+    maps, rows, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
     Z = (_repeated(rows, sample_weight, moments) - scores.mean) / scores.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
-    R = C / spread[:, None] / spread
-    R = 0.5 * (R + R.T)
-    np.fill_diagonal(R, 1.0)
-    R, found = judge_correlation(R, moments.names, rank_tol=rank_tol)
+    R, found = judge_correlation(correlation_of_covariance(C), moments.names, rank_tol=rank_tol)
     if found is not None and on_singular == "raise":
         refuse_singular(found, R, has_scale=False)
     return CorrelationEstimate(

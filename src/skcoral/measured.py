@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import measures
+from ._linalg import correlation_of_covariance
 from .correlation import sample_correlation
 from .moments import Moments
 from .results import Array, read_only
@@ -284,7 +285,7 @@ def measure_matrix(
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
     G = T.T @ R @ T
     spread = np.sqrt(np.diag(G))
-    after = _symmetric(G / spread[:, None] / spread)
+    after = correlation_of_covariance(G)
     n = math.inf if rows_used is None else rows_used
     return Measured(
         names=tuple(names),
@@ -351,13 +352,6 @@ def rounded_down(value: float, digits: int) -> float:
 
 def _vif_of_rows(R: Array, n_rows: float) -> Array:
     return np.full(len(R), math.inf) if n_rows <= len(R) else measures.inflation_factors(R)
-
-
-def _symmetric(R: Any) -> Array:
-    matrix: Array = np.array(R, dtype=np.float64)
-    matrix = 0.5 * (matrix + matrix.T)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix
 
 
 def _residuals_in_blocks(rows: Array) -> Array:

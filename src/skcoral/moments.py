@@ -1,8 +1,7 @@
 """Counts, means and co-moments of a table: updated by batch, merged across machines.
 
-This is the one place that touches rows. Everything a correlation matrix needs from a table of any
-length fits in one vector and one matrix per table, and two such summaries merge into the summary
-of both tables together (Chan, Golub and LeVeque, 1983).
+Everything a correlation matrix needs from a table fits in one vector and one matrix, and two such
+summaries merge into the summary of both tables together (Chan, Golub and LeVeque, 1983).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ._linalg import CompensatedSum
 from ._requirements import (
@@ -36,8 +35,7 @@ class Moments:
 
     Rows are measured from the mean so far, which is kept to twice the usual number of digits, so
     that columns whose mean is 1e8 standard deviations away from zero lose nothing. The running sums
-    are compensated: one batch of a million rows and a million batches of one row agree. No single
-    row is kept.
+    are compensated: one batch of a million rows and a million batches of one row agree.
 
     Parameters
     ----------
@@ -100,10 +98,7 @@ class Moments:
         sample_weight: ArrayLike | None = None,
         weight_kind: str = "auto",
     ) -> Moments:
-        """Summarise one table.
-
-        The columns are called by ``names``, or as in the DataFrame, or else x0, x1, …
-        """
+        """Summarise one table, named by ``names``, as in the DataFrame, or else x0, x1, … ."""
         rows, _ = float_array(X, "A table", InvalidTableError)
         if rows.ndim != 2:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
@@ -114,13 +109,8 @@ class Moments:
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Add the rows of ``X``, with non-negative weights if given; return this object.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Any number of rows, one included. The columns of a DataFrame must have the names of
-            these moments, in the same order.
-        sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts; see ``weight_kind``.
+        The columns of a DataFrame must have the names of these moments, in the same order. What
+        weights mean is said by ``weight_kind``.
         """
         batch = self._of_batch(X, sample_weight)
         if batch is not None:
@@ -130,8 +120,8 @@ class Moments:
     def remove(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Take out rows that were added before, with the weights they have now; return this object.
 
-        What is left carries the rounding of all that was ever added: where rows come and go,
-        rebuild moments from time to time. Rows that were never added are refused where that shows.
+        Rounding of all that was ever added stays: where rows come and go, rebuild moments from
+        time to time. Rows that were never added are refused where that shows.
         """
         batch = self._of_batch(X, sample_weight)
         if batch is None:
@@ -148,10 +138,9 @@ class Moments:
         comoment = self._comoment.plus(-batch._comoment.value).plus(-between)
         negative = np.diag(comoment.value) < -1e-14 * self.squares
         if negative.any():
-            bad = [name for name, low in zip(self.names, negative, strict=True) if low]
             raise InvalidTableError(
-                f"These rows were not among those added: without them {listing(bad)} would have "
-                "negative variances."
+                "These rows were not among those added: without them "
+                f"{listing(self._where(negative))} would have negative variances."
             )
         self._mean, self._comoment = mean, comoment
         self.n_rows -= batch.n_rows
@@ -162,8 +151,7 @@ class Moments:
     def forget(self, factor: float) -> Moments:
         """Let all rows so far count ``factor`` times as much as before; return this object.
 
-        Means and correlations stay; rows added from now on count more beside the old ones. Weights
-        no longer count rows then.
+        Rows added from now on count more than the old ones; weights no longer count rows.
         """
         share = real_number(factor, "factor", InvalidTableError)
         if not 0.0 < share <= 1.0:
@@ -172,16 +160,11 @@ class Moments:
             self.weight *= share
             self.squared_weight *= share * share
             self.whole_weights = False
-            self._comoment = CompensatedSum(
-                self._comoment.total * share, self._comoment.carry * share
-            )
+            self._comoment = CompensatedSum(*(share * self._comoment.parts()))
         return self
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of both tables together; neither is changed.
-
-        The columns must be the same, in the same order.
-        """
+        """Return the moments of both tables, of the same columns in the same order, together."""
         if not isinstance(other, Moments):
             raise InvalidTableError(
                 f"Moments are merged with Moments, got {type(other).__name__}; "
@@ -274,7 +257,10 @@ class Moments:
         # values that differ in the last bits only, as a computed constant does
         rounding = 8 * np.finfo(np.float64).eps * np.abs(self.mean)
         flat = np.sqrt(variance) <= np.maximum(rounding, SMALLEST_SPREAD)
-        return tuple(name for name, is_flat in zip(self.names, flat, strict=True) if is_flat)
+        return self._where(flat)
+
+    def _where(self, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(self.names[j] for j in np.flatnonzero(chosen))
 
     def state(self) -> dict[str, Any]:
         """Everything there is to know, as plain values and arrays, for writing to a file."""
@@ -320,10 +306,8 @@ class Moments:
         """Moments of some rows alone, measured from the mean so far; None if none counts."""
         rows = self._checked_rows(X)
         weights = checked_weights(sample_weight, len(rows))
-        if weights is not None:
-            seen = weights > 0
-            if not seen.all():
-                rows, weights = rows[seen], weights[seen]
+        if weights is not None and not weights.all():
+            rows, weights = rows[weights > 0], weights[weights > 0]
         if len(rows) == 0:
             return None
         batch = Moments(self.names, weight_kind=self.weight_kind)
@@ -387,10 +371,10 @@ class Moments:
     def _refuse_non_finite(self, squares: Array) -> None:
         finite = np.isfinite(squares)
         if not finite.all():
-            bad = [name for name, ok in zip(self.names, finite, strict=True) if not ok]
             raise InvalidTableError(
-                f"No moments of {listing(bad)}: the values are missing, infinite, or so large "
-                "that their squares overflow. Remove or fill such rows, or rescale these columns."
+                f"No moments of {listing(self._where(~finite))}: the values are missing, infinite, "
+                "or so large that their squares overflow. Remove or fill such rows, or rescale "
+                "these columns."
             )
 
 
