@@ -54,8 +54,7 @@ def threshold(
     exact decorrelator exceeds ``upper``.
 
     A singular ``R`` of rank r has no exact decorrelator. Its threshold is the largest common floor
-    at which the sum of squares still has its least value ``(p²/r - p)/2``; the two ends need not
-    meet then.
+    with the least sum of squares, ``(p²/r - p)/2``; the two ends need not meet then.
 
     Parameters
     ----------
@@ -366,8 +365,7 @@ def frontier(
     R : array-like or DataFrame of shape (p, p)
         Correlation matrix.
     rho_min : sequence of float, optional
-        Common floors at which to evaluate the curve; by default from ρ★ to 1, evenly along the
-        curve: in floor and residual together.
+        Common floors; by default from ρ★ to 1, evenly in floor and residual together.
     n_points : int, default=25
         Size of that grid.
     criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
