@@ -147,7 +147,9 @@ class NewtonSystem:
     ) -> None:
         self.root, self.bend = root, bend
         self.on = np.arange(len(bend)) if free is None else np.flatnonzero(free)
-        K = submatrix(root.laplacian(), self.on, self.on)
+        K = 1.0 * root.laplacian()
+        if free is not None:
+            K = submatrix(K, self.on, self.on)
         self.normal = None if normal is None else normal[self.on]
         if self.normal is not None:
             # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.

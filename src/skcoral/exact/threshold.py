@@ -25,6 +25,7 @@ from skcoral.exact.weighted import WeightedRoot, trace_excess
 Index = NDArray[np.intp]
 
 _PURE = 0.5  # longest fall of a weight that needs no barrier
+_HOPELESS, _FAR = 10.0, 0.01  # fall that is far from it, while the relative gap is above
 _LEAVES = 1.2  # fall of a small weight that does not bind: more than the whole of it
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -186,7 +187,7 @@ class _Simplex(Problem):
     def __init__(self, C: Any, eject: float, tol: float, callback: Callback | None) -> None:
         super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol, callback=callback)
         self.eject = eject
-        self.barrier, self.pure = np.inf, False
+        self.barrier, self.pure, self.hopeless = np.inf, False, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
         self.kept = np.zeros(0)
 
@@ -210,31 +211,42 @@ class _Simplex(Problem):
         return np.asarray(moved / moved.sum())
 
     def direction(self, root: WeightedRoot) -> Array | None:
-        gap = self.residual(root)
+        gap, weights = self.residual(root), root.weights
         accuracy = min(0.3, max(gap / root.trace, 1e-4))
-        weights = root.weights
-        # Without the barrier convergence is quadratic, unless a weight wants to vanish. Blocks that
-        # are tied have no curvature between them: a little keeps them where they are.
         self.pure = True
-        plain, little = self.merit(root)[1], 1e-11 * root.diagonal
-        system = NewtonSystem(root, little, normal=weights)
-        d = system.solve(plain)
-        small = weights < self.eject * weights.max()
-        idle = small & (d < -_LEAVES) & (root.fidelity > root.trace)
-        if idle.any():
-            # They leave together: when the others are near their optimum, many have gathered, or
-            # small weights begin to cost digits.
-            d = NewtonSystem(root, little, free=~idle, normal=weights).solve(plain)
-            tiny = weights[idle].min() < 1e-5 * weights.max()
-            if d.min() > -_PURE or idle.mean() > 0.2 or tiny:
-                self.idle = idle
-                self.kept = self.move(weights, d if d.min() > -_PURE else 0.0 * d)[~idle]
-                return None
-        elif d.min() > -_PURE:
-            d = system.solve(plain, accuracy)
-            if d.min() > -_PURE:
+        plain = self.merit(root)[1]
+        # Far from the optimum, a step without the barrier that was hopeless once still is.
+        if not (self.hopeless and gap > _FAR * root.trace):
+            d = self._pure_direction(root, plain, accuracy)
+            if d is None or d.min() > -_PURE:
                 return d
+            self.hopeless = bool(d.min() < -_HOPELESS)
         self.pure = False
         self.barrier = min(self.barrier, 0.02 * gap / len(weights))
         bend = np.maximum(plain, self.barrier)
         return NewtonSystem(root, bend, normal=weights).solve(self.merit(root)[1], accuracy)
+
+    def _pure_direction(self, root: WeightedRoot, plain: Array, accuracy: float) -> Array | None:
+        """Newton's direction without the barrier; None where weights leave.
+
+        Its convergence is quadratic, unless a weight wants to vanish.
+        """
+        weights = root.weights
+        # Blocks that are tied have no curvature between them: a little keeps them where they are.
+        little = 1e-11 * root.diagonal
+        system = NewtonSystem(root, little, normal=weights)
+        d = system.solve(plain)
+        small = weights < self.eject * weights.max()
+        idle = small & (d < -_LEAVES) & (root.fidelity > root.trace)
+        if not idle.any():
+            return system.solve(plain, accuracy) if d.min() > -_PURE else d
+        # They leave together: when the others are near their optimum, many have gathered, or small
+        # weights begin to cost digits.
+        rest = NewtonSystem(root, little, free=~idle, normal=weights).solve(plain)
+        tiny = weights[idle].min() < 1e-5 * weights.max()
+        near = rest.min() > -_PURE
+        if near or idle.mean() > 0.2 or tiny:
+            self.idle = idle
+            self.kept = self.move(weights, rest if near else 0.0 * rest)[~idle]
+            return None
+        return d
