@@ -6,7 +6,7 @@ is the dual of the convex problem ``min_{μ ≥ 0} tr(D C D)^{1/2} - Σ μ_j ρ_
 ``D = Diag(1 + μ)``, and the optimal ``T = D S⁻¹`` is unique. Weights never fall below one, so the
 problem does not degenerate; μ_j > 0 only where the floor binds.
 
-A floor that asks for the whole variable (one, for a correlation matrix) fixes its output. Its
+A floor that only the variable itself can meet (one, for a correlation matrix) fixes its output. Its
 weight would have to be infinite, so the others are solved in what the fixed variables leave.
 """
 
@@ -150,8 +150,8 @@ class _AtLeastOne(Problem):
 
     def direction(self, root: WeightedRoot) -> Array | None:
         gradient = self.merit(root)[1]
-        # Weights next to their bound that want to fall go there, apart from the Newton step: it
-        # would be cut short by them (Bertsekas, 1982).
+        # Weights next to their bound with a positive gradient are set to it, apart from the Newton
+        # step, which they would cut short (Bertsekas, 1982).
         bound = 1.0 + min(0.1, self.residual(root))
         free = (root.weights > bound) | (gradient < 0)
         falling = ~free & (root.weights > 1.0)
@@ -226,8 +226,8 @@ def _best_beside_fixed(
     T, fidelity, feasible = _judged(C, T, floors, tol)
     if not feasible:
         return None
-    # A fixed variable proves its case in the limit of infinite weight. Large weights come near it
-    # until rounding takes over; where that happens is a matter of trying.
+    # The dual point of a fixed variable has an infinite weight. The largest weight before rounding
+    # dominates is found by trying.
     factor = cholesky(C)
     weights = np.ones(C.shape[0])
     weights[~whole] = inner.weights

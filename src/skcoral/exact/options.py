@@ -24,7 +24,7 @@ class KeptThreshold:
     def solve(
         self, *, tol: float = 1e-10, max_iter: int = 100, callback: Callback | None = None
     ) -> ExactThreshold:
-        """As :func:`exact_threshold`; the callback hears nothing where ρ★ is known."""
+        """As :func:`exact_threshold`; the callback is not called where ρ★ is known."""
         tried = tol >= self._tol and max_iter <= self._max_iter
         if self._found is None or not (tried or self._found.gap <= tol):
             self._found = exact_threshold(self._R, tol=tol, max_iter=max_iter, callback=callback)

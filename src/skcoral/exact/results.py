@@ -77,8 +77,8 @@ def solve_exact(R: Any, floors: Array | None, options: Options) -> Decorrelation
     if not best.feasible and best.trace_margin < -1e-6:
         # Proved to be out of reach by a clear margin; kept where memory is not scarce.
         return replace(best, T=to_host(best.T), S=to_host(best.S))
-    # At the edge itself the weights grow without bound; the threshold problem does not mind. What
-    # does not bind may be short by a part of the tolerance.
+    # For floors at the edge the weights grow without bound; those of the threshold problem do not.
+    # Floors that do not bind may be missed by a part of the tolerance.
     edge = exact_threshold(R, floors, tol=min(options.tol, _AIM * FLOOR_TOL), **limits)
     met = bool(np.all(edge.fidelity >= floors - _AIM * FLOOR_TOL))
     if met and (edge.lower - 1 <= EDGE or not best.feasible):

@@ -25,7 +25,7 @@ from skcoral.exact.weighted import WeightedRoot, trace_excess
 Index = NDArray[np.intp]
 
 _PURE = 0.5  # longest fall of a weight that needs no barrier
-_HOPELESS, _FAR = 10.0, 0.01  # fall that is far from it, while the relative gap is above
+_VANISHING, _FAR = 10.0, 0.01  # fall that needs one as long as the relative gap is this large
 _LEAVES = 1.2  # fall of a small weight that does not bind: more than the whole of it
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -71,8 +71,7 @@ def exact_threshold(
     C : array of shape (p, p)
         Positive definite matrix; its diagonal need not be one. The work is done where it lies.
     floors : ndarray of shape (p,), optional
-        Relative floors, ones by default. A zero floor asks for nothing: it can always be met by the
-        sign of the output.
+        Relative floors, ones by default. A floor of zero can always be met by the sign of the output.
     tol : float
         Gap to aim at. Convergence is quadratic, so the gap reached is usually far smaller.
     max_iter : int
@@ -96,7 +95,7 @@ def exact_threshold(
         least = float(root.fidelity.min()) * floors
         full, completion = complete_exactly(C, least, binding, T, tol=1e-2 * tol)
         if not completion.feasible:
-            # Floors on the very edge of what is possible: ask for a little less before giving up.
+            # For floors at the edge of what is possible, lower them within the tolerance.
             second = complete_exactly(C, least - 0.3 * tol, binding, T, tol=1e-2 * tol)
             full, completion = second if second[1].feasible else (full, completion)
         if completion.feasible or search.n_iter >= max_iter or eject < 1e-12:
@@ -187,7 +186,7 @@ class _Simplex(Problem):
     def __init__(self, C: Any, eject: float, tol: float, callback: Callback | None) -> None:
         super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol, callback=callback)
         self.eject = eject
-        self.barrier, self.pure, self.hopeless = np.inf, False, False
+        self.barrier, self.pure, self.vanishing = np.inf, False, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
         self.kept = np.zeros(0)
 
@@ -215,12 +214,12 @@ class _Simplex(Problem):
         accuracy = min(0.3, max(gap / root.trace, 1e-4))
         self.pure = True
         plain = self.merit(root)[1]
-        # Far from the optimum, a step without the barrier that was hopeless once still is.
-        if not (self.hopeless and gap > _FAR * root.trace):
+        # Far from the optimum, weights that would vanish without the barrier are not tried again.
+        if not (self.vanishing and gap > _FAR * root.trace):
             d = self._pure_direction(root, plain, accuracy)
             if d is None or d.min() > -_PURE:
                 return d
-            self.hopeless = bool(d.min() < -_HOPELESS)
+            self.vanishing = bool(d.min() < -_VANISHING)
         self.pure = False
         self.barrier = min(self.barrier, 0.02 * gap / len(weights))
         bend = np.maximum(plain, self.barrier)
@@ -229,10 +228,10 @@ class _Simplex(Problem):
     def _pure_direction(self, root: WeightedRoot, plain: Array, accuracy: float) -> Array | None:
         """Newton's direction without the barrier; None where weights leave.
 
-        Its convergence is quadratic, unless a weight wants to vanish.
+        Its convergence is quadratic, unless a weight tends to zero.
         """
         weights = root.weights
-        # Blocks that are tied have no curvature between them: a little keeps them where they are.
+        # Blocks with equal thresholds have no curvature between them: add a negligible one.
         little = 1e-11 * root.diagonal
         system = NewtonSystem(root, little, normal=weights)
         d = system.solve(plain)

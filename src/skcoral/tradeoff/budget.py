@@ -56,7 +56,7 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
     node = path.highest(
         lambda node: node.solved.objective**power - budget**power, xtol=0.1 * options.tol
     )
-    # Nearer to ρ★ no floor has a dual point that is worth its digits.
+    # Nearer to ρ★ no floor has an accurate dual point.
     nearest = float(np.cos(np.arccos(path.edge) * (1.0 - 5e-7)))
     if node.rho < nearest:
         path.solve(nearest)

@@ -103,7 +103,7 @@ def _improve(path: Path, node: Node, limit: float, bound: Proof) -> tuple[Node, 
             best, found = floor, replace(found, T=T, G=G)
         bound = min(bound, _proof(R, L, W, lam, mu, limit), key=_floor)
     if best > node.rho:
-        # what is proved about the residual is about this floor, whoever attains it
+        # The bound on the residual is that of this floor.
         node = path.solve(best)
         found = replace(
             node.solved,
