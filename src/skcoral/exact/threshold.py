@@ -71,7 +71,7 @@ def exact_threshold(
     C : array of shape (p, p)
         Positive definite matrix; its diagonal need not be one. The work is done where it lies.
     floors : ndarray of shape (p,), optional
-        Relative floors, ones by default. A floor of zero can always be met by the sign of the output.
+        Relative floors, ones by default. A floor of zero is met by the sign of the output.
     tol : float
         Gap to aim at. Convergence is quadratic, so the gap reached is usually far smaller.
     max_iter : int
