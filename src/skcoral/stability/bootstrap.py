@@ -57,6 +57,13 @@ class Bootstrap(Frozen):
         Of the intervals.
     n_failed : int
         Replicates that could not be fitted (resampling made them singular) and are left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> found = bootstrap(load_wine().data[:, :4], n_boot=20)
+    >>> found.threshold_interval[0] < found.threshold < found.threshold_interval[1]
+    True
     """
 
     names: tuple[str, ...]

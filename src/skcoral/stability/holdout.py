@@ -54,6 +54,14 @@ class Holdout(Shown, Frozen):
         leaves (the mean of 20 draws with a fixed seed).
     n_new : int
         Rows left out in the smallest fold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> found = holdout(CORAL(rho_min=0.8), load_wine().data, cv=2)
+    >>> found.fidelity_new.shape
+    (2, 13)
     """
 
     names: tuple[str, ...]
