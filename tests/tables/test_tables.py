@@ -14,13 +14,32 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables.cells import plain_cells, to_numbers
+from skcoral.tables import delimited
+from skcoral.tables.cells import (
+    is_missing,
+    number_of,
+    plain_cells,
+    text_array,
+    to_numbers,
+    unflagged,
+)
 from skcoral.tables.columns import choose_columns, profile
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
 
+UGLY_CELLS = [
+    "", " ", "1.5", "007", "NA", "a b", "it's", "5\" pipe", '"q"', '"x, y"', '"two\nlines"', "é",
+    "\u2028", "\ufeff", "\t", "#", "\\", "\x0b", "1\x1c2", "=1+1",
+]  # fmt: skip
+NUMBERS_IN_TEXT = [
+    "1.5", "+4", " 2", "1e400", "inf", "-Infinity", "NaN", "nan", "nan(x)", "0x10", "1_0", "",
+    "1e5", "1.", ".5", "-", "NA", "n/a", "..", "1,5", "1.234,5", "12.3 b", "٣", "1e-400", "True",
+    "-9", "-9.0", "x", "0.1", "123456789012345678", "5e-324",
+]  # fmt: skip
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
 NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
 
@@ -396,3 +415,48 @@ def test_dates_that_python_does_not_know():
     content = profile(table)
     assert choose_columns(table, content) == ("a", "b")
     assert "out of range" in content.column("when").first_bad[1]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(UGLY_CELLS), min_size=3, max_size=3), max_size=12),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_plain_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, ends):
+    """By pyarrow and by the csv module, on the same bytes: same cells, lines and errors."""
+    text = end.join(["a,b,c", *map(",".join, rows)]) + end * ends
+
+    def outcome():
+        table = open_table(text.encode(), name="t.csv", separator=",", decimal=".")
+        lines, cells = [], []
+        try:
+            for batch in table.batches(5):
+                lines += batch.rows
+                cells += zip(*map(plain_cells, batch.columns), strict=True)
+        except InvalidTableError as error:
+            return str(error)
+        return lines, cells
+
+    short = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited._Reader, "_plain_cells", lambda self, block: None)
+        assert outcome() == short
+
+
+@given(
+    st.lists(st.sampled_from(NUMBERS_IN_TEXT), max_size=6),
+    st.sampled_from([".", ","]),
+    st.sampled_from([(), ("-9", "x"), ("1,5",)]),
+)
+@settings(max_examples=300, deadline=None)
+def test_arrow_reads_numbers_as_they_are_spelled(texts, decimal, na):
+    values, wrong = to_numbers(text_array(texts), decimal, na)
+    naive, bad = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+    for i, text in enumerate(texts):
+        if not is_missing(text, {mark.lower() for mark in na}):
+            number = number_of(unflagged(text.strip()), decimal)
+            bad[i], naive[i] = number is None, np.nan if number is None else number
+    naive[np.isin(naive, [-9.0] if "-9" in na else [])] = np.nan
+    assert np.array_equal(values, naive, equal_nan=True)
+    assert np.array_equal(wrong, bad)

@@ -67,7 +67,7 @@ def to_numbers(
     (array([1.5, nan, nan]), array([False, False, True]))
     """
     values, wrong = _numbers(cells, decimal, na, thousands, typed, flags)
-    codes = [float(mark.replace(decimal, ".")) for mark in na if is_number(mark)]
+    codes = [code for code in (number_of(mark, decimal) for mark in na) if code is not None]
     if codes:
         values[np.isin(values, codes)] = np.nan
     return values, wrong

@@ -109,9 +109,11 @@ class _Reader:
                 text.readline()
             self.line = self.body_line
             block = self._block(text)
-            while (columns := self._plain_columns(block, places)) is not None:
-                rows = range(self.line, self.line + len(columns[0]))
+            while (cells := self._plain_cells(block)) is not None:
+                rows = range(self.line, self.line + cells.num_rows)
                 self.line = rows.stop
+                chosen = range(cells.num_columns) if places is None else places
+                columns = [cells.column(j).combine_chunks() for j in chosen]
                 yield from Batch(rows, columns, self._fraction(binary)).parts(size)
                 clock.check()
                 block = self._block(text)
@@ -119,7 +121,7 @@ class _Reader:
             lines = iter(lambda: begun.readline() or self._line(text), "")
             yield from self._row_batches(self._watched(lines, clock), size, places, binary)
 
-    def _plain_columns(self, block: str, places: Sequence[int] | None) -> list[Any] | None:
+    def _plain_cells(self, block: str) -> Any:
         """Cells of a block of lines that can be cut at each separator; None for other blocks."""
         import pyarrow as pa
         from pyarrow import csv as arrow
@@ -133,7 +135,7 @@ class _Reader:
         names = [str(j) for j in range(len(self.names))]
         kinds = dict.fromkeys(names, pa.string())
         try:
-            table = arrow.read_csv(
+            return arrow.read_csv(
                 pa.BufferReader(data),
                 arrow.ReadOptions(column_names=names, use_threads=False, block_size=len(data) + 1),
                 arrow.ParseOptions(delimiter=self.dialect.separator, quote_char=False),
@@ -141,8 +143,6 @@ class _Reader:
             )
         except pa.ArrowInvalid:
             return None
-        chosen = range(len(names)) if places is None else places
-        return [table.column(j).combine_chunks() for j in chosen]
 
     def _row_batches(
         self, lines: Iterator[str], size: int, places: Sequence[int] | None, binary: Any
