@@ -20,7 +20,6 @@ from skcoral.tables.table import Batch, Table
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
-_TEXT = "no numbers"
 #: One upload is parsed at a time: several large ones must not fill the memory together.
 _one_at_a_time = threading.Lock()
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -101,7 +100,8 @@ class TableSource:
     @property
     def unusable(self) -> tuple[str, ...]:
         """What was left out and is not text: a command has to be told so."""
-        return tuple(name for name, why in self.left_out if not why.startswith(_TEXT))
+        kinds = ((name, self.content.column(name).kind) for name, _ in self.left_out)
+        return tuple(name for name, kind in kinds if kind != "text" or not name)
 
 
 Source = MatrixSource | TableSource

@@ -67,7 +67,8 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         for start in range(0, len(body), size):
             part = body[start : start + size]
             done = (start + len(part)) / len(body)
-            columns = [[row.get(j) for row in part] for j in chosen or range(width)]
+            wanted = range(width) if chosen is None else chosen
+            columns = [[row.get(j) for row in part] for j in wanted]
             yield Batch(places[start : start + size], columns, done)
 
     return Table(

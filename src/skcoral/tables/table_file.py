@@ -201,12 +201,8 @@ def from_csv(
 
     Parameters
     ----------
-    path : path or sequence of paths
-        What to read; each file names the columns.
-    columns : sequence of str, optional
-        The columns to work on; all of them unless given.
-    batch_rows : int, optional
-        Rows per batch at most; by default about 8 MiB of numbers.
+    path, columns, batch_rows
+        As for :func:`from_parquet`; each file names the columns.
     delimiter : str, default=","
         What separates the cells.
 
