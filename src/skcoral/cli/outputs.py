@@ -99,7 +99,7 @@ def write(
             estimator,
             on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
             on_batch=lambda batch: tell(batch.fraction),
-            layout=options.layout,
+            columns=options.layout.columns(loaded.table.names, loaded.names),
             sheets=sheets,
             escape_formulas=options.escape_formulas,
         )

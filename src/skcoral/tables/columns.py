@@ -185,14 +185,7 @@ class _ColumnScan:
 class Selection:
     """Which columns are the variables, and which were left out and why.
 
-    Attributes
-    ----------
-    variables : tuple of str
-        Columns of numbers that vary.
-    constant : tuple of str
-        Columns of numbers that never change.
-    doubtful : dict of str to str
-        Columns of numbers that look like ids, years or weights, with the reason.
+    ``constant`` never change; ``doubtful`` look like ids, years or weights, with the reason.
     """
 
     variables: tuple[str, ...]

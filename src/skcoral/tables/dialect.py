@@ -33,18 +33,9 @@ _LIMIT_OF_CSV = threading.Lock()
 class Dialect:
     """How a text table is written.
 
-    Attributes
-    ----------
-    encoding, separator, decimal : str
-        Of the text, between the cells, in the numbers.
-    thousands : str
-        The mark between groups of three digits, if there is one.
-    header : int
-        Rows above the names of the columns.
-    has_units : bool
-        Whether the row under the names holds words and no values.
-    recognised : frozenset of str
-        Which of these nobody said.
+    ``thousands`` is the mark between groups of three digits, if there is one, ``header`` the number
+    of rows above the names of the columns; ``has_units`` tells that the row under the names holds
+    words and no values, and ``recognised`` what of it nobody said.
     """
 
     encoding: str
@@ -149,8 +140,6 @@ def check_given(
 
 def refuse_binary(label: str, head: bytes, encoding: str | None) -> None:
     """Refuse a file whose first bytes are not text in the given encoding."""
-    if not head:
-        raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
     encoding = encoding or marked_encoding(head)
     wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) and not (

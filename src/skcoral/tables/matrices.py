@@ -124,7 +124,10 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
     p = len(numeric)
     if content.n_rows != p or p < 2 or len(labels) > 1:
         if asked:
-            raise _not_square(table, content.n_rows, p)
+            raise InvalidCorrelationError(
+                f"{table.label}: a matrix is square, and this table has {content.n_rows} rows and "
+                f"{p} columns of numbers.\nLeave out --matrix for rows of data."
+            )
         return None
     current().require("columns", p, table.label, f"the matrix has {p:,} columns")
     parts = [
@@ -196,13 +199,6 @@ def _problem(matrix: Array, names: tuple[str, ...]) -> str:
     return ""
 
 
-def _not_square(table: Table, n_rows: int, p: int) -> InvalidCorrelationError:
-    return InvalidCorrelationError(
-        f"{table.label}: a matrix is square, and this table has {n_rows} rows and {p} columns of "
-        "numbers.\nLeave out --matrix for rows of data."
-    )
-
-
 def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
     r"""Read a square matrix, with or without names in its first row and column.
 
@@ -259,28 +255,21 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
         raise InvalidCorrelationError(
             f"There are {len(names)} names and {p} rows of numbers; a square matrix has as many."
         )
-    triangle = all(len(row) == k for k, (_, row) in enumerate(rows, start=1))
-    first = next(
-        ((line, row) for k, (line, row) in enumerate(rows, 1) if len(row) not in (p, k)), None
-    )
-    if first is not None:
-        raise InvalidCorrelationError(
-            f"Line {first[0]} has {len(first[1])} cells, and the matrix has {p} rows: {p} cells "
-            "are wanted."
-        )
+    triangle = p > 0 and len(rows[0][1]) == 1
+    for k, (line, row) in enumerate(rows, start=1):
+        wanted = k if triangle else p
+        if len(row) != wanted:
+            raise InvalidCorrelationError(
+                f"Line {line} has {len(row)} cells, and the matrix has {p} rows: {wanted} cells "
+                "are wanted."
+            )
     current().require("variables", p, "The matrix", f"{p:,} variables were given")
     matrix = np.zeros((p, p))
     for k, (line, row) in enumerate(rows):
-        wanted = k + 1 if triangle else p
-        if len(row) != wanted:
-            raise InvalidCorrelationError(
-                f"Line {line} has {len(row)} cells, and the matrix has {p} rows: "
-                f"{wanted} cells are wanted."
-            )
         bad = next((cell for cell in row if not _is_number(cell, decimal)), None)
         if bad is not None:
             raise InvalidCorrelationError(f"Line {line}: {bad[:40]!r} is not a number.")
-        matrix[k, :wanted] = [number_of(cell, decimal) for cell in row]
+        matrix[k, : len(row)] = [number_of(cell, decimal) for cell in row]
     if triangle:
         matrix = np.tril(matrix) + np.tril(matrix, -1).T
     return matrix, names or tuple(f"x{j}" for j in range(1, p + 1))

@@ -202,20 +202,10 @@ def _chosen(batch: Batch, places: Sequence[int] | None) -> Batch:
 
 @dataclass(frozen=True)
 class Complete:
-    """The complete rows of a batch as numbers, and which rows those are.
+    """The complete rows of a batch as numbers, with their weights where these were asked for.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n, p)
-        The chosen columns of the complete rows.
-    weights : ndarray of shape (n,) or None
-        The weights column of the same rows, where one was asked for.
-    kept : ndarray of bool
-        Which rows of the batch are complete.
-    dropped : list of int
-        Where the others stand in the file.
-    batch : Batch
-        All rows as they came.
+    ``kept`` tells which rows of the batch are complete, and ``dropped`` where the others stand in
+    the file.
     """
 
     values: Array

@@ -128,6 +128,8 @@ class TableFile:
         features = [str(name) for name in getattr(estimator, "feature_names_in_", self.columns)]
         for name in (*keep, *features):
             self.table.index(name)
+        columns: list[Column] = [(name, name) for name in keep]
+        columns += [(name, k) for k, name in enumerate(outputs)]
         chosen = _selected(self.table, list(dict.fromkeys([*keep, *features])), features)
         with Outputs(force=True) as files:
             with files.open(target) as stream:
@@ -137,7 +139,7 @@ class TableFile:
                     chosen,
                     features,
                     estimator,
-                    layout=_KeptInFront(tuple(keep), tuple(outputs)),
+                    columns=columns,
                     refuse_incomplete=estimator.missing != "em",
                     size=self.batch_rows,
                 )
@@ -145,16 +147,6 @@ class TableFile:
                 raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
             files.commit()
         return written
-
-
-@dataclass(frozen=True)
-class _KeptInFront:
-    kept: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
-        out: list[Column] = [(name, name) for name in self.kept]
-        return out + [(name, k) for k, name in enumerate(self.outputs)]
 
 
 def from_parquet(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,13 +17,6 @@ from skcoral.tables.writing import ExcelWriter, table_writer
 
 #: A column to write: its name, and the column that it copies or the number of its output.
 Column = tuple[str, str | int]
-
-
-class ColumnOrder(Protocol):
-    """Decides which columns are written."""
-
-    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
-        """The columns to write for a table with these names, some of them transformed."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +65,7 @@ def write_transformed(
     *,
     on_rows: Callable[[Any, Any], None] | None = None,
     on_batch: Callable[[Batch], None] | None = None,
-    layout: ColumnOrder | None = None,
+    columns: Sequence[Column] | None = None,
     sheets: Callable[[], Sequence[Sheet]] | None = None,
     escape_formulas: bool = False,
     refuse_incomplete: bool = False,
@@ -80,10 +73,10 @@ def write_transformed(
 ) -> tuple[int, list[int]]:
     """Write the complete rows of a table to a stream, the columns ``names`` transformed.
 
-    The ending of ``path`` tells the format, and ``layout`` names and places of the outputs, which
-    replace their sources by default. ``on_rows`` is called with the variables of some rows and with
-    their outputs, ``on_batch`` after each batch, and ``sheets`` after the rows, for further sheets
-    of a workbook. With ``refuse_incomplete`` a missing value is an error.
+    The ending of ``path`` tells the format, and ``columns`` what is written; outputs replace their
+    sources by default. ``on_rows`` is called with the variables of some rows and with their
+    outputs, ``on_batch`` after each batch, and ``sheets`` after the rows, for further sheets of a
+    workbook. With ``refuse_incomplete`` a missing value is an error.
 
     Returns
     -------
@@ -92,7 +85,7 @@ def write_transformed(
     dropped : list of int
         Where the incomplete rows, which are left out, stand in the table.
     """
-    columns = (layout or Layout()).columns(table.names, names)
+    columns = columns or Layout().columns(table.names, names)
     writer = table_writer(
         stream,
         [name for name, _ in columns],
