@@ -95,7 +95,7 @@ def test_correlation_before_and_after(fitted, wine):
     left, right = display.plot().axes_
     assert left.images[0].get_clim() == right.images[0].get_clim() == (-1.0, 1.0)
     assert [t.get_text() for t in left.get_xticklabels()] == [
-        name if len(name) <= 22 else f"{name[:14]}…{name[-7:]}" for name in wine.names
+        name if len(name) <= 22 else f"{name[:10]}…{name[-11:]}" for name in wine.names
     ]
 
 

@@ -6,13 +6,14 @@ unit variance, ``t_jᵀRt_j = 1``; the outputs then have the correlation matrix 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import lapack
 
+from skcoral import criteria
 from skcoral._arrays import Array
+from skcoral._records import Criterion
 from skcoral._requirements import float_array, square_matrix
 from skcoral._validation import SINGULAR_TOL, check_choice, check_correlation, judge_correlation
 from skcoral.exceptions import InvalidArgumentError, InvalidCorrelationError
@@ -96,8 +97,7 @@ def squared_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     >>> round(squared_residual([[1.0, 0.6], [0.6, 1.0]], np.eye(2)), 12)
     0.36
     """
-    E = residual(R, T)
-    return 0.5 * float((_weights(pair_weights, E) * E**2).sum())
+    return residual_by("squared", R, T, pair_weights=pair_weights)
 
 
 def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
@@ -112,8 +112,7 @@ def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     >>> worst_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    E = residual(R, T)
-    return float((_weights(pair_weights, E) * np.abs(E)).max(initial=0.0))
+    return residual_by("worst", R, T, pair_weights=pair_weights)
 
 
 def absolute_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
@@ -128,8 +127,7 @@ def absolute_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     >>> absolute_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    E = residual(R, T)
-    return 0.5 * float((_weights(pair_weights, E) * np.abs(E)).sum())
+    return residual_by("absolute", R, T, pair_weights=pair_weights)
 
 
 def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> float:
@@ -142,8 +140,9 @@ def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> 
     >>> residual_by("worst", [[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
     0.6
     """
-    measure = _BY_CRITERION[check_choice("criterion", criterion, _BY_CRITERION)]
-    return measure(R, T, pair_weights=pair_weights)
+    check_choice("criterion", criterion, ("squared", "worst", "absolute"))
+    E = residual(R, T)
+    return criteria.value(cast(Criterion, criterion), E, _weights(pair_weights, E))
 
 
 def mean_residual(R: Any, T: Any) -> float:
@@ -226,13 +225,6 @@ def condition_number(R: Any) -> float:
     return largest / smallest if smallest > 0.0 else float("inf")
 
 
-_BY_CRITERION: dict[str, Callable[..., float]] = {
-    "squared": squared_residual,
-    "worst": worst_residual,
-    "absolute": absolute_residual,
-}
-
-
 def _pair(R: Any, T: Any) -> tuple[Array, Array]:
     R = float_array(R, "R", InvalidArgumentError)[0]
     T = float_array(T, "T", InvalidArgumentError)[0]
@@ -243,9 +235,9 @@ def _pair(R: Any, T: Any) -> tuple[Array, Array]:
     return R, T
 
 
-def _weights(pair_weights: Any, E: Array) -> Array | float:
+def _weights(pair_weights: Any, E: Array) -> Array | None:
     if pair_weights is None:
-        return 1.0
+        return None
     W = float_array(pair_weights, "pair_weights", InvalidArgumentError)[0]
     if W.shape != E.shape:
         raise InvalidArgumentError(

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from skcoral import decorrelate
+from skcoral import criteria, decorrelate
 from skcoral.support import certified_bound, exactness
 from skcoral.support.caps import feasible_set, fold
 from skcoral.support.frame_relaxation import frame_bound
 from skcoral.support.interior_point import refine
 from skcoral.support.lower_bounds import frame_certificate
-from skcoral.support.objectives import absolute_loss, criterion_values, power_loss, residuals
+from skcoral.support.objectives import absolute_loss, power_loss, residuals
 from skcoral.support.optimality import multipliers, quadratic_form
 
 
@@ -80,9 +80,9 @@ def test_the_absolute_loss_is_the_sum_over_pairs(stack):
 
 def test_criteria_by_their_definition(stack):
     size = np.abs(pairs(stack))
-    np.testing.assert_allclose(criterion_values("squared", stack), (size**2).sum(axis=1))
-    np.testing.assert_allclose(criterion_values("absolute", stack), size.sum(axis=1))
-    np.testing.assert_allclose(criterion_values("worst", stack), size.max(axis=1))
+    np.testing.assert_allclose(criteria.values("squared", stack), (size**2).sum(axis=1))
+    np.testing.assert_allclose(criteria.values("absolute", stack), size.sum(axis=1))
+    np.testing.assert_allclose(criteria.values("worst", stack), size.max(axis=1))
 
 
 def test_the_quadratic_form_is_that_of_the_outputs(space):
@@ -138,7 +138,7 @@ def test_the_interior_point_method_ends_at_full_accuracy(space, criterion):
     assert refined.converged
     assert multipliers(caps, refined.U, refined.half_slope).stationarity < 1e-9
     E = residuals(caps, refined.U[None])
-    value = criterion_values(criterion, E)[0]
+    value = criteria.values(criterion, E)[0]
     assert value == refined.value == pytest.approx(result.objective, abs=1e-10)
     # off(H) is a subgradient of the criterion: Σ_ij H_ij G_ij is its value (twice, for squares)
     degree = 2 if criterion == "squared" else 1

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from skcoral import criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options, solve_exact
 from skcoral.results import Criterion, Decorrelation
-from skcoral.tradeoff import criteria, solve_tradeoff
+from skcoral.tradeoff import solve_tradeoff
 
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
 # the bound loses the root of it; the larger one is for floors next to one.

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from skcoral import criteria
 from skcoral.certificates.settling import settle
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.measures import fidelity, residual, residual_by
@@ -28,7 +29,6 @@ from skcoral.support.multistart import EXACT, SupportProblem, solve_unbounded
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
-    criterion_values,
     on_spheres,
     power_loss,
     residuals,
@@ -192,7 +192,7 @@ def _ranked(
     """Transformations by criterion, those that nearly keep the bounds first."""
     T = space.transform(points)
     violation = np.maximum(lower - T, T - upper).max(axis=(1, 2))
-    value = criterion_values(criterion, residuals(space, points))
+    value = criteria.values(criterion, residuals(space, points))
     order = np.lexsort((value, violation > 1e-4))
     return list(T[order])
 

@@ -21,10 +21,11 @@ import scipy.optimize as so
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
+from skcoral import criteria
 from skcoral._arrays import solve_factored
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps
-from skcoral.support.objectives import criterion_values, residuals
+from skcoral.support.objectives import residuals
 
 _SHRINK = 0.2
 _CENTERED = 0.1
@@ -60,7 +61,7 @@ def candidate(
 ) -> Candidate:
     """Evaluate one point; its residuals are the half-gradient of the squares."""
     E = residuals(caps, U[None])
-    value = float(criterion_values(criterion, E)[0])
+    value = float(criteria.values(criterion, E)[0])
     half = E[0] if half_slope is None else half_slope
     return Candidate(U, value, float(np.abs(E).max()), half, converged)
 

@@ -23,6 +23,7 @@ import scipy.linalg as sla
 import scipy.optimize as so
 from numpy.typing import NDArray
 
+from skcoral import criteria
 from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
 from skcoral.support.caps import Caps
@@ -140,7 +141,9 @@ def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> Low
     A stationary point whose form is positive semidefinite is certified as it stands; otherwise
     the shift that makes it so is paid for, and the bound is weaker but valid.
     """
-    H = _into_dual_ball(H, criterion)
+    # Into the domain of the conjugate: at an optimum this undoes a rounding.
+    h = np.diag(np.diag(H))
+    H = h + (H - h) / max(1.0, criteria.gauge(criterion, H, 1.0 - np.eye(space.p)) * (1.0 + 1e-14))
     Q, first = quadratic_form(space, H)
     if len(Q) > _MAX_FORM:
         return None
@@ -211,7 +214,7 @@ def _lifted_at(
         residual = unit @ option - shifted @ x
         quadratic = option @ x[first] + x @ residual + residual @ residual / definite
         value = float(2 * space.floors @ option - quadratic)
-        value -= float(np.trace(H)) + space.p * shift + _conjugate(H, criterion)
+        value -= float(np.trace(H)) + space.p * shift + criteria.conjugate(criterion, H)
         # High floors have large multipliers, and the value is a small difference of large terms.
         terms = 2 * space.floors @ option + abs(quadratic) + np.abs(np.diag(H)).sum()
         value -= (len(Q) + space.p) * _EPS * float(terms + space.p * shift)
@@ -235,22 +238,6 @@ def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float
         # The active-set method gave up; λ = 0 is as valid as any.
         return lam
     return lam
-
-
-def _conjugate(H: Array, criterion: Criterion) -> float:
-    off = H - np.diag(np.diag(H))
-    return 0.5 * float(np.sum(off * off)) if criterion == "squared" else 0.0
-
-
-def _into_dual_ball(H: Array, criterion: Criterion) -> Array:
-    """Scale ``off(H)`` so that its conjugate is finite; at an optimum this undoes a rounding."""
-    off = H - np.diag(np.diag(H))
-    excess = 1.0
-    if criterion == "worst":
-        excess = max(1.0, float(np.abs(off).sum()))
-    elif criterion == "absolute":
-        excess = max(1.0, 2.0 * float(np.abs(off).max()))
-    return np.asarray(np.diag(np.diag(H)) + off / excess)
 
 
 def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:

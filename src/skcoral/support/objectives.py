@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skcoral.results import Array, Criterion
+from skcoral import criteria
+from skcoral.results import Array
 from skcoral.support.caps import Caps, fold, fold_gradient
 from skcoral.support.quasi_newton import Function, Rows
 
@@ -15,15 +16,6 @@ from skcoral.support.quasi_newton import Function, Rows
 Loss = Callable[[Array], tuple[Array, Array]]
 # A penalty maps points (S, p, m) and the starts they belong to, to values and gradients.
 Penalty = Callable[[Array, Rows], tuple[Array, Array]]
-
-
-def criterion_values(criterion: Criterion, E: Array) -> Array:
-    """The criterion itself, for residuals of shape (S, p, p)."""
-    if criterion == "squared":
-        return squared_loss(E)[0]
-    out: Array
-    out = np.abs(E).max(axis=(1, 2)) if criterion == "worst" else 0.5 * np.abs(E).sum(axis=(1, 2))
-    return out
 
 
 def residuals(caps: Caps, U: Array) -> Array:
@@ -41,7 +33,7 @@ def _off_gram(W: Array) -> Array:
 
 def squared_loss(E: Array) -> tuple[Array, Array]:
     """D2, half the sum of squares over ordered pairs."""
-    return 0.5 * np.einsum("sij,sij->s", E, E), E
+    return criteria.values("squared", E), E
 
 
 def power_loss(power: float) -> Loss:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral import criteria
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps, fold, unfold
 from skcoral.support.interior_point import Candidate, candidate, refine
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
-    criterion_values,
     on_spheres,
     power_loss,
     residuals,
@@ -234,7 +234,7 @@ class Search:
         return space.onto_caps(fold(space, X / np.linalg.norm(X, axis=2, keepdims=True)))
 
     def _values(self, points: Array) -> Array:
-        return criterion_values(self.criterion, residuals(self.space, points))
+        return criteria.values(self.criterion, residuals(self.space, points))
 
 
 def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np.intp]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from skcoral import criteria
 from skcoral.exact import Options, threshold_result
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Decorrelation
-from skcoral.tradeoff import criteria
 from skcoral.tradeoff.frontier import Node, Path
 from skcoral.tradeoff.results import as_result
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skcoral import criteria
 from skcoral._arrays import (
     Array,
     cholesky_or_none,
@@ -26,7 +27,6 @@ from skcoral._arrays import (
 from skcoral._linalg import gram_defect
 from skcoral.exceptions import CertificateError
 from skcoral.results import Criterion
-from skcoral.tradeoff import criteria
 
 
 def dual_bound(

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from skcoral import criteria
 from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.exact import Options, best_exact
 from skcoral.results import Frontier
-from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
 from skcoral.tradeoff.results import Solved, warn_open_gap
 from skcoral.tradeoff.search import Warm

@@ -19,13 +19,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
+from skcoral import criteria
 from skcoral._arrays import Array, column_dots, to_host
 from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import Options, threshold_result
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import inflation_factors
 from skcoral.results import LIMIT_GAP, Decorrelation
-from skcoral.tradeoff import criteria
 from skcoral.tradeoff.feasible import correlation_of
 from skcoral.tradeoff.frontier import Node, Path
 from skcoral.tradeoff.results import Solved, as_result

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral import criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
-from skcoral.tradeoff import criteria
 
 _AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral import criteria
 from skcoral._arrays import (
     Array,
     cholesky_or_none,
@@ -20,7 +21,6 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral.exact import BestExact, ExactThreshold, Options, best_exact
-from skcoral.tradeoff import criteria
 from skcoral.tradeoff.binding import (
     Candidate,
     DualPoint,

@@ -1,4 +1,4 @@
-"""What is minimised above the threshold, and the conjugate that its dual bound needs.
+"""The three criteria of residual correlation, and the conjugates that their dual bounds need.
 
 Each criterion is a convex function φ of the residual correlations ``off(G)``, with weights ω of the
 pairs (all one by default):
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, diagonal, inner, library, plus_diagonal, to_host
-from skcoral.results import Criterion
+from skcoral._records import Criterion
 
 # The constraints on H are met with this relative margin, so that adding up |H_ij| in another order
 # does not put a valid point outside.
@@ -41,9 +41,17 @@ def value(criterion: Criterion, G: Array, pair_weights: Array | None = None) -> 
     omega = pair_matrix(pair_weights, len(G))
     if criterion == "squared":
         return 0.5 * float(np.sum(omega * G**2))
+    return float(values(criterion, (omega * G)[None])[0])
+
+
+def values(criterion: Criterion, E: Array) -> Array:
+    """Evaluate the criterion on residuals of shape (n, p, p), zero on the diagonal."""
+    if criterion == "squared":
+        return np.asarray(0.5 * np.einsum("sij,sij->s", E, E))
+    size = np.abs(E)
     if criterion == "worst":
-        return float(np.max(omega * np.abs(G), initial=0.0))
-    return 0.5 * float(np.sum(omega * np.abs(G)))
+        return np.asarray(size.max(axis=(1, 2), initial=0.0))
+    return np.asarray(0.5 * size.sum(axis=(1, 2)))
 
 
 def value_there(criterion: Criterion, G: Any, omega: Any) -> float:
@@ -87,10 +95,14 @@ def admissible(criterion: Criterion, H: Array, pair_weights: Array | None = None
         # A diagonal as large as the entries taken out keeps the matrix positive definite.
         if np.linalg.eigvalsh(H)[0] <= 0:
             H = H + np.diag(lost.sum(axis=1))
+    size = gauge(criterion, H, omega)
+    return H * ((1 - _MARGIN) / size) if size > 1 - _MARGIN else H
+
+
+def gauge(criterion: Criterion, H: Array, omega: Array) -> float:
+    """The number by which ``off(H)`` has to be divided to lie on the edge of the domain."""
+    live = omega > 0
     if criterion == "squared" or not live.any():
-        return H
+        return 0.0
     ratio = np.abs(H[live]) / omega[live]
-    excess = float(ratio.sum()) if criterion == "worst" else 2.0 * float(ratio.max())
-    if excess > 1 - _MARGIN:
-        H = H * ((1 - _MARGIN) / excess)
-    return H
+    return float(ratio.sum()) if criterion == "worst" else 2.0 * float(ratio.max())
