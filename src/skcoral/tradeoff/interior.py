@@ -44,6 +44,7 @@ Report = Callable[["State"], object]
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _NO_STEP = 1e-6  # a step this short leads nowhere
+_SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
 
@@ -223,7 +224,7 @@ def follow(
     that meets the linear equations, which may be violated by ``tolerance`` in the same units. If
     not ``careful``, large systems are solved only roughly, which is enough far from the end.
     """
-    steps, formed = 0, False
+    steps, short, formed = 0, 0, False
     previous = last = np.inf
     while True:
         try:
@@ -244,7 +245,8 @@ def follow(
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
             return Progress(state, steps, point.total, done=close)
-        if length <= _NO_STEP:
+        short = short + 1 if length < _SHORT else 0
+        if length <= _NO_STEP or short > _PATIENCE:
             return Progress(state, steps, point.total, done=close)
         formed = system.exact  # where one point needed it, those after it do
         steps += 1

@@ -38,7 +38,7 @@ from skcoral.tradeoff.points import Problem, State, start_from
 Index = NDArray[np.intp]
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
-_SHARE = 1e-13  # of the sum of squares that the products make up when the tie-break stops
+_SHARE = 1e-11  # of the sum of squares that the products make up when the tie-break stops
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
 _CENTRED = 0.01  # products where it starts from the centre

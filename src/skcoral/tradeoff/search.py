@@ -46,7 +46,8 @@ Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the proble
 # Shares of the objective that the products make up when the binding floors are guessed: early where
 # Newton's method can take over, and further down the path where the guess was wrong.
 _EARLY = (1e-3, 1e-5, 1e-8)
-_EARLY_SHARP = (1e-6,)  # for the criteria that are not smooth
+_EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
+_GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
 # Residuals at which the other outputs are completed for the first time, and at the end; where the
@@ -139,6 +140,8 @@ class Search:
             share=share,
             size_of=self._size,
             max_iter=self.max_iter - self.used,
+            # A guess of what binds needs no equations that hold to the last digit.
+            tolerance=0.0 if share in _LATE else _GUESS,
             careful=share != _EARLY[0],
             report=self._reporter(problem, self.active),
         )
