@@ -117,10 +117,11 @@ def text_array(texts: Sequence[str]) -> Any:
     import pyarrow as pa
 
     data = [text.encode() for text in texts]
-    places = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        len(data), pa.py_buffer(places), pa.py_buffer(b"".join(data))
-    )
+    ends = np.cumsum([0, *map(len, data)], dtype=np.int64)
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise InvalidTableError("A column has more than 2 GiB of text in one batch of rows.")
+    buffers = pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(data))
+    return pa.StringArray.from_buffers(len(data), *buffers)
 
 
 def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:

@@ -155,7 +155,8 @@ class _Reader:
         width = len(self.names)
         rows: list[list[str]] = []
         at: list[int] = []
-        full = self.limits.record_bytes
+        room = min(self.limits.record_bytes, 2**30)  # an Arrow array of texts ends at 2 GiB
+        full = room
         for line, cells in self._rows(lines):
             if len(cells) > width and not any(map(str.strip, cells[width:])):
                 cells = cells[:width]
@@ -168,7 +169,7 @@ class _Reader:
             at.append(line)
             # Few long rows fill the memory as well as many short ones.
             if len(rows) == size or self.read_chars >= full:
-                full = self.read_chars + self.limits.record_bytes
+                full = self.read_chars + room
                 yield batch(self._fraction(binary))
                 rows, at = [], []
         if rows:
