@@ -176,7 +176,8 @@ def decorrelate(
     warm : Decorrelation, optional
         The answer to a neighbouring problem of the same variables: other floors, or a matrix from
         nearly the same rows. Above the threshold the squared criterion starts from its dual point,
-        which saves Newton steps; the answer is the same, to the accuracy of both.
+        which saves Newton steps; the answer is the same, to the accuracy of both. With singular
+        matrices the search for outputs begins at those of the neighbour.
     callback : callable, optional
         Called as ``callback(iteration, objective, lower_bound)``; while an exact answer is looked
         for, with a bound on the mean fidelity and the weakest margin over the floors.
@@ -237,8 +238,14 @@ def decorrelate(
     if problem.deficiency is not None:
         from skcoral.frames import solve_singular
 
+        near = None if warm is None else check_neighbour(warm, p)
         result = solve_singular(
-            problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
+            problem.deficiency,
+            floors,
+            dense=problem.dense,
+            there=given.like,
+            warm=near,
+            **settings,
         )
         return given.described(result, composites)
     there, options = problem.placed, Options(threshold=problem.threshold, **settings)

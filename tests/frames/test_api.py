@@ -211,3 +211,20 @@ def test_relations_of_dummies_are_stated_up_to_constants():
     table = pd.DataFrame({f"g{k}": (groups == k).astype(float) for k in range(3)})
     told = CORAL(0.9).fit(table).result_.details["deficiency"]
     assert "`g0` = -`g1` - `g2` (up to constants" in told  # g0 = 1 - g1 - g2
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst"])
+def test_warm_starts_from_the_window_before(tables, criterion):
+    """Rows enter and leave; the answer is as good as without, after fewer steps."""
+    rows = tables.factors(13, 20, 2)
+    windows = [np.corrcoef(rows[k : k + 12].T) for k in (0, 1)]
+    before = decorrelate(windows[0], 0.97, criterion=criterion)
+    cold, warm = (
+        decorrelate(windows[1], 0.97, criterion=criterion, warm=w) for w in (None, before)
+    )
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-3)
+    assert warm.lower_bound == pytest.approx(cold.lower_bound, rel=1e-6)
+    assert (warm.fidelity >= 0.97 - 1e-12).all()
+    assert check(warm, windows[1]).passed
+    with pytest.raises(InvalidArgumentError, match="same 20 variables"):
+        decorrelate(windows[1], 0.97, warm=decorrelate(np.eye(3), 0.5))

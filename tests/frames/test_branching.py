@@ -10,12 +10,15 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check, prove
-from skcoral.certificates.branches import _Tree
+from skcoral.certificates.branches import _Tree, leaf_bounds
+from skcoral.certificates.products import Floats
 from skcoral.exceptions import CertificateError
 from skcoral.frames.branching import branch, limits
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
-from skcoral.frames.node import Node, Slab
+from skcoral.frames.outcome import certificate_of
+from skcoral.frames.parts import Parts, Slab
+from skcoral.frames.problem import FrameProblem
 from skcoral.results import Certificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -60,25 +63,30 @@ def test_bound_of_a_part_is_its_relaxation(floors):
     A, _ = totals(4, 0)
     floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
     parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
-    for slabs in ((), parts[:1], parts):
-        found = Node(A, floors, slabs).maximise(enough=np.inf, share=0.0, goal=1e-9)
-        assert found.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+    stack = [(), parts[:1], parts]
+    found = Parts(A, floors, stack).maximise(enough=1e6, share=0.0, goal=1e-9)
+    for slabs, point in zip(stack, found, strict=True):
+        assert len(point.mu) == len(slabs)
+        assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
 
 
 def test_derivatives_of_the_merit():
     A, _ = totals(4, 1)
-    node = Node(A, np.full(4, 0.9), (slab(A, 1, -0.1, 0.3, 0), slab(A, 1, 0.0, 0.4, 5)))
-    x, tau = node.start(None)
-    x = x + 0.05 * np.random.default_rng(0).uniform(size=len(x))
-    gradient, upper = node._derivatives(x, node._at(x, tau), tau)
-    hessian = np.triu(upper) + np.triu(upper, 1).T
-    for k, e in enumerate(1e-5 * np.eye(len(x))):
-        ends = [node._at(x + s * e, tau) for s in (1, -1)]
-        slopes = [
-            node._derivatives(x + s * e, at, tau)[0] for s, at in zip((1, -1), ends, strict=True)
-        ]
-        assert gradient[k] == pytest.approx((ends[0].merit - ends[1].merit) / 2e-5, abs=1e-6)
-        np.testing.assert_allclose(-hessian[k], (slopes[0] - slopes[1]) / 2e-5, atol=1e-5)
+    both = slab(A, 1, -0.1, 0.3, 0), slab(A, 1, 0.0, 0.4, 5)
+    parts = Parts(A, np.full(4, 0.9), [both, both[:1]])
+    on = np.arange(2)
+    x, tau = parts.start(None)
+    x = x + 0.05 * np.random.default_rng(0).uniform(size=x.shape)
+    gradient, upper = parts._derivatives(on, parts._at(on, x, tau))
+    # what fixes N + cI against κ - c, without any effect on the merit
+    same = np.r_[np.eye(3)[np.triu_indices(3)], -np.ones(4), np.zeros(6)]
+    for k, e in enumerate(1e-5 * np.eye(x.shape[1])):
+        ends = [parts._at(on, x + s * e, tau) for s in (1, -1)]
+        slopes = [parts._derivatives(on, end)[0] for end in ends]
+        expected = (ends[0].merit - ends[1].merit) / 2e-5
+        np.testing.assert_allclose(gradient[:, k], expected, atol=1e-6)
+        hessian = np.triu(upper[0]) + np.triu(upper[0], 1).T - np.outer(same, same)
+        np.testing.assert_allclose(-hessian[k], (slopes[0] - slopes[1])[0] / 2e-5, atol=1e-5)
 
 
 def best_of_many(A, floors, starts):
@@ -193,6 +201,18 @@ def test_the_tree_is_proved_in_ball_arithmetic():
     assert proof.rigorous
     assert proof.passed, proof.problems
     assert proof.gap <= 1e-7
+
+
+def test_every_leaf_proves_what_the_search_says(tables):
+    """Caps of very different widths, where many cuts refine a slab that is there already."""
+    A = tables.factor_of(tables.factors(6, 6, 1))
+    floors = np.array([0.9, 0.9, 0.99, 1.0, 0.3, 0.5])
+    answer = FrameProblem(A, parts=300, starts=1).solve(floors)
+    certificate = certificate_of(answer, A, "squared")
+    bounds = leaf_bounds(certificate, floors, A, Floats(parts=3))
+    least, lam = min(bounds, key=lambda leaf: leaf[0].lower)
+    assert least.lower == pytest.approx(answer.lower_bound, rel=1e-7)
+    np.testing.assert_allclose(2 * lam, answer.slopes)
 
 
 def test_altered_trees_are_refused():

@@ -13,73 +13,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcoral._arrays import Array
+from skcoral.frames.answer import Answer, BranchProof, FrameProof
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
-from skcoral.frames.node import Node, NodePoint, Slab
-from skcoral.frames.proof import FrameProof, at_source
+from skcoral.frames.parts import PartPoint, Parts, Slab
+from skcoral.frames.proof import at_source
 
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least
 _COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
 _CHECKED = 100  # parts between two looks at the progress: what the gap has to shrink to,
 _PAYS, _HALVED = 0.99, 0.5  # where it is large and where it is small
-_LOOKS = 20  # parts that outputs are looked for in, all first ones and then every so many
+_WORTH = 0.5  # of the gap of the least part, that of others cut with it
+_STACKED = 2e4  # (½r² + 2p)² of the parts that are bounded together
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
 
 
 @dataclass(frozen=True)
-class BranchProof:
-    """A tree of cuts, and a dual point for each of its leaves.
-
-    Attributes
-    ----------
-    variable, at : ndarray of shape (m,)
-        Each cut: which output, and the value of ``vᵀu`` that separates the two sides.
-    direction : ndarray of shape (m, r)
-        ``v``, a unit vector with ``aᵀv ≥ 0`` for the output's source a.
-    children : ndarray of shape (m, 2)
-        Below and above: a later cut by its number, or a leaf as ``-1 - number``.
-    N, kappa, lam : ndarray of shape (L·r, r), (L, p) and (L, p)
-        Of each leaf; the matrices N below each other.
-    mu : ndarray of shape (L, k)
-        Of each leaf, for the slabs that it lies in, in the order of their first cuts.
-    least : int
-        The leaf with the least bound.
-    """
-
-    variable: Array
-    direction: Array
-    at: Array
-    children: Array
-    N: Array
-    kappa: Array
-    lam: Array
-    mu: Array
-    least: int
-
-
-@dataclass(frozen=True)
-class Branched:
-    """The best outputs found, what is proved, and the proof (of all caps where nothing was cut)."""
-
-    U: Array
-    objective: float
-    lower_bound: float
-    proof: BranchProof | FrameProof
-    n_parts: int
-
-
-@dataclass(frozen=True)
 class _Part:
-    point: NodePoint  # what it is cut by
-    proved: NodePoint  # what bounds it, of itself or of the part it was cut from
+    point: PartPoint
     slabs: tuple[Slab, ...]
     place: tuple[int, int] | None  # the cut and the side
 
 
 def branch(
     A: Array, floors: Array, U: Array, value: float, *, goal: float, max_parts: int
-) -> Branched:
+) -> Answer:
     """Cut caps until the gap is closed, or ``max_parts`` parts have been bounded.
 
     Parameters
@@ -99,9 +58,10 @@ def branch(
     cuts: list[tuple[int, Array, float]] = []
     children: list[list[int]] = []
     aim = goal * max(1.0, value)
-    first = Node(A, floors).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
-    heap = [(first.bound, 0, _Part(first, first, (), None))]
+    (first,) = Parts(A, floors, [()]).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
+    heap = [(first.bound, 0, _Part(first, (), None))]
     count, before, check = 1, value - first.bound, _CHECKED
+    stack = int(np.clip(_STACKED / (0.5 * len(A) ** 2 + 2 * A.shape[1]) ** 2, 1, 32))
     while count < max_parts:
         gap = value - heap[0][0]
         if gap <= aim:
@@ -110,42 +70,66 @@ def branch(
             if gap > before * (_HALVED if gap <= _COARSE * value else _PAYS):
                 break
             before, check = gap, check + _CHECKED
-        _, _, part = heapq.heappop(heap)
-        if count < _LOOKS or count % _LOOKS == 1:
-            start = on_caps(A, part.point.U, floors)
-            found, reached, _ = descend(
-                A, start, floors, bound=part.proved.bound, goal=0.1 * goal, max_iter=100
-            )
-            if reached < value:
-                U, value = found, reached
-        place, slab = _chosen(A, floors, part)
-        width = slab.hi - slab.lo
-        middle = slab.direction @ part.point.U[:, slab.variable]
-        at = float(np.clip(middle, slab.lo + _INNER * width, slab.hi - _INNER * width))
-        if part.place is not None:
-            children[part.place[0]][part.place[1]] = len(cuts)
-        for side, ends in enumerate(((slab.lo, at), (at, slab.hi))):
-            slabs = (
-                *part.slabs[:place],
-                Slab(slab.variable, slab.direction, *ends),
-                *part.slabs[place + 1 :],
-            )
-            point = Node(A, floors, slabs).maximise(
-                enough=value - 0.5 * aim, share=_SHARE, goal=0.1 * aim, before=part.point
-            )
-            proved = max(point, part.proved, key=lambda candidate: candidate.bound)
+        most = min(stack, (len(heap) + 1) // 2, (max_parts - count + 1) // 2)
+        least = [heapq.heappop(heap)[2]]
+        while len(least) < most and value - heap[0][0] > max(aim, _WORTH * gap):
+            least.append(heapq.heappop(heap)[2])
+        start = on_caps(A, least[0].point.U, floors)
+        found, reached, _ = descend(
+            A, start, floors, bound=least[0].point.bound, goal=0.1 * goal, max_iter=100
+        )
+        if reached < value:
+            U, value = found, reached
+        slabs: list[tuple[Slab, ...]] = []
+        for part in least:
+            place, slab = _chosen(A, floors, part)
+            width = slab.hi - slab.lo
+            middle = slab.direction @ part.point.U[:, slab.variable]
+            at = float(np.clip(middle, slab.lo + _INNER * width, slab.hi - _INNER * width))
+            if part.place is not None:
+                children[part.place[0]][part.place[1]] = len(cuts)
+            for ends in ((slab.lo, at), (at, slab.hi)):
+                cut = Slab(slab.variable, slab.direction, *ends)
+                slabs.append((*part.slabs[:place], cut, *part.slabs[place + 1 :]))
+            cuts.append((slab.variable, slab.direction, at))
+            children.append([0, 0])
+        parents = [part for part in least for _ in range(2)]
+        points = _bounded(
+            A, floors, slabs, [part.point for part in parents], value - 0.5 * aim, aim
+        )
+        for k, (own, point) in enumerate(zip(slabs, points, strict=True)):
             count += 1
-            new = _Part(point, proved, slabs, (len(cuts), side))
-            heapq.heappush(heap, (proved.bound, count, new))
-        cuts.append((slab.variable, slab.direction, at))
-        children.append([0, 0])
+            new = _Part(point, own, (len(cuts) - len(least) + k // 2, k % 2))
+            heapq.heappush(heap, (point.bound, count, new))
     if not cuts:
-        return Branched(U, value, first.bound, _finite(A, floors, first, ()), count)
+        return Answer(U, value, first.bound, _finite(A, floors, first, ()), count)
     parts = [part for _, _, part in sorted(heap, key=lambda entry: entry[1])]
     for number, part in enumerate(parts):
         if part.place is not None:
             children[part.place[0]][part.place[1]] = -1 - number
-    return Branched(U, value, heap[0][0], _proof(A, floors, cuts, children, parts), count)
+    return Answer(U, value, heap[0][0], _proof(A, floors, cuts, children, parts), count)
+
+
+def _bounded(
+    A: Array,
+    floors: Array,
+    slabs: list[tuple[Slab, ...]],
+    before: list[PartPoint],
+    enough: float,
+    aim: float,
+) -> list[PartPoint]:
+    """Bound parts from the points of those that they were cut from, and no worse than these."""
+    points = Parts(A, floors, slabs).maximise(
+        enough=enough, share=_SHARE, goal=0.1 * aim, before=before
+    )
+    low = [k for k, point in enumerate(points) if point.bound < min(before[k].bound, enough)]
+    if low:
+        again = Parts(A, floors, [slabs[k] for k in low]).maximise(
+            enough=enough, share=0.1 * _SHARE, goal=0.1 * aim
+        )
+        for k, point in zip(low, again, strict=True):
+            points[k] = max(points[k], point, key=lambda candidate: candidate.bound)
+    return points
 
 
 def _chosen(A: Array, floors: Array, part: _Part) -> tuple[int, Slab]:
@@ -168,7 +152,7 @@ def limits(a: Array, v: Array, rho: float) -> tuple[float, float]:
     return cosine * rho - turned, 1.0 if cosine >= rho else cosine * rho + turned
 
 
-def _finite(A: Array, floors: Array, point: NodePoint, slabs: tuple[Slab, ...]) -> FrameProof:
+def _finite(A: Array, floors: Array, point: PartPoint, slabs: tuple[Slab, ...]) -> FrameProof:
     """Multipliers of a part, with N shifted to its smallest and those of floors of one finite."""
     shift = float(np.linalg.eigvalsh(point.N)[0])
     N = point.N - shift * np.eye(len(A))
@@ -190,8 +174,8 @@ def _proof(
 ) -> BranchProof:
     """All leaves in arrays."""
     most = max(len(part.slabs) for part in parts)
-    leaves = [_finite(A, floors, part.proved, part.slabs) for part in parts]
-    mu = [np.r_[part.proved.mu, np.zeros(most - len(part.proved.mu))] for part in parts]
+    leaves = [_finite(A, floors, part.point, part.slabs) for part in parts]
+    mu = [np.r_[part.point.mu, np.zeros(most - len(part.point.mu))] for part in parts]
     return BranchProof(
         variable=np.array([cut[0] for cut in cuts], dtype=np.float64),
         direction=np.array([cut[1] for cut in cuts]),
@@ -201,5 +185,5 @@ def _proof(
         kappa=np.array([leaf.kappa for leaf in leaves]),
         lam=np.array([leaf.lam for leaf in leaves]),
         mu=np.array(mu),
-        least=int(np.argmin([part.proved.bound for part in parts])),
+        least=int(np.argmin([part.point.bound for part in parts])),
     )

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, to_device, to_host
+from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._singular import Deficiency
 from skcoral.certificates.settling import settle_budget
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
+from skcoral.frames.answer import Answer
 from skcoral.frames.outcome import as_result
 from skcoral.frames.pairs import largest_residuals
-from skcoral.frames.problem import Answer, FrameProblem
+from skcoral.frames.problem import FrameProblem
+from skcoral.frames.solver import Callback
 from skcoral.frames.threshold import frame_threshold
-from skcoral.results import Criterion, Decorrelation, Frontier
-
-Callback = Callable[[int, float, float], object]
+from skcoral.results import Decorrelation, Frontier
 
 _PARTS = 20  # of the caps at each floor of a frontier
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
@@ -30,13 +30,10 @@ def singular_budget(
     budget: float,
     *,
     names: Sequence[str],
-    criterion: Criterion = "squared",
-    pair_weights: Array | None = None,
-    tol: float = 1e-9,
-    max_iter: int = 200,
     callback: Callback | None = None,
     dense: bool = True,
     there: Any = None,
+    **settings: Any,
 ) -> Decorrelation:
     """Find the largest common floor whose residual stays within ``budget``, at rank r < p.
 
@@ -52,7 +49,8 @@ def singular_budget(
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter)
+    problem = FrameProblem(A, **settings)
+    criterion = problem.criterion
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
             f"A budget of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least that "
@@ -71,7 +69,7 @@ def singular_budget(
     # The dual point of another floor may exclude more floors than that of the answer.
     results = []
     for dual in (answer, tightest):
-        held = replace(answer, proof=dual.proof, slopes=dual.slopes)
+        held = replace(answer, proof=dual.proof, share=dual.share)
         result = as_result(
             problem,
             held,
@@ -152,13 +150,10 @@ def singular_frontier(
     floors: Array | None = None,
     *,
     names: Sequence[str],
-    criterion: Criterion = "squared",
-    pair_weights: Array | None = None,
     n_points: int = 25,
-    tol: float = 1e-9,
-    max_iter: int = 200,
     callback: Callback | None = None,
     there: Any = None,
+    **settings: Any,
 ) -> Frontier:
     """Compute the frontier of a matrix of rank r < p: from the threshold to one by default.
 
@@ -169,8 +164,8 @@ def singular_frontier(
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=_PARTS)
-    reached = frame_threshold(A, tol=tol)
+    problem = FrameProblem(A, parts=_PARTS, **settings)
+    reached = frame_threshold(A, tol=problem.tol)
     edge = reached.lower
     if floors is None:
         # even in the angle, where the curve is smooth up to a floor of one
@@ -190,7 +185,7 @@ def singular_frontier(
     points = [answers[float(floor)] for floor in grid]
     outputs = [np.asarray(to_host(answer.U)) for answer in points]
     residuals = [largest_residuals(U) for U in outputs]
-    fidelity = [problem.fidelity(answer.U) for answer in points]
+    fidelity = [column_dots(A, answer.U) for answer in points]
     gap = max(a.objective - a.lower_bound for a in points)
     open_points = sum(not answer.certified for answer in points)
     if open_points:
@@ -214,7 +209,7 @@ def singular_frontier(
         min_fidelity=np.array([f.min() for f in fidelity]),
         mean_fidelity=np.array([f.mean() for f in fidelity]),
         threshold=edge,
-        criterion=criterion,
+        criterion=problem.criterion,
         names=tuple(names),
-        pair_weights=pair_weights,
+        pair_weights=problem.pair_weights,
     )

@@ -1,4 +1,4 @@
-"""Descend on the caps: the sum of squares ``½‖UUᵀ‖²`` by a spectral projected gradient.
+"""Descend on the caps by a spectral projected gradient, for the sum of squares and in general.
 
 The caps are not convex, but the dual says how far down there is to go. Steps have the length of
 Barzilai and Borwein, and a step is taken when it improves on the worst of the last few values
@@ -7,6 +7,7 @@ Barzilai and Borwein, and a step is taken when it improves on the worst of the l
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from skcoral._arrays import Array, inner
@@ -19,6 +20,45 @@ def squares(U: Any) -> float:
     """Sum of the squared correlations of the columns over the pairs, ``½(‖UUᵀ‖² - p)``."""
     F = U @ U.T
     return 0.5 * (inner(F, F) - float(U.shape[1]))
+
+
+def _squares_and_gradient(U: Any) -> tuple[float, Any]:
+    F = U @ U.T
+    return 0.5 * (inner(F, F) - float(U.shape[1])), (2.0 * F) @ U
+
+
+def spectral_steps(
+    A: Any, U: Any, floors: Array, smooth: Callable[[Any], tuple[float, Any]], step: float
+) -> Iterator[tuple[Any, float]]:
+    """The points of a descent with their values, from the feasible ``U`` until none is better.
+
+    ``smooth`` returns the value and the gradient; ``step`` is the first multiple of the latter.
+    """
+    value, gradient = smooth(U)
+    recent = [value]
+    count = 0
+    while True:
+        yield U, value
+        for _ in range(30):
+            new = on_caps(A, U - step * gradient, floors)
+            change = new - U
+            value, new_gradient = smooth(new)
+            if value <= max(recent) + 1e-4 * min(inner(gradient, change), 0.0):
+                break
+            step *= 0.3
+        else:
+            return
+        turned = new_gradient - gradient
+        across, along = inner(change, turned), inner(change, change)
+        if not along > 0.0:
+            return
+        if across <= 0.0:
+            step = min(10.0 * step, 0.5)
+        else:
+            step = across / inner(turned, turned) if count % 2 else along / across
+        U, gradient = new, new_gradient
+        recent = [*recent[1 - _MEMORY :], value]
+        count += 1
 
 
 def descend(
@@ -58,49 +98,19 @@ def descend(
     -------
     U, objective, n_iter
     """
-    p = U.shape[1]
-    F = U @ U.T
-    value = 0.5 * (inner(F, F) - p)
-    best, best_value = U, value
-    recent = [value]
-    # relative to ν = p/r, the gradient 2FU changes by the order of one per unit of U
-    gradient = F @ U
-    step = 0.5 * A.shape[0] / p
-    checked = value
+    best, best_value, checked, count = U, float("inf"), float("inf"), 0
     enough = goal * max(1.0, abs(bound))
-    for count in range(max_iter):
-        if best_value - bound <= enough:
-            return best, best_value, count
-        if count and count % patience == 0:
+    # relative to ν = p/r, the gradient 2FU changes by the order of one per unit of U
+    steps = spectral_steps(A, U, floors, _squares_and_gradient, 0.25 * A.shape[0] / U.shape[1])
+    for count, (U, value) in enumerate(steps):
+        if value < best_value:
+            best, best_value = U, value
+        if best_value - bound <= enough or count == max_iter:
+            break
+        if count % patience == 0:
             gain, left = checked - best_value, best_value - bound
             slow = gain <= 1e-3 * left and gain <= stall * max(1.0, abs(best_value))
             if slow or (only_bound and gain < left):
-                return best, best_value, count
-            checked = best_value
-        for _ in range(20):
-            new = on_caps(A, U - step * gradient, floors)
-            change = new - U
-            slope = 2.0 * inner(gradient, change)
-            F = new @ new.T
-            new_value = 0.5 * (inner(F, F) - p)
-            if new_value <= max(recent) + 1e-4 * min(slope, 0.0):
                 break
-            step *= 0.3
-        else:
-            return best, best_value, count
-        new_gradient = F @ new
-        turned = new_gradient - gradient
-        across, along = inner(change, turned), inner(change, change)
-        if not along > 0.0:
-            return best, best_value, count
-        if across <= 0.0:
-            step = min(10.0 * step, 1.0)
-        elif count % 2:
-            step = across / inner(turned, turned)
-        else:
-            step = along / across
-        U, gradient, value = new, new_gradient, new_value
-        recent = [*recent[1 - _MEMORY :], value]
-        if value < best_value:
-            best, best_value = U, value
-    return best, best_value, max_iter
+            checked = best_value
+    return best, best_value, count

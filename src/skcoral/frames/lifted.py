@@ -1,7 +1,7 @@
 """The bound (★) of the trade-off for singular matrices.
 
 (★) lets outputs leave the span of the sources and is valid for every R; it is tight at high
-floors. The dual point is found for a matrix that is shrunk by next to nothing, where the solver of
+floors. The dual point is found for a matrix that is shrunk by 1e-14 or 1e-8, where the solver of
 the trade-off works, and the bound is then evaluated for the matrix that was given.
 """
 
@@ -34,6 +34,11 @@ class LiftedProof:
     suggested: tuple[Array, ...]
     n_iter: int
 
+    @property
+    def slopes(self) -> Array:
+        """Derivatives of the bound by the floors."""
+        return 2.0 * self.lam
+
 
 def lifted_proof(
     A: Array,
@@ -45,46 +50,26 @@ def lifted_proof(
     max_iter: int,
 ) -> LiftedProof | None:
     """Search a dual point of (★); None where it proves nothing or none was found."""
-    for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
-        proof = _searched(A, floors, criterion, pair_weights, shrunk, tol=tol, max_iter=max_iter)
-        if proof is not None:
-            return proof
-    return None
-
-
-def _searched(
-    A: Array,
-    floors: Array,
-    criterion: Criterion,
-    pair_weights: Array | None,
-    shrunk: float,
-    *,
-    tol: float,
-    max_iter: int,
-) -> LiftedProof | None:
-    R = A.T @ A
-    R *= 1.0 - shrunk
-    np.fill_diagonal(R, 1.0)
-    names = tuple(f"x{j}" for j in range(len(R)))
+    names = tuple(f"x{j}" for j in range(A.shape[1]))
     options = Options(names, criterion, pair_weights, tol=tol, max_iter=max_iter)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            refused = solve_exact(R, floors, options)
-            if isinstance(refused, Decorrelation):
-                return None
-            answer = solve_tradeoff(R, floors, options, refused=refused)
-        except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
-            return None
-    dual = answer.certificate.arrays
-    if "H" not in dual:
-        return None
-    lam, H = np.array(dual["multipliers"]), np.array(dual["H"])
-    factor = _factor(H)
-    if factor is None or not (np.isfinite(lam).all() and np.isfinite(H).all()):
-        return None
-    own = sla.cho_solve((factor, True), (A * lam).T, check_finite=False).T
-    return LiftedProof(lam, H, (own, A @ answer.T), answer.n_iter)
+    for shrunk in _SHRUNK if A.shape[1] <= _FEW else _SHRUNK[1:]:
+        R = (1.0 - shrunk) * (A.T @ A)
+        np.fill_diagonal(R, 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                refused = solve_exact(R, floors, options)
+                if isinstance(refused, Decorrelation):
+                    continue
+                answer = solve_tradeoff(R, floors, options, refused=refused)
+            except (ArithmeticError, ValueError, RuntimeError):  # no digits left at this shrinkage
+                continue
+        lam, H = (np.array(answer.certificate.arrays.get(k, np.nan)) for k in ("multipliers", "H"))
+        factor = _factor(H) if np.isfinite(lam).all() and np.isfinite(H).all() else None
+        if factor is not None:
+            own = sla.cho_solve((factor, True), (A * lam).T, check_finite=False).T
+            return LiftedProof(lam, H, (own, A @ answer.T), answer.n_iter)
+    return None
 
 
 def lifted_bound(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,12 @@ from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.exceptions import NotCertifiedWarning
+from skcoral.frames.answer import Answer, FrameProof
 from skcoral.frames.lifted import LiftedProof
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
-from skcoral.frames.problem import Answer, FrameProblem
-from skcoral.frames.proof import FrameProof
-from skcoral.frames.solver import BRIEF
+from skcoral.frames.problem import FrameProblem
+from skcoral.frames.solver import Callback
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
 from skcoral.results import (
     CROWDED,
@@ -29,7 +31,19 @@ from skcoral.results import (
     Threshold,
 )
 
-Callback = Callable[[int, float, float], object]
+_PARTS = 10  # that caps are cut into at most, for each of ``max_iter``
+_STARTS = 12  # from other places, where the gap stays open
+_BRIEF: ContextVar[bool] = ContextVar("brief", default=False)
+
+
+@contextmanager
+def brief() -> Iterator[None]:
+    """Search briefly inside this block: one further start, no branching. Gaps stay wider."""
+    token = _BRIEF.set(True)
+    try:
+        yield
+    finally:
+        _BRIEF.reset(token)
 
 
 def solve_singular(
@@ -37,13 +51,12 @@ def solve_singular(
     floors: Array | None,
     *,
     names: Sequence[str],
-    criterion: Criterion = "squared",
-    pair_weights: Array | None = None,
-    tol: float = 1e-9,
     max_iter: int = 200,
     callback: Callback | None = None,
     dense: bool = True,
     there: Any = None,
+    warm: Decorrelation | None = None,
+    **settings: Any,
 ) -> Decorrelation:
     """Least residual for a correlation matrix of rank r < p.
 
@@ -55,12 +68,17 @@ def solve_singular(
         The least fidelities; None: the largest common one at the least residual of the rank.
     names : sequence of str
         The variables.
-    criterion, pair_weights, tol, max_iter, callback
-        As in :func:`skcoral.decorrelate`.
+    max_iter, callback, **settings
+        As in :func:`skcoral.decorrelate`: criterion, pair_weights and tol.
     dense : bool
         Whether ``T`` and ``correlation`` are p × p arrays or factors.
     there : array, optional
         The matrix as the user gave it: the algebra runs in its library and on its device.
+    warm : Decorrelation, optional
+        The answer to a neighbouring problem of the same variables, such as the window before in a
+        table of rolling windows. What its transformation makes of this matrix is where the search
+        for outputs begins; one further start is tried instead of twelve. Bounds and certificate
+        are found as without it.
 
     Warns
     -----
@@ -68,11 +86,19 @@ def solve_singular(
         The gap is open; the answer is feasible all the same.
     """
     A = found.factor if there is None else to_device(found.factor, there)
-    parts = 0 if BRIEF.get() else 2 * max_iter
-    problem = FrameProblem(A, criterion, pair_weights, tol, max_iter, parts=parts)
-    start = None
+    if warm is not None and warm.T.shape[0] != A.shape[1]:  # coefficients on other variables
+        warm = None
+    few = _BRIEF.get()
+    problem = FrameProblem(
+        A,
+        max_iter=max_iter,
+        parts=0 if few else _PARTS * max_iter,
+        starts=1 if few or warm is not None else _STARTS,
+        **settings,
+    )
+    start = None if warm is None else to_device(found.factor @ warm.T, A)
     if floors is None:
-        reached = frame_threshold(A, tol=tol)
+        reached = frame_threshold(A, tol=problem.tol)
         start = reached.U
         floors = np.full(A.shape[1], min(max(reached.lower, 0.0), 1.0))
     answer = problem.solve(floors, start=start, callback=callback)

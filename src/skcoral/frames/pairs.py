@@ -12,10 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import spectral_steps
 from skcoral.results import Criterion
 
 _BLOCK = 512  # columns at a time
+_PATIENCE = 25  # steps after which progress is looked at
 _WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the value
 
 
@@ -66,16 +67,29 @@ def descend_pairs(
     """Lower the criterion from the feasible ``U``; the best point met is returned."""
     best, best_value = U, criterion_of(U, criterion, pair_weights)
     used = 0
-    stages = (0.0,) if criterion == "squared" else _WIDTHS
-    for stage in stages:
+    for stage in (0.0,) if criterion == "squared" else _WIDTHS:
         if best_value - bound <= goal * max(1.0, best_value):
             break
-        U, value, steps = _stage(
-            A, best, floors, criterion, pair_weights, stage * max(best_value, 1e-12), max_iter
-        )
-        used += steps
-        if value < best_value:
-            best, best_value = U, value
+        width = stage * max(best_value, 1e-12)
+
+        def smooth(U: Array, width: float = width) -> tuple[float, Array]:
+            return _smoothed(U, criterion, pair_weights, width)
+
+        steepest = np.linalg.norm(smooth(best)[1], axis=0).max()
+        steps = spectral_steps(A, best, floors, smooth, 0.1 / max(float(steepest), 1e-12))
+        least = checked = np.inf
+        for count, (U, value) in enumerate(steps):
+            true = criterion_of(U, criterion, pair_weights)
+            if true < best_value:
+                best, best_value = U, true
+            least = min(least, value)
+            if count == max_iter:
+                break
+            if count % _PATIENCE == 0:
+                if checked - least <= 1e-6 * max(abs(value), 1e-12):
+                    break
+                checked = least
+        used += count
     return best, best_value, used
 
 
@@ -112,46 +126,3 @@ def _soft_worst(
         mass += 0.5 * float(weight.sum())
         gradient[:, columns] = U @ (weight * omega * np.sign(G))
     return top + sharp * float(np.log(mass)), gradient / mass
-
-
-def _stage(
-    A: Array,
-    U: Array,
-    floors: Array,
-    criterion: Criterion,
-    pair_weights: Array | None,
-    width: float,
-    max_iter: int,
-) -> tuple[Array, float, int]:
-    """Projected gradients with Barzilai and Borwein's steps at one width of the smoothing."""
-    value, gradient = _smoothed(U, criterion, pair_weights, width)
-    best, best_value = U, criterion_of(U, criterion, pair_weights)
-    recent = [value]
-    step = 0.1 / max(float(np.sqrt(np.einsum("ij,ij->j", gradient, gradient).max())), 1e-12)
-    checked = value
-    for count in range(max_iter):
-        if count and count % 25 == 0:
-            if checked - min(recent) <= 1e-6 * max(abs(value), 1e-12):
-                return best, best_value, count
-            checked = min(recent)
-        for _ in range(30):
-            new = on_caps(A, U - step * gradient, floors)
-            change = new - U
-            slope = float(np.vdot(gradient, change))
-            new_value, new_gradient = _smoothed(new, criterion, pair_weights, width)
-            if new_value <= max(recent) + 1e-4 * min(slope, 0.0):
-                break
-            step *= 0.3
-        else:
-            return best, best_value, count
-        turned = new_gradient - gradient
-        across, along = float(np.vdot(change, turned)), float(np.vdot(change, change))
-        if not along > 0.0:
-            return best, best_value, count
-        step = along / across if across > 0.0 else 2.0 * step
-        U, value, gradient = new, new_value, new_gradient
-        recent = [*recent[-7:], value]
-        true = criterion_of(U, criterion, pair_weights)
-        if true < best_value:
-            best, best_value = U, true
-    return best, best_value, max_iter

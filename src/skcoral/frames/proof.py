@@ -1,4 +1,4 @@
-"""The bound (★★) of a dual point, evaluated beside a feasible U so that no digits are lost.
+"""The bound (★★) of a dual point, evaluated to_device a feasible U so that no digits are lost.
 
 For any ``N ⪰ 0``, ``λ ≥ 0``, ``κ ≥ 0`` with ``N + κ_j I ≻ 0`` and ``ν = (p - tr N)/r``, every
 feasible U has
@@ -14,7 +14,6 @@ of terms that are not negative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,20 +28,12 @@ from skcoral._arrays import (
     to_device,
     to_host,
 )
+from skcoral.frames.answer import FrameProof
 from skcoral.frames.dual import FrameDual
 
 _EPS = float(np.finfo(np.float64).eps)
 _LIFT = 5e7  # κ of floors of one, relative to the spread of N in their direction
 _KEPT = 1e-6  # share of the least eigenvalue of N that a shift leaves
-
-
-@dataclass(frozen=True)
-class FrameProof:
-    """A dual point of (★★): ``N`` (r × r), λ and κ, all finite."""
-
-    N: Any
-    lam: Array
-    kappa: Array
 
 
 def proof_of(dual: FrameDual) -> FrameProof:
@@ -91,15 +82,3 @@ def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
     # what the rounding of unit lengths is worth at multipliers as large as those of pinned columns
     blur = 0.5 * _EPS * float((proof.kappa + proof.lam)[pinned].sum())
     return 0.5 * inner(F, F) + float(parts.sum()) + blur
-
-
-def bound_of(proof: FrameProof, A: Any, floors: Array) -> float:
-    """The bound (★★) itself, as it is written."""
-    r, p = A.shape
-    values, Q = eigh(proof.N)
-    n = np.maximum(np.asarray(to_host(values)), 0.0)
-    B = Q.T @ A
-    nu = (p - float(n.sum())) / r
-    phi = column_sums(B * B / (to_device(n[:, None], B) + to_device(proof.kappa[None, :], B)))
-    each = 2.0 * floors * proof.lam - proof.kappa - proof.lam**2 * phi
-    return float(nu * p - 0.5 * p - 0.5 * ((n + nu) ** 2).sum() + each.sum())

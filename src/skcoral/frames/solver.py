@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from skcoral._arrays import Array, to_device
+from skcoral.frames.answer import Answer
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend, squares
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import welch
-from skcoral.frames.proof import FrameProof, gap_of, proof_of
+from skcoral.frames.proof import gap_of, proof_of
 from skcoral.results import OPTIMAL_GAP
 
 Callback = Callable[[int, float, float], object]
@@ -25,49 +23,6 @@ _GRADIENTS = 5e9  # r²p of the gradients once the dual has spoken
 _COARSE = 1e-4  # accuracy of the bound at which the outputs are looked at first
 _EFFORT = 3e5  # r²p of all further starts together, where the gap stays open
 _ROOM = 1e-15  # above the floors, for the rounding of what is computed from the outputs
-BRIEF: ContextVar[bool] = ContextVar("brief", default=False)
-
-
-@contextmanager
-def brief() -> Iterator[None]:
-    """Search briefly inside this block: one further start, no branching. Gaps stay wider."""
-    token = BRIEF.set(True)
-    try:
-        yield
-    finally:
-        BRIEF.reset(token)
-
-
-@dataclass(frozen=True)
-class FrameSolved:
-    """Feasible outputs with a lower bound.
-
-    Attributes
-    ----------
-    U : array of shape (r, p)
-        The outputs in the basis of the factor.
-    objective, lower_bound : float
-        Attained, and proved to be the least possible.
-    proof : FrameProof or None
-        The dual point; None where the bound of the rank alone is what is used.
-    n_iter : int
-        Newton steps and gradients.
-    """
-
-    U: Any
-    objective: float
-    lower_bound: float
-    proof: FrameProof | None
-    n_iter: int
-
-    @property
-    def gap(self) -> float:
-        """``objective - lower_bound``."""
-        return self.objective - self.lower_bound
-
-    def closed(self, goal: float) -> bool:
-        """Whether the gap is at most ``goal``, relative to ``max(1, objective)``."""
-        return self.gap <= goal * max(1.0, self.objective)
 
 
 def solve_squares(
@@ -78,7 +33,8 @@ def solve_squares(
     max_iter: int = 200,
     callback: Callback | None = None,
     start: Any = None,
-) -> FrameSolved:
+    starts: int = 12,
+) -> Answer:
     """Solve for the squared criterion in the factor form.
 
     Parameters
@@ -95,6 +51,8 @@ def solve_squares(
         Called as ``callback(iteration, objective, lower_bound)``.
     start : array of shape (r, p), optional
         Outputs of a neighbouring problem to start from.
+    starts : int
+        Further places to start from, where the gap stays open.
 
     Examples
     --------
@@ -125,7 +83,7 @@ def solve_squares(
         callback(steps, value, least)
     if value - least <= goal * max(1.0, value):
         U = on_caps(A, U, floors, room=_ROOM)
-        return FrameSolved(U, max(squares(U), least), least, None, steps)
+        return Answer(U, max(squares(U), least), least, None, steps)
 
     def judge(dual: FrameDual) -> bool:
         nonlocal U, value
@@ -151,7 +109,8 @@ def solve_squares(
         U, value, again = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=later)
         more += again
     if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
-        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal, later)
+        starts = int(min(starts, _EFFORT / (r * r * p)))
+        U, value, extra = _other_starts(A, U, value, floors, dual.bound, 0.1 * goal, later, starts)
         more += extra
     U = on_caps(A, U, floors, room=_ROOM)
     value = squares(U)
@@ -159,22 +118,21 @@ def solve_squares(
     proof = proof_of(dual)
     bound = value - gap_of(proof, A, U, floors)
     if bound <= least:
-        return FrameSolved(U, value, least, None, n_iter)
-    return FrameSolved(U, max(value, bound), bound, proof, n_iter)
+        return Answer(U, value, least, None, n_iter)
+    return Answer(U, max(value, bound), bound, proof, n_iter)
 
 
 def _other_starts(
-    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float, later: int
+    A: Any, U: Any, value: float, floors: Array, bound: float, goal: float, later: int, starts: int
 ) -> tuple[Any, float, int]:
-    """Look around where the gap is open: saddles, and valleys beside the one that was taken.
+    """Look around where the gap is open: saddles, and valleys to_device the one that was taken.
 
     The displacements come from a fixed seed, so that the same problem has the same answer.
     """
     r, p = A.shape
     rng = np.random.default_rng(0)
     count = 0
-    most = 1 if BRIEF.get() else 12
-    for k in range(int(np.clip(_EFFORT / (r * r * p), 0, most))):
+    for k in range(starts):
         noise = to_device(rng.normal(size=(r, p)) / np.sqrt(r), A)
         start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
         candidate, reached, steps = descend(

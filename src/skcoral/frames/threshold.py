@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, column_dots, diagonal, eigh, to_device, to_host
+from skcoral.frames.answer import FrameProof
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import frame_point, welch
-from skcoral.frames.proof import FrameProof
 
 _TIGHT = 1e-13  # excess over the least residual, relative, of a frame that counts as tight
 _NEAR = 1e-9  # the same of one that is still to be tightened
