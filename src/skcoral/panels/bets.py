@@ -141,19 +141,15 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
             "T has no inverse, so the portfolio cannot be expressed in its outputs."
         ) from None
     with np.errstate(over="ignore", invalid="ignore"):
-        variance, squares = float(b @ sigma @ b), float(c @ c)
-    if not np.isfinite([variance, squares]).all():
+        variance, total = float(b @ sigma @ b), float(c @ c)
+    if not np.isfinite([variance, total]).all():
         raise InvalidArgumentError("The variance overflows: rescale the exposures.")
-    G = T.T @ R @ T
-    own = c * c
-    total = float(own.sum())
-    shares = own / total if total > 0 else np.full(len(c), np.nan)
+    shares = c * c / total if total > 0 else np.full(len(c), np.nan)
     logs = np.log(np.where(shares > 0, shares, 1.0))
-    contributions = c * (G @ c)
     return Bets(
         names=names,
         exposures=read_only(c),
-        contributions=read_only(contributions),
+        contributions=read_only(c * (T.T @ R @ T @ c)),
         variance=variance,
         shares=read_only(shares),
         effective=float(np.exp(-(shares * logs).sum())),
@@ -229,10 +225,8 @@ def _read_exposures(exposures: Any, names: tuple[str, ...]) -> Array:
             raise InvalidArgumentError(
                 f"exposures name {unknown[:6]}, which are not among the factors {list(names)[:6]}."
             )
-        if not unknown:
-            exposures = [given.get(name, 0.0) for name in names]
-        else:
-            exposures = list(given.values())
+        by_name = [given.get(name, 0.0) for name in names]
+        exposures = list(given.values()) if unknown else by_name
     b, _ = float_array(exposures, "exposures", InvalidArgumentError)
     if b.shape != (len(names),) or not np.isfinite(b).all():
         raise InvalidArgumentError(

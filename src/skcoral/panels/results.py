@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -142,13 +143,10 @@ class Panel(Shown):
 
     def summary(self) -> str:
         """How many windows there are, how they ended, and the range of their figures."""
-        counts = {
-            str(s): int(n)
-            for s, n in zip(*np.unique(self.columns["status"], return_counts=True), strict=True)
-        }
-        told = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
+        counts = sorted(Counter(self.columns["status"].tolist()).items())
+        kinds = ", ".join(f"{n} {status}" for status, n in counts) or "none"
         windows = "window" if len(self) == 1 else "windows"
-        lines = [f"{len(self):,} {windows} of {len(self.names)} outputs: {told}."]
+        lines = [f"{len(self):,} {windows} of {len(self.names)} outputs: {kinds}."]
         figures = ("largest_before", "largest_after", "min_fidelity", "threshold")
         lines.append(words.windows(*(self.columns[name] for name in figures)))
         return "\n".join(line for line in lines if line)

@@ -166,11 +166,8 @@ class _Run:
             if not known[1] or known[1][-1] != k:
                 known[1].append(k)
         models, figures, measured = self.models, self.figures, model.measured_
-        models.mean[k], models.scale[k], models.offset[k] = (
-            model.mean_,
-            model.scale_,
-            model.output_mean_,
-        )
+        models.mean[k], models.scale[k] = model.mean_, model.scale_
+        models.offset[k] = model.output_mean_
         models.T[k] = result.T if isinstance(result.T, np.ndarray) else result.T.toarray()
         models.units[k] = model.moments_.scale if self.solver.original else 1.0
         if model.margins_ is not None:
