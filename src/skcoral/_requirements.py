@@ -326,7 +326,7 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
     """Raise an error that names the columns with missing or infinite values, if there are any."""
-    # one number tells whether a second look is needed; it is cheaper than a mask of all cells
+    # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):
             return

@@ -1,7 +1,7 @@
 """From a table to the correlation matrix that everything else is about.
 
 Pearson correlations come from :class:`~skcoral.moments.Moments` alone; ranks, normal scores and the
-Ledoit–Wolf intensity need the rows themselves. What makes a matrix singular is told here in terms
+Ledoit–Wolf intensity need the rows themselves. What makes a matrix singular is described in terms
 of the table: which columns are constant, copies or combinations of others, how many rows it takes.
 """
 

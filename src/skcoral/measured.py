@@ -171,7 +171,7 @@ class Measurement:
     def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
         self.outputs = tuple(outputs)
         self.n_rows = 0
-        #: Rows with values beyond those that the margins were fitted on, where somebody counts.
+        #: Rows with values beyond those that the margins were fitted on, where they are counted.
         self.n_outside = 0
         self._sides = (_Side(sources), _Side(outputs))
         self._pairs = _PairedSums(len(outputs))
@@ -367,7 +367,7 @@ def _residuals_in_blocks(rows: Array) -> Array:
 
 
 def vif_text(value: float) -> str:
-    """A variance inflation factor in as many digits as it deserves."""
+    """A variance inflation factor: one decimal below 100, none above."""
     if not math.isfinite(value):
         return "∞"
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

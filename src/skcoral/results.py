@@ -259,7 +259,7 @@ class Decorrelation(_Transformation):
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
     details : mapping
-        Extras of a particular road (degrees of freedom and starts of a support restriction, say).
+        Further figures of the solver (such as the starts of a support restriction).
     R : ndarray of shape (p, p) or None
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None

@@ -213,7 +213,7 @@ class _Column:
 
     def large_variance(self, floor: float, inner: Array) -> Array | None:
         """A point of C with a variance of at least one, if one can be found."""
-        # Towards the corner of largest fidelity nothing is lost; a far point stands for infinity.
+        # Towards the corner of largest fidelity the floor is kept; infinite bounds become 1e6.
         near, far = np.maximum(self.low, -_FAR), np.minimum(self.high, _FAR)
         corner = np.where(self.pull >= 0, far, near)
         if self.variance(corner) >= 1.0:

@@ -149,7 +149,7 @@ def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:
 
 
 def fold(caps: Caps, X: Array) -> Array:
-    """Map unit vectors onto the caps, smoothly: no inequality is left to look after.
+    """Map unit vectors onto the caps, smoothly, so that the floors need no inequality.
 
     The first entry becomes ``f = ρ + (1 − ρ) x₁²`` and the others are scaled to unit length. A zero
     floor needs no folding, because the sign of a column is free.
@@ -186,7 +186,7 @@ def unfold(caps: Caps, U: Array, margin: float = 1e-3) -> Array:
     target = np.sqrt(np.maximum(1.0 - first**2, 0.0))
     factor = np.where(side > 0, target / np.where(side > 0, side, 1.0), 0.0)
     X = np.concatenate((first[..., None], rest * factor[..., None]), axis=2)
-    lonely = (side == 0)[..., None]
+    at_pole = (side == 0)[..., None]
     pole = np.zeros(caps.m)
     pole[0] = 1.0
-    return np.where(lonely, pole, X)
+    return np.where(at_pole, pole, X)

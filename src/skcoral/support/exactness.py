@@ -1,4 +1,4 @@
-"""Can a support carry an exact decorrelator? Proofs either way, and an honest "undecided"."""
+"""Whether a support admits an exact decorrelator: possible, impossible (proved) or undecided."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def cholesky_within(R: Array, mask: Mask) -> tuple[Array, list[int]] | None:
             reduced = K.copy()
             reduced[np.ix_(others, others)] -= np.outer(K[others, j], K[others, j]) / K[j, j]
             done = eliminate(reduced, [i for i in left if i != j], [*order, j])
-            # Without fill-in nothing is lost by going first: if that fails, every order fails.
+            # A variable without fill-in can be eliminated first: if that fails, every order fails.
             if done is not None or fill == 0:
                 return done
         return None
@@ -192,5 +192,5 @@ def _factor_in_order(R: Array, order: list[int]) -> Array:
 
 
 def _doubt(R: Array) -> float:
-    """Relative size below which an entry of R⁻¹ cannot be told from zero."""
+    """Relative rounding error of an entry of R⁻¹."""
     return float(64 * len(R) * np.finfo(np.float64).eps * np.linalg.cond(R))

@@ -71,7 +71,7 @@ def refine(
 ) -> Candidate:
     """Refine one point (p, m); never makes it worse.
 
-    A rough refinement stops early: it tells candidates apart at half the cost.
+    A rough refinement stops early: it ranks candidates at half the cost.
     """
     value = candidate(caps, U, criterion).value
     last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER

@@ -189,7 +189,7 @@ def _lifted_at(
     """Value of the lifted bound at ``H + shift·I``, with the better of two choices of λ.
 
     ``bᵀQ⁻¹b`` is bounded from above by the computed solution, its residual and the smallest
-    eigenvalue of Q, so that an ill-conditioned form cannot flatter the bound.
+    eigenvalue of Q, so that the bound is valid for an ill-conditioned form too.
     """
     largest = float(np.abs(Q).sum(axis=1).max()) + shift
     definite = smallest + shift - len(Q) * _EPS * largest
@@ -226,7 +226,7 @@ def _lifted_at(
 def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float) -> Array:
     """λ ≥ 0 that maximises ``2 ρᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
 
-    Any λ gives a valid bound, so rounding here does no harm.
+    Any λ gives a valid bound, so rounding errors here are harmless.
     """
     values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
     root = np.sqrt(np.maximum(values, least))
@@ -235,7 +235,7 @@ def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float
     try:
         lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
     except RuntimeError:
-        # The active-set method gave up; λ = 0 is as valid as any.
+        # The active-set method did not converge; λ = 0 gives a valid bound as well.
         return lam
     return lam
 

@@ -12,7 +12,15 @@ from skcoral._linalg import gram_defect
 from skcoral.certificates.settling import settle
 from skcoral.exact import KeptThreshold
 from skcoral.measures import fidelity
-from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status
+from skcoral.results import (
+    CROWDED,
+    EXACT_TOL,
+    Array,
+    Certificate,
+    Criterion,
+    Decorrelation,
+    Status,
+)
 from skcoral.support.caps import Caps, feasible_set
 from skcoral.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
 from skcoral.support.interior_point import Candidate
@@ -28,7 +36,7 @@ from skcoral.support.pattern import Mask, degrees_of_freedom
 from skcoral.support.search import Callback, Found, Progress, Search
 from skcoral.support.starts import structured_starts
 
-EXACT = 1e-10
+EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
 
 
 @dataclass(frozen=True)
@@ -162,7 +170,7 @@ def _result(
     state = multipliers(space, best.U, best.half_slope)
     lam = np.where(space.floors >= 1.0, 0.0, state.floors)
     # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
-    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > EXACT
+    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
     prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
     status: Status = "best_found" if best.converged else "not_converged"
     exact = best.worst <= EXACT
