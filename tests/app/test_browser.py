@@ -114,7 +114,7 @@ def test_upload_move_and_download(visit, table, server, artifacts):
     expect(page.get_by_text(proved)).to_be_visible()
     expect(page).to_have_url(re.compile(r"floor=0\.971"))
 
-    page.get_by_role("tab", name="Take away").click()
+    page.get_by_role("tab", name="Downloads").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Decorrelated table").click()
     assert download.value.suggested_filename == "people-decorrelated.csv"

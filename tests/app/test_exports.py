@@ -200,12 +200,12 @@ def test_file_names_are_safe(mine):
 
 
 def test_take_away_tab(open_app):
-    at = open_app(tab="Take away", floor="0.9")
+    at = open_app(tab="Downloads", floor="0.9")
     python, command = (c.value for c in at.code)
     assert "CORAL(rho_min=0.9)" in python
     assert "--rho-min 0.9" in command
     labels = [b.proto.label for b in at.get("download_button")]
     assert labels == ["Decorrelated table", "Model (JSON)", "Report (HTML)", "Transformation T"]
-    only_matrix = open_app(tab="Take away", source="wdi", mode="support", floor="0.9")
+    only_matrix = open_app(tab="Downloads", source="wdi", mode="support", floor="0.9")
     labels = [b.proto.label for b in only_matrix.get("download_button")]
     assert labels == ["Transformation T", "Support mask"]

@@ -166,7 +166,7 @@ def test_links_about_what_is_not_there_are_reported(open_app, query, told):
 
 
 def test_what_is_shown_is_what_the_link_says(open_app):
-    at = open_app(tab="Take away", floor="0.8512345678", own=["ash:-0"])
+    at = open_app(tab="Downloads", floor="0.8512345678", own=["ash:-0"])
     assert at.query_params["floor"] == "0.851235"
     assert at.query_params["own"] == "ash:0"
     python, command = (c.value for c in at.code)
@@ -243,7 +243,7 @@ def test_only_the_open_tab_is_drawn(open_app):
     closed = open_app()
     assert not any("made of" in d.value for d in closed.dataframe)
     assert not closed.code
-    assert open_app(tab="Take away").code
+    assert open_app(tab="Downloads").code
 
 
 def test_a_click_takes_one_of_the_floors_compared(open_app, metric, wine):

@@ -1,11 +1,11 @@
-"""The web app: move the floor and watch. Widgets and caching only; started by ``coral app``."""
+"""The web app, started by ``coral app``: widgets and caching only."""
 
-#: Options of the server that the app counts on, as ``streamlit run`` takes them.
+#: Options of the server that the app needs, as ``streamlit run`` takes them.
 SERVER_OPTIONS = (
     "--browser.gatherUsageStats=false",
     "--client.showErrorDetails=none",
     "--client.toolbarMode=viewer",
-    "--runner.postScriptGC=false",  # as long as everything else together, at every move
+    "--runner.postScriptGC=false",  # takes as long as everything else together
     "--server.fileWatcherType=none",
     "--server.maxUploadSize=25",
     "--theme.light.primaryColor=#1c74a8",

@@ -33,11 +33,12 @@ def choose_level(problem: Problem, threshold: Threshold) -> None:
         _choose_budget(problem)
         return
     slider, button = st.columns([4, 1], vertical_alignment="bottom")
+    least = "uncorrelated" if threshold.rank is None else "as little correlated as is possible"
     button.button(
-        "To ρ★",
+        "To ρ★" if threshold.rank is None else "To the least",
         on_click=_take,
         args=(rounded_down(threshold.value, 3),),
-        help="The highest floor at which the outputs can still be uncorrelated.",
+        help=f"The highest floor at which the outputs can still be {least}.",
         key="to_threshold",
         width="stretch",
     )
@@ -50,14 +51,18 @@ def _take(floor: float) -> None:
     state.refresh_widgets()
 
 
-def compare(compared: FloorComparison) -> None:
+def compare(problem: Problem, compared: FloorComparison) -> None:
     """Show what usual floors give; a click takes one."""
     best = compared.recommended
     little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
-    advice = "Variables depend on each other." if best is None else f"Try {best.label}."
+    advice = "None is recommended." if best is None else f"Try {best.label}."
     with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))
-        st.caption("A click takes a floor. Largest |r|, largest VIF, weakest fidelity:")
+        about_matrix = "" if problem.estimate.is_about_rows else f" for {problem.estimate.about}"
+        st.caption(
+            "A click takes a floor. Largest |r|, largest VIF and weakest fidelity with the least "
+            f"{words.CRITERIA['squared']}{about_matrix}:"
+        )
         for choice in compared.choices:
             floor = rounded_down(choice.floor, 3)
             word = f"{choice.label} {floor:.3f}" if choice.rho_min is None else f"{floor:g}"

@@ -1,4 +1,4 @@
-"""What can be taken away: tables, model, report, and the code or command that repeats a view."""
+"""Downloads: tables, model, report, and the code or command that repeats a view."""
 
 from __future__ import annotations
 

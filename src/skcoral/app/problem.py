@@ -87,7 +87,7 @@ class Problem:
 
     @property
     def too_few_rows(self) -> str:
-        """What a table with no more rows than variables leaves open; empty for others."""
+        """What too few rows for the variables mean; empty where there are enough."""
         found = self.judged.deficiency
         return found.told() if found is not None and found.few_rows else ""
 
@@ -244,7 +244,7 @@ def refuse_many(problem: Problem, settings: Settings) -> None:
 def curve_points(problem: Problem, criterion: str) -> int:
     """How many points of the frontier can be computed while a visitor waits."""
     if criterion == "squared":
-        return 25 if len(problem.names) <= MOST_VARIABLES else 7
+        return 25 if len(problem.names) <= MOST_VARIABLES and problem.dependence is None else 7
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 

@@ -1,4 +1,4 @@
-"""The server of the app: Streamlit, kept from asking other machines who this one is.
+"""The server of the app: Streamlit without its requests to other machines.
 
 Streamlit looks up the external address of the machine at a web service, for its greeting and for
 every request whose origin it does not know. Nobody asked for that here: visitors come by the

@@ -80,13 +80,13 @@ class Settings:
     margins: str = "none"
 
     def about_another_table(self, source: str) -> Settings:
-        """The same without what was said about the columns of one table."""
+        """The settings without those about the columns of one table."""
         return replace(
             self, source=source, own=(), mask="", without=(), include=(), weights="", groups=""
         )
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
-        """The same without what is said about columns that are not there, and what that was.
+        """The settings without those about columns that are not there, and notes on these.
 
         ``rows`` tells whether there are rows to be weighted, or a matrix only.
         """
@@ -125,7 +125,7 @@ class Settings:
 
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
-    """The query of a link: what the mode looks at, and whatever is not as it is at first."""
+    """The query of a link: the settings of the mode, and whatever differs from the defaults."""
     always = ["source", "mode"]
     changed = ["without", "include", "criterion", "weights", "weight_kind", "shrinkage", "margins"]
     if settings.source == "simulated":
@@ -154,7 +154,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]:
-    """Read a link; what cannot be understood is left as it is at first, and told.
+    """Read a link; values that are not understood keep their defaults and are noted.
 
     Examples
     --------

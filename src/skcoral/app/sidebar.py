@@ -1,4 +1,4 @@
-"""The side where data are brought in and columns are chosen."""
+"""The side panel: where the data come from, and which columns are variables."""
 
 from __future__ import annotations
 

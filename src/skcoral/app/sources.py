@@ -45,7 +45,7 @@ class MatrixSource:
 
     @property
     def doubtful(self) -> dict[str, str]:
-        """No variable of a matrix is doubted."""
+        """None: the columns of a matrix are variables."""
         return {}
 
 
@@ -55,20 +55,12 @@ class TableSource:
 
     Attributes
     ----------
-    key : str
-        Different for different tables.
     table : Table
         To be read again when the outputs are written.
-    n_rows : int
-        Rows in the file.
-    names : tuple of str
-        Columns that can be variables.
-    values : ndarray of shape (n_rows, len(names))
-        Their numbers; NaN where missing.
+    names, values : tuple of str and ndarray of shape (n_rows, len(names))
+        Columns that can be variables, and their numbers; NaN where missing.
     left_out : tuple of (str, str)
         Every other column, with the reason.
-    content : TableProfile
-        What every column holds.
     dialect : dict of str to str
         How the file was read where that is not the default.
     public : bool
@@ -99,7 +91,7 @@ class TableSource:
 
     @property
     def unusable(self) -> tuple[str, ...]:
-        """What was left out and is not text: a command has to be told so."""
+        """Columns left out that are not text: the command must be told to exclude them."""
         kinds = ((name, self.content.column(name).kind) for name, _ in self.left_out)
         return tuple(name for name, kind in kinds if kind != "text" or not name)
 
@@ -147,7 +139,7 @@ def sheets(data: bytes, name: str) -> tuple[str, ...]:
 def read_file(
     data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None
 ) -> TableSource | MatrixSource:
-    """Read an uploaded file, within bounds that a shared machine can bear.
+    """Read an uploaded file, within the limits of a shared server.
 
     A correlation or covariance matrix is recognised and taken as one.
     """
@@ -241,7 +233,7 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
 
 
 def _refuse_packed(data: bytes, name: str) -> None:
-    """Refuse compressed files: an upload is as large as it looks."""
+    """Refuse compressed files, whose size after unpacking is not known."""
     packed = next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), None)
     if packed is not None:
         raise InvalidTableError(

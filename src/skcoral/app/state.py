@@ -23,13 +23,13 @@ def current() -> Settings:
 
 
 def notes() -> list[str]:
-    """What could not be done of what was asked for, in a link or about another table."""
+    """Which settings of a link, or of another table, could not be taken over."""
     found: list[str] = st.session_state.get(_NOTES, [])
     return found
 
 
 def fit_to(key: str, names: Sequence[str], *, rows: bool) -> None:
-    """Where other columns come into view, drop what was said about columns that are not there."""
+    """When the columns change, drop the settings about columns that are not there."""
     before = st.session_state.get(_TABLE)
     if before == key:
         return
@@ -47,7 +47,7 @@ def change(**values: Any) -> Settings:
 
 
 def start_anew(source: str) -> None:
-    """Turn to another table: what was said about the columns of the last one is forgotten."""
+    """Switch to another table and drop the settings about the columns of the last one."""
     st.session_state[_SETTINGS] = current().about_another_table(source)
     st.session_state[_NOTES] = []
     refresh_widgets()

@@ -23,7 +23,7 @@ from skcoral.stability import ConfidentFloors, Holdout, holdout
 
 _MOST_LABELS = 45
 _STRONGEST_PAIRS = 15
-_TABS = ("Correlations", "Outputs", "New rows", "Take away")
+_TABS = ("Correlations", "Outputs", "New rows", "Downloads")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Shown:
 
 def show(shown: Shown) -> None:
     """Show the tabs; only the open one costs time."""
-    panels = (_correlations, _outputs, _new_rows, _take_away)
+    panels = (_correlations, _outputs, _new_rows, _downloads)
     for tab, panel in zip(st.tabs(_TABS, on_change="rerun", key="tab"), panels, strict=True):
         if tab.open:
             with tab:
@@ -174,7 +174,7 @@ def _population(sure: ConfidentFloors) -> None:
     st.dataframe(frame.round(4), height=38 + 35 * min(len(frame), 20))
 
 
-def _take_away(shown: Shown) -> None:
+def _downloads(shown: Shown) -> None:
     problem, chosen = shown.problem, shown.chosen
     is_table = problem.rows is not None
     left, right = st.columns(2)

@@ -59,7 +59,7 @@ def _explore(problem: Problem) -> None:
     left, right = st.columns([4, 3], gap="medium")
     with left:
         if mode == "floor":
-            controls.compare(_comparison(problem, threshold))
+            controls.compare(problem, _comparison(problem, threshold))
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
         if mode == "floor":
@@ -112,7 +112,8 @@ def _frontier(
     if not own:
         said.append("The curve and its points are about that matrix.")
     if result.status != "exact":
-        said.append(f"Between the residual and its proved bound lie {max(result.gap, 0.0):.2g}.")
+        gap = max(result.gap, 0.0)
+        said.append(f"The gap between the residual and its proved lower bound is {gap:.2g}.")
     if curve is None:
         said.append("The curve takes too long for so many variables and is left out.")
     elif "support" in chosen or isinstance(chosen.get("rho_min"), dict):
@@ -136,7 +137,7 @@ def _raised(
     """Floors for the population where they are asked for, with progress while they are found."""
     if "confidence" not in chosen:
         return None
-    # remembered in a box of its own: what is remembered cannot draw while it is computed
+    # cached by hand: a cached function cannot draw a progress bar while it computes
     box: dict[str, ConfidentFloors] = about(problem, ("raised", asked), dict)
     if "floors" not in box:
         bar = st.progress(0.0, "Leaving rows out …")
@@ -180,7 +181,7 @@ def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[
 
 
 def _figures(result: Decorrelation, found: Measured) -> None:
-    """The answer in figures, next to the slider on every screen."""
+    """The result in figures, next to the slider on every screen."""
     residual = measures.residual_by(result.criterion, found.after, np.eye(len(found.names)))
     for label, value in (
         ("Weakest fidelity", f"{rounded_down(found.min_fidelity, 4):.4f}"),

@@ -80,7 +80,7 @@ def command(summary: str, example: str, name: str | None = None) -> Callable[[Co
     """Register a function of an options class as a command with the fields as parameters.
 
     The parser gets a function that returns the work to do, so that failures of the work do not
-    pass through it: it has its own ideas about some of them.
+    pass through the parser, which would handle some of them in its own way.
     """
 
     def register(function: Command) -> Command:

@@ -1,4 +1,4 @@
-"""What people and machines get to see."""
+"""Output: sentences, tables and progress for people, JSON for machines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-14
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Let the reader's going be told by the exit status, as for any other output."""
+        """Report a closed pipe by the exit status, as for any other output."""
         raise BrokenPipeError
 
 
@@ -56,17 +56,11 @@ def copyable(line: str) -> None:
 
 
 def bold(text: str, colour: str = "") -> Text:
-    """A word to look at first."""
+    """Text in bold, and in a colour if one is given."""
     return Text(printable(text), style=f"bold {colour}".strip())
 
 
-def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    title: str = "",
-    stderr: bool = False,
-) -> None:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool = False) -> None:
     """Print a table: the first column is a name, the others are numbers."""
     out = console(stderr=stderr)
     padding = 1 if out.width < 60 else 2
@@ -77,9 +71,6 @@ def table(
         widths[0] = 6
     out.width = max(out.width, sum(widths) + padding * len(widths))
     grid = RichTable(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
         box=None,
         header_style="bold" if out.is_terminal else "",
         pad_edge=False,
@@ -105,9 +96,9 @@ def written(files: Iterable[Any], *, stderr: bool = False) -> None:
         say(f"Written: {', '.join(names)}", stderr=stderr)
 
 
-def machine(answer: Mapping[str, Any]) -> None:
-    """Print an answer as JSON; numbers that JSON does not know become null."""
-    sys.stdout.write(json.dumps(_plain(answer), ensure_ascii=False, indent=2) + "\n")
+def machine(record: Mapping[str, Any]) -> None:
+    """Print a record as JSON; numbers that JSON does not know become null."""
+    sys.stdout.write(json.dumps(_plain(record), ensure_ascii=False, indent=2) + "\n")
 
 
 @contextlib.contextmanager
@@ -165,7 +156,7 @@ def counted(n: int, what: str) -> str:
 
 
 def listing(names: Sequence[Any], limit: int = 8) -> str:
-    """A list that does not fill the screen."""
+    """Names in a sentence, the first few of many."""
     return _requirements.listing([shortened(str(name)) for name in names], limit, quote="")
 
 

@@ -69,15 +69,14 @@ def frontier(options: FrontierOptions) -> int:
             }
         )
     else:
-        # dependent variables leave some residual whatever the floor; the whole curve shows how much
-        least = "zero"
-        if singular:
-            least = "at its least" if floors else f"{curve.objective.min():.6g}, its least"
+        told = f"ρ★ = {curve.threshold:.6f}; up to it the residual is zero."
+        if singular:  # some residual is left whatever the floor; the whole curve shows how much
+            least = "" if floors else f", {curve.objective.min():.6g},"
+            told = f"The residual is at its least{least} up to a floor of {curve.threshold:.6f}."
         state = "all points certified" if certified else "NOT all points certified"
         console.say(
-            console.bold(f"ρ★ = {curve.threshold:.6f}", "green" if certified else "red"),
-            f"; up to it the residual is {least}. Residual: {CRITERIA[options.criterion]}; "
-            f"{state}.",
+            console.bold(told, "green" if certified else "red"),
+            f" Residual: {CRITERIA[options.criterion]}; {state}.",
         )
         console.say_each(found.notes(loaded))
         _show(curve)

@@ -188,7 +188,7 @@ def _show(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
 
 
 def _show_floors(record: dict[str, Any]) -> None:
-    """The table of floors, and the recommendation with its command as the last words."""
+    """Print the table of floors, and last the recommendation with its command."""
     console.say("")
     if record["floors"]:
         console.say("What usual floors give, and the command for each:")

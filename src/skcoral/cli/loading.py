@@ -223,7 +223,7 @@ def refuse_row_options(label: str, given: Mapping[str, bool]) -> None:
 
 @contextlib.contextmanager
 def naming(table: Table) -> Iterator[None]:
-    """Let what is wrong with the numbers of a table be told with the name of its file."""
+    """Put the name of the file before errors about the numbers of a table."""
     try:
         yield
     except (InvalidTableError, InvalidCorrelationError) as error:
@@ -233,7 +233,7 @@ def naming(table: Table) -> Iterator[None]:
 
 
 def split_names(values: Sequence[str] | None, table: Table) -> tuple[str, ...]:
-    """Names given one per option or separated by commas; a name that has a comma wins."""
+    """Names given one per option or separated by commas; a column with a comma is kept whole."""
     names: list[str] = []
     for value in values or ():
         if value in table.names:

@@ -62,8 +62,8 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
 
 
 def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = None) -> None:
-    """Add rows and their outputs, made here where they are not at hand."""
-    if estimator.missing == "em":  # what is filled in is no measurement
+    """Add rows and their outputs, which are computed where they are not given."""
+    if estimator.missing == "em":  # estimated values are not measured
         complete = ~np.isnan(np.asarray(rows)).any(axis=1)
         rows, outputs = rows[complete], None if outputs is None else outputs[complete]
     if len(rows):

@@ -54,7 +54,7 @@ class _Group:
 
 @dataclass
 class _Tally:
-    """What is told at the end."""
+    """Figures of all windows together."""
 
     status: Counter[str] = field(default_factory=Counter)
     rows: int = 0
@@ -131,7 +131,7 @@ def roll(options: RollOptions) -> int:
 
 
 class _Run:
-    """A file on its way through the windows of its groups."""
+    """One pass over a file: its groups, their windows and the figures."""
 
     def __init__(self, loaded: Loaded, options: RollOptions) -> None:
         self.loaded, self.options = loaded, options
@@ -151,7 +151,7 @@ class _Run:
             "rho_min": floors_by_name(options.rho_min, loaded.names),
             "criterion": options.criterion,
         }
-        self._new_roller()  # what makes no sense is refused before anything is read
+        self._new_roller()  # wrong settings are refused before anything is read
 
     def _new_roller(self) -> Roller:
         roller = Roller(self.loaded.names, **self.arguments)
@@ -163,7 +163,7 @@ class _Run:
         return roller
 
     def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
-        """Go through the file once."""
+        """Read the file once; write its outputs, and the figures of its windows."""
         table, options = self.loaded.table, self.options
         look: dict[str, Any] = {
             "separator": table.separator,

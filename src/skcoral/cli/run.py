@@ -1,4 +1,4 @@
-"""From arguments to an exit status: every failure becomes two lines and a number."""
+"""Run a command: every failure becomes two lines on standard error and an exit status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from skcoral.showing import printable
 _MANY = 8
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
-#: What was asked makes no sense, and what to do about it.
+#: Errors in what was asked, and what to do about each.
 _WRONG_USE: dict[type[CoralError], str] = {
     InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
     InvalidBudgetError: "Give --budget and --max-correlation a number from 0, --max-vif from 1.",
@@ -59,11 +59,11 @@ def run(arguments: list[str]) -> int:
     """Run the command and turn every expected failure into two lines on standard error."""
     _prepare_streams()
     if not os.environ.get("CORAL_DEBUG"):
-        # What they say is told in the command's own words: status, gap and exit status.
+        # The output says the same: status, gap and exit status.
         warnings.simplefilter("ignore")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        # Who ignores a signal, as nohup does, wants it ignored.
+        # A signal that is ignored, as under nohup, stays ignored.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _terminate)
     from skcoral.cli.commands import app
@@ -76,7 +76,7 @@ def run(arguments: list[str]) -> int:
             status = work() if callable(work) else work
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone: nothing more can be said to it, not even by Python's last flush.
+        # The reader has closed the pipe: discard the rest, and what Python flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
@@ -177,7 +177,7 @@ def _file_trouble(error: OSError) -> str:
 
 
 def _prepare_streams() -> None:
-    """A terminal that cannot show a letter gets a question mark, not a crash."""
+    """Write a question mark for a letter that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -185,7 +185,7 @@ def _prepare_streams() -> None:
 
 def _terminate(number: int, frame: Any) -> NoReturn:
     """Leave through the clean-up code, so that no temporary file stays behind."""
-    # The clean-up is not to be interrupted by a second one.
+    # A second signal must not interrupt the clean-up.
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 

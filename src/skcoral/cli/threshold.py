@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import api
+from skcoral import api, words
 from skcoral.cli import console
 from skcoral.cli.correlations import correlations
 from skcoral.cli.loading import load, naming
@@ -26,7 +26,11 @@ def threshold(options: TableOptions) -> int:
         fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
         console.machine(found.record(loaded) | record | {"fidelity": fidelity})
     else:
-        say_threshold(record)
+        if th.rank is None:
+            say_threshold(record)
+        else:  # no outputs are uncorrelated, and there is no ρ★
+            state = "certified" if record["certified"] else "NOT certified"
+            console.say(words.threshold(th), f" Gap {th.gap:.1e}, {state}.")
         console.say_each(found.notes(loaded))
         rows = [
             (name, console.number(f, 6), weight_text(w))

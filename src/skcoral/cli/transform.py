@@ -49,7 +49,7 @@ def transform(options: TransformOptions) -> int:
         return OK
     told = [
         f"{console.counted(n_rows, 'row')} transformed with {model} ({len(loaded.names)} columns).",
-        f"On these rows: {measured.headline()}" if measured is not None else "",
+        measured.headline() if measured is not None else "",
         f"{console.counted(outside, 'row')} with values beyond those fitted: their ranks or scores "
         "stay at the ends."
         if outside

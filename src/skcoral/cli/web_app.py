@@ -34,7 +34,7 @@ def web_app(options: AppOptions) -> int:
 
 
 def _refuse_taken(host: str, port: int) -> None:
-    """Refuse an address that cannot be listened on, before the server says so in its own way."""
+    """Refuse an address that cannot be listened on, before the server is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
