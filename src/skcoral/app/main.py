@@ -128,7 +128,10 @@ def _offer_removal(source: Source, error: SingularCorrelationError) -> None:
             key="leave_out",
         )
     if isinstance(source, TableSource):
-        st.markdown("Or choose a shrinkage in the side panel: the guarantee is then about that.")
+        st.markdown(
+            "Or choose a shrinkage in the side panel: the guarantee is then about the "
+            "shrunk correlations."
+        )
 
 
 if __name__ == "__main__":
