@@ -53,9 +53,17 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
         return replace(exact, details={"budget": budget, "rho_upper": upper})
     # Squares grow quadratically from the threshold, the other criteria linearly.
     power = 0.5 if options.criterion == "squared" else 1.0
-    node = path.highest(
-        lambda node: node.solved.objective**power - budget**power, xtol=0.1 * options.tol
-    )
+    close = 0.1 * options.tol
+
+    def excess(node: Node) -> float:
+        value, slope = node.solved.objective, node.slope if np.isfinite(node.slope) else 0.0
+        # What the gap of a point leaves open, no further floor can close.
+        if value <= budget and budget - value <= max(close * slope, 3.0 * node.solved.gap):
+            return 0.0
+        # Aim a little below the budget, so that the last point is within it.
+        return float((value + 0.5 * close * slope) ** power - budget**power)
+
+    node = path.highest(excess, xtol=close)
     # Nearer to ρ★ no floor has an accurate dual point.
     nearest = float(np.cos(np.arccos(path.edge) * (1.0 - 5e-7)))
     if node.rho < nearest:
