@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import lapack
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array
 from skcoral._records import Criterion
 from skcoral._requirements import float_array, square_matrix

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options, solve_exact
 from skcoral.results import Criterion, Decorrelation

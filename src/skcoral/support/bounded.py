@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral.certificates.settling import settle
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.measures import fidelity, residual, residual_by

@@ -21,7 +21,7 @@ import scipy.optimize as so
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import solve_factored
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps

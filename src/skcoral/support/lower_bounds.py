@@ -23,7 +23,7 @@ import scipy.linalg as sla
 import scipy.optimize as so
 from numpy.typing import NDArray
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
 from skcoral.support.caps import Caps

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral.results import Array
 from skcoral.support.caps import Caps, fold, fold_gradient
 from skcoral.support.quasi_newton import Function, Rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps, fold, unfold
 from skcoral.support.interior_point import Candidate, candidate, refine

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral.exact import Options, threshold_result
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Decorrelation

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import (
     Array,
     cholesky_or_none,

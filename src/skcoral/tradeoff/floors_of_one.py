@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array, plus_diagonal, to_device, to_host
 from skcoral.results import Criterion
 from skcoral.tradeoff.binding import DualPoint

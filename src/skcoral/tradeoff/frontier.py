@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.exact import Options, best_exact
 from skcoral.results import Frontier

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array, column_dots, to_host
 from skcoral.certificates.inflation import proved_floor
 from skcoral.exact import Options, threshold_result

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options
 from skcoral.exceptions import NotCertifiedWarning

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import criteria
+from skcoral import _criteria as criteria
 from skcoral._arrays import (
     Array,
     cholesky_or_none,
