@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skcoral import criteria, decorrelate
+from skcoral import _criteria as criteria
+from skcoral import decorrelate
 from skcoral.support import certified_bound, exactness
 from skcoral.support.caps import feasible_set, fold
 from skcoral.support.frame_relaxation import frame_bound

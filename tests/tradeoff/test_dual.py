@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral import _criteria as criteria
 from skcoral.exceptions import CertificateError
-from skcoral.tradeoff import criteria, dual_bound
+from skcoral.tradeoff import dual_bound
 from skcoral.tradeoff.feasible import make_feasible
 
 CRITERIA = ("squared", "worst", "absolute")
