@@ -21,6 +21,7 @@ from skcoral.exceptions import (
 from skcoral.models import load_model, save_model
 from skcoral.moments import Moments
 from skcoral.support import exactness
+from skcoral.words import is_certified, status
 
 R = make_system(6)
 NAMES = [f"x{j}" for j in range(6)]
@@ -154,3 +155,13 @@ def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
     ]
     problems = [pose(source, settings) for settings in (plain, *others)]
     assert len({problem.key for problem in problems}) == len(problems)
+
+
+def test_the_highest_floor_within_a_limit_on_the_vif() -> None:
+    """Called optimal if its bound is no more than 1e-6 above it."""
+    answer = maximize_fidelity(R, 1.1, criterion="vif")
+    for above, certified in ((5e-6, False), (0.5e-6, True)):
+        details = {**answer.details, "rho_upper": float(answer.rho_min[0]) + above}
+        moved = replace(answer, details=details)
+        assert is_certified(moved) == certified
+        assert status(moved) == ("optimal within the limit" if certified else "best found")

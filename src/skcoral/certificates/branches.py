@@ -15,13 +15,15 @@ U.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
+from skcoral.certificates.enclosures import WIDER, Enclosure
 from skcoral.certificates.frame_bounds import from_dual, spent
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
@@ -123,19 +125,16 @@ class _Tree:
             raise CertificateError("a leaf has more slabs than multipliers, or N is not symmetric.")
         cut = sorted({int(self.variable[k]) for k, _, _ in slabs})
         whole = np.setdiff1d(np.arange(p), cut)
-        total = exactly(0.0)
-        if len(whole):
-            arrays = {
-                "N": N,
-                "multipliers": self.lam[leaf, whole],
-                "kappa": self.kappa[leaf, whole],
-            }
-            A = self.A[:, whole]
-            total = spent(arrays, "multipliers", self.rho_min[whole], A, arithmetic)[0]
+        terms = []
         for j in cut:
             own = [k for k, (number, _, _) in enumerate(slabs) if self.variable[number] == j]
-            total = total + self._column(leaf, j, [slabs[k] for k in own], own, arithmetic)
-        return from_dual(total, N, p)
+            terms.append(self._column(leaf, j, [slabs[k] for k in own], own, arithmetic))
+        if len(whole):
+            names = {"multipliers": self.lam, "kappa": self.kappa}
+            arrays = {"N": N, **{name: a[leaf, whole] for name, a in names.items()}}
+            A = self.A[:, whole]
+            terms.append(spent(arrays, "multipliers", self.rho_min[whole], A, arithmetic)[0])
+        return from_dual(reduce(add, terms), N, p)
 
     def _column(
         self, leaf: int, j: int, slabs: list[Any], own: list[int], arithmetic: Arithmetic
