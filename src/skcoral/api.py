@@ -82,9 +82,7 @@ def threshold(
 
     Examples
     --------
-    Two variables with correlation r: ``(√(1+r) + √(1-r)) / 2``.
-
-    >>> from skcoral import threshold
+    >>> from skcoral import threshold  # two variables: (√(1+r) + √(1-r)) / 2
     >>> th = threshold([[1.0, 0.6], [0.6, 1.0]])
     >>> round(th.value, 9)
     0.948683298
@@ -238,14 +236,9 @@ def decorrelate(
     if problem.deficiency is not None:
         from skcoral.frames import solve_singular
 
-        near = None if warm is None else check_neighbour(warm, p)
+        settings["warm"] = None if warm is None else check_neighbour(warm, p)
         result = solve_singular(
-            problem.deficiency,
-            floors,
-            dense=problem.dense,
-            there=given.like,
-            warm=near,
-            **settings,
+            problem.deficiency, floors, dense=problem.dense, there=given.like, **settings
         )
         return given.described(result, composites)
     there, options = problem.placed, Options(threshold=problem.threshold, **settings)
