@@ -22,8 +22,8 @@ from skcoral.frames.proof import at_source
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least
 _COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
-_CHECKED = 100  # parts between two looks at the progress: what the gap has to shrink to,
-_PAYS, _HALVED = 0.99, 0.5  # where it is large and where it is small
+_CHECKED = 3600  # parts times squared number of variables between two looks at the progress
+_PAYS, _HALVED = 0.99, 0.5  # by 100 parts, what a large gap and a small one have to shrink to
 _WORTH = 0.5  # of the gap of the least part, that of others cut with it
 _STACKED = 2e4  # (½r² + 2p)² of the parts that are bounded together
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
@@ -60,16 +60,17 @@ def branch(
     aim = goal * max(1.0, value)
     (first,) = Parts(A, floors, [()]).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
     heap = [(first.bound, 0, _Part(first, (), None))]
-    count, before, check = 1, value - first.bound, _CHECKED
+    look = int(np.clip(_CHECKED / A.shape[1] ** 2, 4, 100))
+    count, before, check = 1, value - first.bound, look
     stack = int(np.clip(_STACKED / (0.5 * len(A) ** 2 + 2 * A.shape[1]) ** 2, 1, 32))
     while count < max_parts:
         gap = value - heap[0][0]
         if gap <= aim:
             break
         if count > check:
-            if gap > before * (_HALVED if gap <= _COARSE * value else _PAYS):
+            if gap > before * (_HALVED if gap <= _COARSE * value else _PAYS) ** (look / 100):
                 break
-            before, check = gap, check + _CHECKED
+            before, check = gap, check + look
         most = min(stack, (len(heap) + 1) // 2, (max_parts - count + 1) // 2)
         least = [heapq.heappop(heap)[2]]
         while len(least) < most and value - heap[0][0] > max(aim, _WORTH * gap):
