@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skcoral.cli import fit
@@ -213,6 +214,23 @@ def test_transform_repeats_the_fit_and_reads_other_formats(coral, main, iris_csv
         assert status == 0
         mark = "\t" if name.endswith("tsv") else ","
         assert text.splitlines()[0].split(mark) == out.read_text().splitlines()[0].split(",")
+
+
+def test_transform_says_how_the_file_was_read(main, answer, iris_csv, tmp_path):
+    model, other = tmp_path / "m.json", tmp_path / "other.csv"
+    assert main("fit", iris_csv, "-o", tmp_path / "out.csv", "--model", model)[0] == 0
+    table = pd.read_csv(iris_csv)
+    table.iloc[3, 1] = np.nan
+    table.to_csv(other, sep=";", decimal=",", index=False, na_rep="k.A.")
+    options = ("--model", model, "--na", "k.A.", "--force", "-o", tmp_path / "again.csv")
+    notes = [
+        "Read with semicolons between the cells and decimal commas.",
+        "Read as missing: 'k.A.' (1 cell).",
+    ]
+    status, out, _ = main("transform", other, *options)
+    assert status == 0
+    assert " ".join(notes) in " ".join(out.split())
+    assert answer("transform", other, *options)[1]["notes"] == notes
 
 
 def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_path):

@@ -236,6 +236,15 @@ def test_gaps_and_short_windows_are_reported():
     assert np.allclose(panel.outputs.iloc[t], single.transform(X.iloc[[t]])[0], atol=1e-8)
 
 
+def test_tables_without_any_full_window_are_reported():
+    X = frame(n=100)
+    X.iloc[::20, 2] = np.nan
+    with pytest.warns(SkippedWindowsWarning, match="No window has enough complete rows"):
+        panel = rolling(X, 40, rho_min=0.9)
+    assert len(panel) == 0
+    assert panel.outputs.isna().all().all()
+
+
 def test_constant_columns_are_refused_with_a_reason():
     X = frame(n=90)
     X.iloc[30:75, 1] = 3.0
@@ -328,7 +337,8 @@ def test_questions_that_are_invalid():
         rolling(X, 40, refit="MS", step=5)
     with pytest.raises(InvalidArgumentError, match="There is no row"):
         rolling(X, 40).model("1999-01-01")
-    short = rolling(X.iloc[:10], 40)
+    with pytest.warns(SkippedWindowsWarning, match="No window"):
+        short = rolling(X.iloc[:10], 40)
     assert len(short) == 0
     assert short.outputs.isna().all().all()
     assert "0 windows" in short.summary()

@@ -147,6 +147,21 @@ def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_pa
         assert f"{figure.mean():.4g}" in held.sentence()
 
 
+@pytest.mark.parametrize("asked", [{"rho_min": 0.85}, {"rho_min": {"ash": 0.9}}, {"max_vif": 1.5}])
+def test_marks_of_lower_fidelities_agree_with_the_figures_beside_them(wine, asked):
+    X = wine.to_frame()
+    facts = report.gather(CORAL(**asked).fit(X), X=X)
+    text = html.unescape(report.render(facts))
+    held_out = text.split("On rows not used for fitting")[1].split("</section>")[0]
+    cells = re.findall(r"<td>([\d.]+)</td><td>([\d.]+)( ▾)?</td>", held_out)
+    assert len(cells) == 13
+    assert all((float(new) < float(fitted)) == bool(mark) for fitted, new, mark in cells)
+    # a limit has another highest floor in every fold, some of them below that of all rows
+    kept = (facts.holdout.fidelity_fitted >= facts.result.rho_min - 1e-9).all()
+    assert kept == ("max_vif" not in asked)
+    assert ("Floors are kept on the rows fitted" in held_out) == kept
+
+
 def test_outputs_are_made_of_their_largest_coefficients():
     T = np.array([[0.5, 0.0], [-2.0, 0.0], [1.0, 3.0]])
     from skcoral.report.facts import top_sources

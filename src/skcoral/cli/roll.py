@@ -242,7 +242,10 @@ class _Run:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items()))
         groups = f" in {len(self.groups):,} groups" if self.options.by else ""
         if not kinds:
-            kinds = f"no row ends a window of {self.options.window}; choose a shorter --window"
+            kinds = (
+                f"no row ends a window of {self.options.window} with enough complete rows; choose "
+                "a shorter --window or fewer --min-rows"
+            )
         why = ", ".join(f"{n:,} {reason}" for reason, n in tally.without.most_common())
         told = [
             f"{sum(tally.status.values()):,} windows{groups}: {kinds}.",

@@ -43,6 +43,7 @@ def transform(options: TransformOptions) -> int:
                 "dropped_rows": dropped,
                 "rows_outside": outside,
                 "columns": list(loaded.names),
+                "notes": loaded.notes,
                 "written": [output],
             }
         )
@@ -55,6 +56,7 @@ def transform(options: TransformOptions) -> int:
         if outside
         else "",
         expected_note(n_rows - measurement.n_rows, 1, "are written"),
+        *loaded.notes,
         loaded.dropped_note(dropped),
     ]
     console.say_each(told, stderr=output == "-")

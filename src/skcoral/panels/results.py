@@ -196,6 +196,13 @@ def warn_about_windows(
         first = labels[windows[0]]
         warnings.warn(f"{count}, first {first}: {message}", category, stacklevel=stacklevel)
     status, parts = columns["status"], []
+    if not len(status):
+        warnings.warn(
+            "No window has enough complete rows, so no row has an output: choose a shorter window "
+            "or a smaller `min_rows`.",
+            SkippedWindowsWarning,
+            stacklevel=stacklevel,
+        )
     for kind, reason in (("short", "with too few complete rows"), ("refused", "refused")):
         where = np.flatnonzero(status == kind)
         if len(where):

@@ -91,6 +91,7 @@ def rolling(
     -----
     SkippedWindowsWarning
         Some windows after the first have no model: too few complete rows, or constant columns.
+        Or there is no window at all.
     SingularCorrelationWarning
         Some windows are singular; one warning for all of them.
 

@@ -73,6 +73,7 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         made_of=[_made_of(facts, j, name) for j, name in listed],
         population=_population(facts, listed),
         held_out=_held_out(facts, listed),
+        floors_kept=_floors_kept(facts),
         **_correlations(facts, interactive),
     )
 
@@ -235,9 +236,18 @@ def _held_out(facts: ReportFacts, listed: list[tuple[int, str]]) -> list[list[st
     held, sure = facts.holdout, facts.confidence
     if held is None:
         return []
-    floors = facts.result.rho_min if sure is None else sure.rho_min
-    fitted, new = held.fidelity_fitted.mean(axis=0), held.fidelity_new.mean(axis=0)
+    fitted, new = (f.mean(axis=0).round(4) for f in (held.fidelity_fitted, held.fidelity_new))
+    wanted = fitted if sure is None else sure.rho_min
     return [
-        [name, f"{fitted[j]:.4f}", f"{new[j]:.4f}{' ▾' if new[j] < floors[j] else ''}"]
+        [name, f"{fitted[j]:.4f}", f"{new[j]:.4f}{' ▾' if new[j] < wanted[j] else ''}"]
         for j, name in listed
     ]
+
+
+def _floors_kept(facts: ReportFacts) -> bool:
+    """Whether every fold of the hold-out kept the floors of this fit on the rows it was fitted to.
+
+    Fits to a limit, or without floors, find a floor of their own in every fold.
+    """
+    held = facts.holdout
+    return held is not None and bool((held.fidelity_fitted >= facts.result.rho_min - 1e-9).all())
