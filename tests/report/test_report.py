@@ -306,7 +306,7 @@ def test_cells_hold_their_numbers_up_to_fifteen_variables(p, figures):
     names = [f"a rather long name of variable {j}" for j in range(p)]
     picture = pictures.heat_map(M, names, "t")
     assert (">.34</text>" in picture) == figures
-    assert picture.count("…le 0</text>") == 2
+    assert len(re.findall(r">a [a-z ]*…[a-z ]*e 0</text>", picture)) == 2  # one for each axis
 
 
 def test_limits_are_reported(wine):
@@ -485,7 +485,7 @@ class TestInChromium:
         page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
         labels = page.locator(".js-plotly-plot .ytick text")
         labels.first.wait_for()
-        assert "<script>aler…ript>" in labels.all_text_contents()
+        assert any(re.fullmatch("<script>.*….*ript>", t) for t in labels.all_text_contents())
         # In older releases of plotly.js the buttons above a figure are links without a target.
         assert page.locator(".js-plotly-plot :is(a[href], img)").count() == 0
         assert page.trouble == []
