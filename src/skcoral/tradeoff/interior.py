@@ -44,6 +44,7 @@ Report = Callable[["State"], object]
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _NO_STEP = 1e-6  # a step this short leads nowhere
+_CENTRAL = 0.2  # least eigenvalue of PH after a step, over the mean of all products
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
@@ -197,15 +198,36 @@ class _Point:
         length = min(1.0, margin * length)
         # The exact boundary is known but for the second-order term; elsewhere it is probed.
         beyond = 1.0 if exact else 1.0 / margin
+        least = min(_CENTRAL, 0.5 * self._centrality(d, 0.0)) if exact else 0.0
         for shorter in (1.0, *_SHORTER):
             length *= shorter
             at = beyond * length
             if (
                 problem.definite(state.H + at * d.V) is not None
                 and problem.definite(self._moved_P(d, at)) is not None
+                and (not exact or self._centrality(d, at) >= least)
             ):
                 return length
         return 0.0
+
+    def _centrality(self, d: _Direction, length: float) -> float:
+        """Least eigenvalue of ``PH`` after a step over the mean of all products, in NumPy."""
+        on = np.ix_(*2 * (np.flatnonzero(~self.problem.fixed),))
+        H, P = self.state.H + length * d.V, self._moved_P(d, length)
+        factor, info = sla.lapack.dpotrf(H[on], lower=1, clean=1)
+        if info != 0 or not len(factor):
+            return float(not len(factor))
+        least = sla.eigvalsh(factor.T @ P[on] @ factor, check_finite=False)[0]
+        return float(least) * self.count / self.total_after(d, length, P)
+
+    def total_after(self, d: _Direction, length: float, P: Any) -> float:
+        """Sum of all products after a step that leads to ``P``."""
+        s, free = self.state, self.problem.free
+        return (
+            inner((s.lam + length * d.lam) * free, s.z + length * d.z)
+            + inner(P, s.H + length * d.V)
+            + s.model.products(d.model, length)
+        )
 
 
 def follow(
@@ -291,12 +313,7 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
     """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``."""
     affine = point.direction(system, 0.0)
     reach = point.step_length(affine, exact=system.exact, margin=1.0)
-    s, free = point.state, point.problem.free
-    after = (
-        inner((s.lam + reach * affine.lam) * free, s.z + reach * affine.z)
-        + inner(s.P + reach * affine.P, s.H + reach * affine.V)
-        + s.model.products(affine.model, reach)
-    )
+    after = point.total_after(affine, reach, point.state.P + reach * affine.P)
     centring = min(max(after / point.total, 0.0), 1.0) ** 3
     tau = max(max(centring, 1e-4) * point.mu, least)
     direction = point.direction(system, tau, affine if reach > 0.1 else None)
