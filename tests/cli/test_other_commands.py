@@ -53,7 +53,7 @@ def test_inspect_names_missing_rows_and_unused_columns(main, birds_csv):
     assert status == 0
     out = " ".join(out.split())
     assert "lines 5, 12" in out
-    assert "island (text)" in out
+    assert "island (not numbers)" in out
 
 
 def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):

@@ -162,6 +162,16 @@ def test_marks_of_lower_fidelities_agree_with_the_figures_beside_them(wine, aske
     assert ("Floors are kept on the rows fitted" in held_out) == kept
 
 
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+def test_dependent_columns_have_no_threshold():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    X["sum"] = X["a"] + X["b"]
+    facts = report.gather(CORAL(0.8).fit(X), X=X, n_points=0)
+    text = html.unescape(report.render(facts))
+    assert "ρ★" not in text
+    assert "<dt>highest floor of the least residual</dt>" in text
+
+
 def test_outputs_are_made_of_their_largest_coefficients():
     T = np.array([[0.5, 0.0], [-2.0, 0.0], [1.0, 3.0]])
     from skcoral.report.facts import top_sources

@@ -14,6 +14,7 @@ from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import choose_columns, profile
 from skcoral.tables.matrices import matrix_in
+from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table
 
 
@@ -264,6 +265,8 @@ def test_notes_under_the_table_of_a_sheet():
     rows = [["id", "x", "y"], [7, 1.5, 2.0], [3, 2.5, 1.0], [9, 0.5, 4.0], [], ["Source: us"]]
     table = open_table(book(Data=rows), name="t.xlsx")
     assert [row for batch in table.batches() for row in batch.rows] == [2, 3, 4]
+    told = reading_notes(table, profile(table), ["x", "y"])
+    assert told == ["Left out as notes: row 6 ('Source: us')."]
 
 
 @pytest.mark.parametrize("separator", [",", ";"])

@@ -209,7 +209,7 @@ def _remarks(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
     if loaded.matrix is not None:
         return loaded.notes
     kinds = {
-        "text": "text",
+        "text": "not numbers",
         "mixed": "not only numbers",
         "empty": "no values",
         "number": "left out",

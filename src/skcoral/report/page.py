@@ -103,8 +103,11 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     known = []
     if th is not None:
         binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
-        bracket = f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}, bound by {binding}"
-        known.append(("threshold ρ★", bracket))
+        if result.rank is None:
+            bracket = ("threshold ρ★", f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}")
+        else:
+            bracket = ("highest floor of the least residual", f"{th.lower:.9f} to {th.upper:.9f}")
+        known.append((bracket[0], f"{bracket[1]}, bound by {binding}"))
     if "rho_upper" in result.details:
         top = float(result.details["rho_upper"])
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))

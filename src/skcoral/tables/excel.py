@@ -43,7 +43,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         assumed.append(
             f"The header was found in row {numbered[place][0]}; the rows above it are left out."
         )
-    numbered = _without_notes(numbered[place:])
+    numbered, notes = _without_notes(numbered[place:])
     head_row, head = numbered[0]
     if has_units([_as_list(cells) for _, cells in numbered[:LOOKED_AT]], 0):
         assumed.append(
@@ -80,18 +80,19 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         n_rows=len(body),
         assumed=tuple(assumed),
         other_sheets=others,
+        skipped=notes,
     )
 
 
-def _without_notes(numbered: list[Any]) -> list[Any]:
-    """Rows without the notes at the end: single texts in the first column."""
+def _without_notes(numbered: list[Any]) -> tuple[list[Any], list[tuple[int, str]]]:
+    """Rows without the notes at the end (single texts in the first column), and these notes."""
     last = len(numbered)
     while last > 2:
         cells = numbered[last - 1][1]
         if set(cells) != {0} or not is_note([str(cells[0])]):
             break
         last -= 1
-    return numbered[:last]
+    return numbered[:last], [(row, str(cells[0]).strip()) for row, cells in numbered[last:]]
 
 
 def _first_table(book: Workbook) -> Sheet:

@@ -20,7 +20,7 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     if table.skipped:
         line, text = table.skipped[0]
         more = f" and {len(table.skipped) - 1} more" if len(table.skipped) > 1 else ""
-        told.append(f"Left out as notes: line {line} ({shortened(text)!r}){more}.")
+        told.append(f"Left out as notes: {table.unit} {line} ({shortened(text)!r}){more}.")
     columns = [content.column(name) for name in names]
     marks = _counted(column.marks for column in columns)
     if marks:

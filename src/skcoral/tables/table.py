@@ -95,7 +95,7 @@ class Table:
     other_sheets : tuple of str
         Sheets of the workbook that were not read.
     skipped : list of (int, str)
-        Lines that hold a note instead of cells, as of the last time that the table was read.
+        Lines or rows that hold a note instead of cells, as of the last time the table was read.
     """
 
     label: str
