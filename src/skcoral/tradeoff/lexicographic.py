@@ -23,6 +23,7 @@ from skcoral._arrays import (
     inner,
     inverse_factored,
     library,
+    own_diagonal,
     row_products,
     scaled,
     submatrix,
@@ -41,7 +42,7 @@ TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room 
 _SHARE = 1e-11  # of the sum of squares that the products make up when the tie-break stops
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
-_CENTRED = 0.01  # products where it starts from the centre
+_CENTRED = 0.01  # least products where it starts from the centre
 _MAX_ITER = 50  # steps after which there is taken to be no feasible point
 
 
@@ -146,7 +147,7 @@ def _from_centre(
     """Start from the end of the first level: the centre of what it leaves open.
 
     There the derivatives of the logarithms of ``P``, ``z`` and the slacks balance, so that τ times
-    them is nearly dual feasible for a large τ.
+    them is nearly dual feasible for a τ beside which the residual correlations are small.
     """
     held, p = len(members), problem.p
     m, o = np.searchsorted(active, members), np.searchsorted(active, others)
@@ -155,15 +156,18 @@ def _from_centre(
     nothing = zeros((held, p - held), state.T)
     P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
     W = problem.root.T @ T
+    S = (W.T @ W + P) * problem.pairs
+    own = own_diagonal(P) ** 0.5
+    mu = max(_CENTRED, float(library(S).max(abs(S) * own[:, None] * own[None, :])))
     model = Bounded.squares(
         bounds, problem.pairs, bound, (W.T @ W + P) * problem.pairs, _CENTRED, 0.999
     )
     slack = np.concatenate([np.ones(held), np.asarray(to_host(state.z))[o]])
     z = to_device(slack, state.T)
     free = problem.block
-    H = _CENTRED * inverse_factored(problem.definite(P)) * free
+    H = mu * inverse_factored(problem.definite(P)) * free
     H = H + (model.a - model.b + model.s) * model.bound * (1.0 - free)
-    return State(H, _CENTRED / z * problem.free, z, T, W, P, model)
+    return State(H, mu / z * problem.free, z, T, W, P, model)
 
 
 def _squares(state: State) -> float:
