@@ -80,7 +80,7 @@ def float_array(value: Any, what: str, error: type[CoralError]) -> tuple[Array, 
                 text = isinstance(cell, str | bytes)
                 raise error(
                     f"{what} must contain only numbers; {told} {'the text ' if text else ''}"
-                    f"{_shortened(cell)}."
+                    f"{shown_value(cell)}."
                 )
             out[position] = number
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
@@ -112,9 +112,10 @@ def _place(raw: NDArray[Any], position: tuple[int, ...], columns: Any) -> str:
     return f"row {position[0]} of column `{names[position[1]]}`{hint}"
 
 
-def _shortened(value: Any, limit: int = 60) -> str:
+def shown_value(value: Any, limit: int = 60) -> str:
+    """A value that somebody gave, short enough for one line of a message."""
     try:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
+        text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     except ValueError:  # Python does not spell out whole numbers of thousands of digits
         text = f"a {type(value).__name__} that is too long to show"
     return text if len(text) <= limit else f"{text[:limit]}..."
@@ -123,18 +124,29 @@ def _shortened(value: Any, limit: int = 60) -> str:
 def real_number(value: Any, what: str, error: type[CoralError]) -> float:
     """Return a real number; reject strings and booleans."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise error(f"{what} must be one number, got {_shortened(value)}.")
+        raise error(f"{what} must be one number, got {shown_value(value)}.")
     try:
         return float(value)
     except OverflowError:
         return float("-inf") if value < type(value)() else float("inf")
 
 
+def whole_number(text: str) -> int | None:
+    """A text of decimal digits as a number; None for any other text, or more than 15 digits.
+
+    Examples
+    --------
+    >>> whole_number("60"), whole_number("6.5"), whole_number("9" * 5000)
+    (60, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= 15 else None
+
+
 def square_matrix(value: Any, what: str, error: type[CoralError]) -> tuple[Array, float]:
     """A square array of numbers."""
     matrix, eps = float_array(value, what, error)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        came = f"an array of shape {matrix.shape}" if matrix.ndim else _shortened(value)
+        came = f"an array of shape {matrix.shape}" if matrix.ndim else shown_value(value)
         hint = (
             " If these are rows of data, give their correlation matrix (numpy.corrcoef(X.T), or "
             "X.corr() of a DataFrame), or fit skcoral.CORAL to them."

@@ -26,6 +26,7 @@ from skcoral._requirements import (
     require_finite,
     require_symmetric,
     require_unit_diagonal,
+    shown_value,
     square_matrix,
     worst_pair,
 )
@@ -294,7 +295,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         wanted = ", ".join(repr(choice) for choice in choices)
-        raise InvalidArgumentError(f"{name} must be one of {wanted}; got {value!r}.")
+        raise InvalidArgumentError(f"{name} must be one of {wanted}; got {shown_value(value)}.")
     return str(value)  # a NumPy string would be refused by certificates and files
 
 
@@ -302,7 +303,9 @@ def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a finite float above zero."""
     number = real_number(value, name, InvalidArgumentError)
     if not (math.isfinite(number) and number > 0.0):
-        raise InvalidArgumentError(f"{name} must be a finite number above 0, got {value!r}.")
+        raise InvalidArgumentError(
+            f"{name} must be a finite number above 0, got {shown_value(value)}."
+        )
     return number
 
 
@@ -311,9 +314,9 @@ def check_shrinkage(shrinkage: object) -> float:
     if shrinkage is None:
         return 0.0
     is_number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
-    if not is_number or not 0.0 < float(shrinkage) <= 1.0:  # type: ignore[arg-type]
+    if not is_number or not 0.0 < shrinkage <= 1.0:  # type: ignore[operator]
         raise InvalidArgumentError(
-            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shrinkage!r}."
+            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shown_value(shrinkage)}."
         )
     return float(shrinkage)  # type: ignore[arg-type]
 
@@ -326,7 +329,7 @@ def check_rank_tol(value: Any) -> float | None:
     if not 0.0 <= number < 1.0:
         raise InvalidArgumentError(
             "rank_tol is the eigenvalue, relative to the largest, up to which a direction does not "
-            f"count: None or a number in [0, 1); got {value!r}."
+            f"count: None or a number in [0, 1); got {shown_value(value)}."
         )
     return max(number, 1e-15)
 
@@ -336,7 +339,7 @@ def check_callback(callback: Any) -> Any:
     if callback is not None and not callable(callback):
         raise InvalidArgumentError(
             "callback must be a function of three arguments (iteration, objective, lower bound), "
-            f"got {callback!r}."
+            f"got {shown_value(callback)}."
         )
     return callback
 
@@ -349,7 +352,7 @@ def check_random_state(random_state: Any) -> Any:
         return random_state
     raise InvalidArgumentError(
         "random_state must be a whole number of at least 0, a numpy.random.Generator or None, "
-        f"got {random_state!r}."
+        f"got {shown_value(random_state)}."
     )
 
 
@@ -357,7 +360,7 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return ``value`` as an int of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidArgumentError(
-            f"{name} must be a whole number of at least {minimum}, got {value!r}."
+            f"{name} must be a whole number of at least {minimum}, got {shown_value(value)}."
         )
     return int(value)
 
@@ -368,7 +371,8 @@ def check_jobs(n_jobs: Any) -> int | None:
         return None
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise InvalidArgumentError(
-            f"n_jobs must be a number of processes, -1 for all processors, or None; got {n_jobs!r}."
+            "n_jobs must be a number of processes, -1 for all processors, or None; got "
+            f"{shown_value(n_jobs)}."
         )
     return int(n_jobs)
 

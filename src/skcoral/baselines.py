@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from skcoral._arrays import Array
 from skcoral._linalg import make_exact
-from skcoral._requirements import float_array
+from skcoral._requirements import float_array, shown_value
 from skcoral._validation import check_choice, check_correlation, check_count
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import fidelity
@@ -144,7 +144,8 @@ def zca(R: Any, *, scale: Any) -> Baseline:
     sd = float_array(scale, "scale", InvalidArgumentError)[0]
     if sd.shape != (len(R),) or not (np.isfinite(sd) & (sd > 0.0)).all():
         raise InvalidArgumentError(
-            f"scale must hold {len(R)} standard deviations, finite and above 0; got {scale!r}."
+            f"scale must hold {len(R)} standard deviations, finite and above 0; got "
+            f"{shown_value(scale)}."
         )
     # Only ratios matter; units near the ends of the floating-point range must not overflow.
     return _in_place(R, lambda root: _polar(root * (sd / sd.max())), "ZCA")

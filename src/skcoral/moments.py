@@ -20,6 +20,7 @@ from ._requirements import (
     float_array,
     listing,
     real_number,
+    shown_value,
 )
 from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
@@ -155,7 +156,9 @@ class Moments:
         """
         share = real_number(factor, "factor", InvalidTableError)
         if not 0.0 < share <= 1.0:
-            raise InvalidTableError(f"factor must lie above 0 and be at most 1; got {factor!r}.")
+            raise InvalidTableError(
+                f"factor must lie above 0 and be at most 1; got {shown_value(factor)}."
+            )
         if share < 1.0 and self.n_rows:
             self.weight *= share
             self.squared_weight *= share * share

@@ -16,6 +16,11 @@ BAD = {
     "binary.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", ["not a text table"]),
     "one.csv": (b"x\n1\n2\n3\n", ["at least two", "'x'"]),
     "twice.csv": (b"a,b,a\n1,2,3\n", ["columns 1 and 3", "'a'"]),
+    "unnamed.csv": (b",,,\n,,,\n", ["line 1", "no column has a name"]),
+    "digits.csv": (
+        b"a,b\n" + b"".join(b"%d,%d\n" % (2**70 + i, i * i % 7) for i in range(9)),
+        ["at least two columns that vary", "'b'"],
+    ),
     "typo.csv": (b"a,b\n1,2\n3,4\n5,l0\n", ["line 4", "column 'b'", "'l0'"]),
 }
 
@@ -151,6 +156,7 @@ WRONG_USE = {
     "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
     "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "'alkohol'"),
     "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
+    "two floors of one": (["fit", "{wine}", *["--rho-min", "ash=0.5"] * 2], "numbers for 'ash'"),
     "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
@@ -162,6 +168,13 @@ WRONG_USE = {
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
     "picture": (["frontier", "{wine}", "--plot", "f.bmp"], ".png"),
     "two on stdout": (["fit", "{wine}", "-o", "-", "--json"], "standard output"),
+    "model on stdout": (["fit", "{wine}", "--model", "-"], "standard output"),
+    "windows on stdout": (["roll", "{wine}", "--window", "9", "--windows", "-"], "standard output"),
+    "text for a number": (["fit", "{wine}", "--budget", "much"], "'much'"),
+    "too few points": (["frontier", "{wine}", "--points", "1"], "1"),
+    "long block": (["fit", "{wine}", "--block-length", "9" * 5000], "--block-length"),
+    "long window": (["roll", "{wine}", "--window", "9" * 5000], "window"),
+    "odd table": (["reproduce", "--table", "²"], "no table '²'"),
     "no model": (["transform", "{wine}", "--model", "nope.json", "-o", "x.csv"], "nope.json"),
 }
 

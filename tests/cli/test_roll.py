@@ -88,7 +88,7 @@ def test_answers_for_machines(prices, answer, tmp_path):
         (["--window", "40", "--weights", "a"], "takes no --weights"),
         (["--window", "40", "--rho-min", "2"], "between 0 and 1"),
         (["--window", "40", "--by", "sector", "--jobs", "0"], "number of processes"),
-        (["--window", "40", "--by", "sector", "--windows", "-"], "name of a file"),
+        (["--window", "40", "--by", "sector", "--windows", "-"], "standard output"),
     ],
 )
 def test_wrong_use_is_reported_and_leaves_no_file(prices, main, tmp_path, arguments, told):

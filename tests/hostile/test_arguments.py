@@ -38,6 +38,10 @@ def test_oversized_parts_are_refused_with_a_message():
         lambda: decorrelate(R, 0.9, tol=giant),
         lambda: maximize_fidelity(R, giant),
         lambda: maximize_fidelity(R, 10**5000),
+        lambda: decorrelate(R, 0.9, support=-giant),
+        lambda: decorrelate(R, 0.9, max_iter=-(10**5000)),
+        lambda: threshold(R, tol=10**5000),
+        lambda: CORAL(shrinkage=giant).fit(X),
         lambda: CORAL().fit(X, sample_weight=[giant] * 20),
     ):
         with pytest.raises(CoralError):

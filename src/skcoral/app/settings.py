@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._requirements import whole_number
 from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
 from skcoral.words import CRITERIA
@@ -202,8 +203,8 @@ def _shrinkage(text: str) -> str | None:
 
 
 def _block(text: str) -> str | None:
-    number = text.isdecimal() and 0 < int(text) < 10**9
-    return text if text in ("", "auto") or number else None
+    known = text in ("", "auto") or 0 < (whole_number(text) or 0) < 10**9
+    return text if known else None
 
 
 _Reader = tuple[Callable[[str], Any], str]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._requirements import whole_number
 from skcoral.cli import console
 from skcoral.cli.run import UsageError
 from skcoral.correlation import check_shrinkage
@@ -47,6 +48,10 @@ def floors_by_name(
                 f"--rho-min {value}: {name!r} is not one of the variables.\n"
                 f"They are: {console.listing(names)}."
             )
+        if name in own:
+            raise UsageError(
+                f"--rho-min was given two numbers for {name!r}.\nGive one number for each variable."
+            )
         own[name] = floor
     if not own:
         return common
@@ -72,12 +77,13 @@ def read_block_length(text: str | None) -> int | str | None:
     """Turn ``--block-length`` into a number of rows; "auto" and None are left as they are."""
     if text is None or text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
+    number = whole_number(text)
+    if not number:
         raise UsageError(
             f"--block-length must be 'auto' or a whole number of rows, not {text!r}.\n"
             "Example: --block-length auto"
         )
-    return int(text)
+    return number
 
 
 def read_support(value: str | None, names: Sequence[str]) -> Any:

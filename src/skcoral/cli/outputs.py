@@ -39,6 +39,11 @@ def all_or_none(force: bool, *paths: str | Path | None) -> Iterator[Outputs]:
     """Files that are put in place together when the block ends, or not at all."""
     with Outputs(force=force) as outputs:
         for path in paths:
+            if isinstance(path, Path) and str(path) == "-":
+                raise UsageError(
+                    "'-' is standard output, and only a table is written there (-o -).\n"
+                    "Give the other outputs the names of files."
+                )
             if path is not None and str(path) != "-":
                 outputs.reserve(path)
         yield outputs

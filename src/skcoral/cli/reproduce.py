@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skcoral._requirements import whole_number
 from skcoral.cli import console
 from skcoral.cli.options import ReproduceOptions
 from skcoral.cli.outputs import all_or_none
@@ -13,8 +14,9 @@ def reproduce(options: ReproduceOptions) -> int:
     from skcoral import paper
 
     table, output = options.table, options.output
-    if table.isdigit() and 1 <= int(table) <= len(paper.TABLES):
-        table = paper.TABLES[int(table) - 1]
+    number = whole_number(table)
+    if number is not None and 1 <= number <= len(paper.TABLES):
+        table = paper.TABLES[number - 1]
     if output is not None and output.suffix.lower() not in (".md", ".html"):
         raise UsageError(f"{output}: the comparison is written as .md or .html.\nUse one of them.")
     with all_or_none(options.force, output) as outputs:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral import words
-from skcoral._requirements import listing
+from skcoral._requirements import listing, whole_number
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, load, naming
 from skcoral.cli.option_values import floors_by_name
@@ -106,8 +106,6 @@ def roll(options: RollOptions) -> int:
     check_output(options.output, options.json)
     if options.windows is not None:
         check_output(str(options.windows), options.json)
-        if str(options.windows) == "-":
-            raise UsageError("--windows needs the name of a file.\nOnly -o may be '-'.")
     if options.weights is not None:
         raise UsageError(
             "coral roll takes no --weights.\nUse --halflife to let rows count less with age."
@@ -138,15 +136,17 @@ class _Run:
         self.groups: dict[tuple[str, ...], _Group] = {}
         self.tally = _Tally()
         window, refit = options.window, options.refit
+        n_windows = None if refit is None else whole_number(refit)
+        n_rows = whole_number(window)
         self.arguments: dict[str, Any] = {
-            "window": int(window) if window.isdecimal() else window,
+            "window": window if n_rows is None else n_rows,
             "step": options.step,
             "lag": options.lag,
             "min_rows": options.min_rows,
             "halflife": options.halflife,
             "expanding": options.expanding,
             "brief": options.brief,
-            "refit": int(refit) if refit is not None and refit.isdecimal() else refit,
+            "refit": refit if n_windows is None else n_windows,
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, loaded.names),
             "criterion": options.criterion,

@@ -92,7 +92,7 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, _ParseError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "coral"
-        return f"{error.format_message()}\nTry '{path} --help'.", USAGE
+        return f"{_parser_message(error)}\nTry '{path} --help'.", USAGE
     if isinstance(error, UsageError):
         return str(error), USAGE
     if isinstance(error, NotCertifiedError):
@@ -115,6 +115,14 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
         remedy = "Use fewer columns, or a file that is read in parts (.csv, .parquet)."
         return f"the table does not fit in memory.\n{remedy}", DATA
     return None
+
+
+def _parser_message(error: Any) -> str:
+    """The parser's words, and the value that came where these do not tell it."""
+    message: str = error.format_message().replace("Value error, ", "")
+    errors = getattr(error.__cause__, "errors", None)
+    given = errors()[0]["input"] if callable(errors) else None
+    return message if given is None or repr(given) in message else f"{message}; got {given!r}."
 
 
 def without(redundant: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
 from skcoral._arrays import Array
-from skcoral._requirements import float_array, real_number
+from skcoral._requirements import float_array, real_number, shown_value
 from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 
@@ -104,7 +104,7 @@ def make_block_system(sizes: ArrayLike, *, within: ArrayLike = 0.5, between: flo
     counts = listed.astype(np.int64)
     if counts.ndim != 1 or counts.size == 0 or (counts < 1).any() or (counts != listed).any():
         raise InvalidArgumentError(
-            f"sizes must be a list of whole numbers of at least 1; got {sizes!r}."
+            f"sizes must be a list of whole numbers of at least 1; got {shown_value(sizes)}."
         )
     inside = _numbers(within, "within")
     outside = _numbers(real_number(between, "between", InvalidArgumentError), "between")
@@ -269,7 +269,9 @@ def _generator(seed: int) -> np.random.Generator:
 def _numbers(value: ArrayLike, what: str) -> Array:
     numbers, _ = float_array(value, what, InvalidArgumentError)
     if not np.isfinite(numbers).all():
-        raise InvalidArgumentError(f"{what} must contain only finite numbers; got {value!r}.")
+        raise InvalidArgumentError(
+            f"{what} must contain only finite numbers; got {shown_value(value)}."
+        )
     return numbers
 
 

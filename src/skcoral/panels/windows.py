@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._requirements import shown_value
 from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.results import Array
@@ -179,7 +180,7 @@ def _nanoseconds(span: Any) -> int:
             f"{span!r} ({error})."
         ) from error
     if length <= 0:
-        raise InvalidArgumentError(f"window must be a span above zero; got {span!r}.")
+        raise InvalidArgumentError(f"window must be a span above zero; got {shown_value(span)}.")
     return length
 
 
@@ -196,7 +197,7 @@ def _periods(frequency: str) -> Any:
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidArgumentError(
             f"refit must be a number of windows or a calendar frequency such as 'W', 'MS' or 'QS'; "
-            f"got {frequency!r} ({error})."
+            f"got {shown_value(frequency)} ({error})."
         ) from error
 
     def number(times: Array, zone: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral._requirements import listing, real_number
+from skcoral._requirements import listing, real_number, shown_value
 from skcoral._validation import check_choice, check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
@@ -308,7 +308,9 @@ def check_confidence(confidence: Any) -> float:
     """Return a confidence as a number between 0 and 1."""
     level = real_number(confidence, "confidence", InvalidArgumentError)
     if not 0.0 < level < 1.0:
-        raise InvalidArgumentError(f"confidence lies between 0 and 1; got {confidence!r}.")
+        raise InvalidArgumentError(
+            f"confidence lies between 0 and 1; got {shown_value(confidence)}."
+        )
     return level
 
 

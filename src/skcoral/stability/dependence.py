@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._requirements import checked_weights, listing
+from skcoral._requirements import checked_weights, listing, shown_value
 from skcoral._validation import check_count
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.results import Array
@@ -247,7 +247,7 @@ def _length(rows: Array, block_length: Any) -> int:
         return int(np.ceil(automatic_block_length(np.where(np.isnan(Z), 1.0, Z * Z))))
     if isinstance(block_length, str):
         raise InvalidArgumentError(
-            f"block_length is a whole number of rows or 'auto'; got {block_length!r}."
+            f"block_length is a whole number of rows or 'auto'; got {shown_value(block_length)}."
         )
     length = check_count("block_length", block_length)
     if length > n // _FEWEST_UNITS:

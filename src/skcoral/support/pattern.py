@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral._requirements import real_number, shown_value
 from skcoral._validation import check_support
 from skcoral.exceptions import InvalidSupportError
 
@@ -77,7 +78,9 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
 def read_support(support: Any, R: Any, names: Sequence[str]) -> Any:
     """The mask of a support: where |R| exceeds it if it is a number, else a :func:`pattern`."""
     if isinstance(support, Real) and np.asarray(support).dtype != bool:
-        return support_from_threshold(np.asarray(R), float(support))
+        return support_from_threshold(
+            np.asarray(R), real_number(support, "support", InvalidSupportError)
+        )
     return pattern(support, names=names)
 
 
@@ -103,7 +106,9 @@ def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
            [0, 0, 1]])
     """
     if not (isinstance(threshold, int | float | np.number) and threshold >= 0):
-        raise InvalidSupportError(f"threshold must be a number of at least 0; got {threshold!r}.")
+        raise InvalidSupportError(
+            f"threshold must be a number of at least 0; got {shown_value(threshold)}."
+        )
     values = np.asarray(R, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise InvalidSupportError(
@@ -185,7 +190,8 @@ def _mask_from_mapping(sources_of: Mapping[Any, Any], names: tuple[str, ...]) ->
             sources = [sources]
         if not isinstance(sources, Iterable):
             raise InvalidSupportError(
-                f"the sources of output {output!r} must be a list of variables; got {sources!r}."
+                f"the sources of output {output!r} must be a list of variables; got "
+                f"{shown_value(sources)}."
             )
         for source in sources:
             mask[_position(source, names), j] = True
@@ -196,7 +202,9 @@ def _mask_from_edges(edges: Iterable[Any], names: tuple[str, ...]) -> Mask:
     mask = np.zeros((len(names), len(names)), dtype=np.bool_)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Iterable) or len(tuple(edge)) != 2:
-            raise InvalidSupportError(f"every edge must be a pair of variables; got {edge!r}.")
+            raise InvalidSupportError(
+                f"every edge must be a pair of variables; got {shown_value(edge)}."
+            )
         i, j = (_position(end, names) for end in edge)
         mask[i, j] = mask[j, i] = True
     return mask

@@ -208,10 +208,11 @@ def select_variables(
     names = choose_columns(table, content, columns, exclude=exclude, include=include)
     constant = tuple(name for name in names if content.column(name).always is not None)
     if constant and columns is not None:
-        value = content.column(constant[0]).always
+        value = content.column(constant[0]).always or 0.0
+        kept = " in its first 15 digits" if abs(value) >= 2**53 else ""
         raise InvalidTableError(
-            f"{table.label}: column {constant[0]!r} is always {value:g}, and a constant has no "
-            f"correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
+            f"{table.label}: column {constant[0]!r} is always {value:g}{kept}, and a constant has "
+            f"no correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
         )
     aside = set(constant)
     varying = tuple(name for name in names if name not in aside)
@@ -281,9 +282,10 @@ def choose_columns(
         )
     if len(chosen) < 2:
         found = f"only {chosen[0]!r}" if chosen else "none"
+        among = f" among {listing(tuple(wanted))}" if wanted else ""
         raise InvalidTableError(
-            f"{table.label}: at least two columns of numbers are needed, and there is {found} "
-            f"among {listing(tuple(wanted))}.\n{_where_else(table, doubtful)}"
+            f"{table.label}: at least two columns of numbers are needed, and there is {found}"
+            f"{among}.\n{_where_else(table, doubtful)}"
         )
     return tuple(chosen)
 

@@ -129,7 +129,10 @@ class _Reader:
         special = '"' in block or "\0" in block or block[:1] in ("\n", "\r", "\ufeff")
         blank = "\n\n" in block or "\n\r" in block
         ends = block.count("\r") == block.count("\r\n")
-        if not block or special or blank or not ends or len(block) > self.limits.record_bytes:
+        separator = self.dialect.separator
+        if not block or special or blank or not ends or not separator.isascii():
+            return None
+        if len(block) > self.limits.record_bytes:
             return None
         data = block.encode()
         names = [str(j) for j in range(len(self.names))]
@@ -138,7 +141,7 @@ class _Reader:
             return arrow.read_csv(
                 pa.BufferReader(data),
                 arrow.ReadOptions(column_names=names, use_threads=False, block_size=len(data) + 1),
-                arrow.ParseOptions(delimiter=self.dialect.separator, quote_char=False),
+                arrow.ParseOptions(delimiter=separator, quote_char=False),
                 arrow.ConvertOptions(column_types=kinds, strings_can_be_null=False),
             )
         except pa.ArrowInvalid:
@@ -313,6 +316,8 @@ def _first_bytes(label: str, stream: BinaryIO, limits: Limits) -> bytes:
 
 def _check_header(label: str, names: list[str], separator: str, line: int) -> None:
     check_names(label, names, f"line {line}")
+    if not any(names):
+        raise InvalidTableError(f"{label}: line {line}: no column has a name.\nName the columns.")
     if "" in names[1:]:
         raise InvalidTableError(
             f"{label}: line {line}: column {names.index('', 1) + 1} has no name.\n"

@@ -89,6 +89,8 @@ def find_source(
                 "Pipe a table in, or name a file instead of '-'."
             )
         return _spooled(sys.stdin.buffer, name or "standard input", refuse)
+    if not str(source):
+        raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
     with readable(str(path)):
         if path.is_dir():
