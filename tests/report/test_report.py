@@ -166,10 +166,19 @@ def test_marks_of_lower_fidelities_agree_with_the_figures_beside_them(wine, aske
 def test_dependent_columns_have_no_threshold():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
     X["sum"] = X["a"] + X["b"]
-    facts = report.gather(CORAL(0.8).fit(X), X=X, n_points=0)
-    text = html.unescape(report.render(facts))
+    text = html.unescape(report.render(report.gather(CORAL().fit(X), X=X, n_points=0)))
     assert "ρ★" not in text
+    assert "<dd>the least residual of this rank with the highest common fidelity (no" in text
     assert "<dt>highest floor of the least residual</dt>" in text
+
+
+def test_supports_are_not_called_exact(wine):
+    X = wine.to_frame()
+    coral = CORAL(support=[("alcohol", "proline")]).fit(X)
+    text = html.unescape(report.render(report.gather(coral, n_points=3)))
+    assert coral.result_.objective > 1  # most pairs stay as they are
+    assert "<dt>goal</dt><dd>the least residual within the support (no floor given)</dd>" in text
+    assert "The curve is that without restrictions of the support." in text
 
 
 def test_outputs_are_made_of_their_largest_coefficients():

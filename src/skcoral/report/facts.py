@@ -239,7 +239,7 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     elif estimator.budget is not None:
         goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
     elif estimator.rho_min is None:
-        goal = "exact decorrelation with the highest common fidelity (no floor given)"
+        goal = f"{_without_floors(estimator, result)} (no floor given)"
     elif np.ptp(floors) < 1e-12:
         goal = f"the least residual with fidelity at least {floors[0]:g} for every variable"
     else:
@@ -265,6 +265,15 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
     asked.append(("outputs", words.units(result, estimator.output_scale)))
     return asked
+
+
+def _without_floors(estimator: Any, result: Decorrelation) -> str:
+    """What is sought where no floor is given."""
+    if estimator.support is not None:
+        return "the least residual within the support"
+    if result.rank is not None:
+        return "the least residual of this rank with the highest common fidelity"
+    return "exact decorrelation with the highest common fidelity"
 
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
