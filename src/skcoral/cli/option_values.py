@@ -106,7 +106,10 @@ def _support_file(path: str, names: Sequence[str]) -> Any:
     frame = open_table(path).to_frame()
     is_text = [dtype.kind == "O" for dtype in frame.dtypes]
     if is_text == [True, True]:
-        return pattern(list(frame.itertuples(index=False, name=None)), names)
+        pairs = list(frame.itertuples(index=False, name=None))
+        if set(frame.columns) <= set(names):  # no header: the first line is a pair as well
+            pairs.append(tuple(frame.columns))
+        return pattern(pairs, names)
     if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
         raise UsageError(
             f"{path}: this is not a support: a column of names and then one column of 0 and 1 per "
