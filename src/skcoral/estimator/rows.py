@@ -152,8 +152,8 @@ def refuse_unreadable(X: Any) -> None:
     dates = [name for name, kind in kinds.items() if kind in "mM"]
     if dates:
         raise InvalidTableError(
-            f"{listing(dates)} hold dates or times where numbers are needed: drop them, or turn "
-            "them into numbers such as days since a first date."
+            f"Numbers are needed, got dates or times in {listing(dates)}: drop such columns, or "
+            "turn them into numbers such as days since a first date."
         )
 
 
