@@ -95,3 +95,15 @@ def test_wide_results_are_checked_by_their_rows(tables):
         bent = LowRankTransform(result.T.left, 1.001 * result.T.right)
         assert refused(replace(result, T=bent), factor=Z)
         assert refused(result, factor=np.roll(Z, 1, axis=1))
+
+
+@pytest.mark.parametrize("floor", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("apart", [0.0, 1e-15, 1e-14, 1e-13, 1e-12])
+def test_bounds_of_almost_equal_columns_hold_for_the_given_matrix(apart, floor):
+    R = np.array([[1.0, 1.0 - apart, 0.3], [1.0 - apart, 1.0, 0.3], [0.3, 0.3, 1.0]])
+    answer = decorrelate(R, floor, criterion="worst")
+    # copies of one column that both keep the floor are at best twice its angle apart
+    assert answer.objective >= 2 * floor**2 - 1 - 1e-12
+    assert answer.lower_bound == pytest.approx(2 * floor**2 - 1, abs=5e-6)
+    report = check(answer, R)
+    assert report.passed, report.problems

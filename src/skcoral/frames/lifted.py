@@ -8,7 +8,7 @@ the trade-off works, and the bound is then evaluated for the matrix that was giv
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -22,6 +22,8 @@ from skcoral.tradeoff import solve_tradeoff
 # Towards the identity, for the search only: where R has null directions that H shares (duplicates)
 # the bound loses the root of it; the larger one is for floors next to one.
 _SHRUNK = (1e-14, 1e-8)
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of an entry of the matrix
+_RIDGES = (0.0, *np.geomspace(1e-11, 1e-5, 25))
 _FEW = 40  # variables up to which the first is tried
 
 
@@ -95,6 +97,36 @@ def lifted_bound(
     rest = sla.solve_triangular(factor, Z.T, lower=True, check_finite=False)
     slack = 2.0 * float(proof.lam @ (floors - f))
     return slack + float(np.sum(defect * proof.H)) - penalty - float(np.sum(rest * rest))
+
+
+def robust_bound(
+    proof: LiftedProof,
+    A: Array,
+    U: Array,
+    floors: Array,
+    criterion: Criterion,
+    pair_weights: Array | None,
+    *,
+    dropped: float = 0.0,
+) -> tuple[float, LiftedProof]:
+    """The best bound that holds for the given matrix, and its dual point.
+
+    The matrix differs from ``AᵀA`` by the variances ``dropped`` with small eigenvalues and by
+    rounding, of which ``λᵀ|H⁻¹|λ`` is the share that the bound loses: a nearly singular H is moved
+    away from singularity where the bound gains by it.
+    """
+    best = -np.inf, proof
+    for ridge in _RIDGES:
+        moved = replace(proof, H=proof.H + ridge * np.eye(len(proof.H)))
+        factor = _factor(moved.H)
+        if factor is None:
+            continue
+        inverse = np.abs(sla.cho_solve((factor, True), np.eye(len(moved.H)), check_finite=False))
+        loss = (dropped + _ROUNDING) * float(moved.lam @ inverse @ moved.lam)
+        bound = lifted_bound(moved, A, U, floors, criterion, pair_weights) - loss
+        if bound > best[0]:
+            best = bound, moved
+    return best
 
 
 def _factor(H: Array) -> Array | None:

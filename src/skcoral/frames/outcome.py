@@ -94,6 +94,7 @@ def solve_singular(
         max_iter=max_iter,
         parts=0 if few else _PARTS * max_iter,
         starts=1 if few or warm is not None else _STARTS,
+        dropped=found.dropped,
         **settings,
     )
     start = None if warm is None else to_device(found.factor @ warm.T, A)

@@ -12,7 +12,7 @@ from skcoral.frames.answer import Answer
 from skcoral.frames.branching import branch
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
-from skcoral.frames.lifted import lifted_bound, lifted_proof
+from skcoral.frames.lifted import lifted_proof, robust_bound
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
 from skcoral.frames.solver import Callback, solve_squares
@@ -29,7 +29,7 @@ class FrameProblem:
     """A factor ``A`` (r × p, unit columns) with a criterion.
 
     Where the gap is open, caps are cut into ``parts`` parts at most, and outputs are looked for
-    from ``starts`` further places.
+    from ``starts`` further places. ``dropped`` is the variance that the factor leaves out.
     """
 
     A: Any
@@ -39,6 +39,7 @@ class FrameProblem:
     max_iter: int = 200
     parts: int = 0
     starts: int = 12
+    dropped: float = 0.0
 
     @property
     def least(self) -> float:
@@ -127,7 +128,8 @@ class FrameProblem:
             return answer
         for suggested in proof.suggested:
             answer = self._with_outputs(answer, suggested, floors)
-        bound = lifted_bound(proof, A, np.asarray(to_host(answer.U)), floors, *given)
+        U = np.asarray(to_host(answer.U))
+        bound, proof = robust_bound(proof, A, U, floors, *given, dropped=self.dropped)
         answer = replace(answer, n_iter=answer.n_iter + proof.n_iter)
         return self._with_bound(answer, bound, proof)
 
