@@ -118,7 +118,7 @@ def test_singular_transformations_have_no_inverse(wine):
 def test_dates_are_located(wine):
     dated = wine.assign(day=pd.date_range("2020-01-01", periods=len(wine)))
     for X in (dated, dated.assign(day=dated["day"] - dated["day"].iloc[0])):
-        with pytest.raises(InvalidTableError, match="`day` hold dates"):
+        with pytest.raises(InvalidTableError, match="dates or times in `day`"):
             CORAL().fit(X)
 
 
