@@ -149,7 +149,7 @@ def test_types_that_are_no_real_numbers_are_located(wine):
     for X, told in (
         (few.assign(z=few["ash"] * 1j), "Complex data not supported, as in `z`"),
         (few.assign(day=pd.period_range("2020", periods=len(few), freq="D")), "`day` hold"),
-        (pl.DataFrame(few).with_columns(days), "`day` hold dates"),
+        (pl.DataFrame(few).with_columns(days), "dates or times in `day`"),
     ):
         with pytest.raises(InvalidTableError, match=told):
             CORAL().fit(X)
