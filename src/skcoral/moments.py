@@ -20,7 +20,6 @@ from ._requirements import (
     float_array,
     listing,
     real_number,
-    shown_value,
 )
 from ._validation import check_choice, check_names
 from .exceptions import InvalidTableError
@@ -156,9 +155,7 @@ class Moments:
         """
         share = real_number(factor, "factor", InvalidTableError)
         if not 0.0 < share <= 1.0:
-            raise InvalidTableError(
-                f"factor must lie above 0 and be at most 1; got {shown_value(factor)}."
-            )
+            raise InvalidTableError(f"factor must lie above 0 and be at most 1; got {share!r}.")
         if share < 1.0 and self.n_rows:
             self.weight *= share
             self.squared_weight *= share * share
