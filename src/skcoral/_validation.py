@@ -309,16 +309,16 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
-def check_shrinkage(shrinkage: object) -> float:
+def check_shrinkage(shrinkage: Any) -> float:
     """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
     if shrinkage is None:
         return 0.0
     is_number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
-    if not is_number or not 0.0 < shrinkage <= 1.0:  # type: ignore[operator]
+    if not is_number or not 0.0 < shrinkage <= 1.0:
         raise InvalidArgumentError(
             f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shown_value(shrinkage)}."
         )
-    return float(shrinkage)  # type: ignore[arg-type]
+    return float(shrinkage)
 
 
 def check_rank_tol(value: Any) -> float | None:
