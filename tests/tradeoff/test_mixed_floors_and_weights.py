@@ -80,17 +80,6 @@ def test_rounding_that_leaves_no_floor_to_bind():
     assert check(result, R).problems == ()
 
 
-@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
-@pytest.mark.parametrize("name", ["worst_tie_break", "worst_tie_break_weighted"])
-def test_an_open_tie_break_is_not_called_optimal(name):
-    """Outputs that the worst pair leaves open, with a wrong guess of the floors that bind."""
-    with np.load(PROBLEMS / "hard" / f"{name}.npz") as kept:
-        R, floors, weights = kept["R"], kept["floors"], kept.get("weights")
-    result = decorrelate(R, floors, criterion="worst", pair_weights=weights)
-    assert check(result, R).problems == ()
-    assert (result.status == "optimal") == (result.gap <= 1e-7 * max(1.0, result.objective))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_many_mixtures(random_correlation, criterion):

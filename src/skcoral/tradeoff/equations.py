@@ -146,9 +146,7 @@ class FormedEquations:
         right = self.J @ self._flatten(V) + missing * self.free
         return np.asarray(sla.lapack.dpotrs(self.multiplier_factor, right, lower=1)[0])
 
-    def solve(
-        self, right: Array, missing: Array, response: Response, start: Array | None = None
-    ) -> tuple[Array, float]:
+    def solve(self, right: Array, missing: Array, response: Response) -> tuple[Array, float]:
         """Solve for ``dH`` and the scalar of the criterion (0 if it has none)."""
         lam = sla.lapack.dpotrs(self.multiplier_factor, missing * self.free, lower=1)[0]
         b = self._flatten(right) + 2.0 * (self.J.T @ lam)
@@ -225,6 +223,7 @@ class IteratedEquations:
         self.weight = self.soft * self._slack_scale() if careful else None
         self.coarse = self._coarse_space()
         self.by_lever: Any = None
+        self.last: Any = None
 
     @property
     def soft(self) -> Any:
@@ -310,12 +309,10 @@ class IteratedEquations:
         fine += coarse
         return fine
 
-    def solve(
-        self, right: Any, missing: Any, response: Response, start: Any = None
-    ) -> tuple[Any, float]:
-        """Solve for ``dH``, iterating from ``start``, and the scalar of the criterion."""
+    def solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float]:
+        """Solve for ``dH`` and the scalar of the criterion, iterating from the last solution."""
         if self.formed is None:
-            found = self._solve(right, missing, response, start)
+            found = self._solve(right, missing, response)
             if found is not None:
                 return found
             self.formed = FormedEquations(self.at)
@@ -326,20 +323,18 @@ class IteratedEquations:
         """Whether the equations were formed."""
         return self.formed is not None
 
-    def _solve(
-        self, right: Any, missing: Any, response: Response, start: Any
-    ) -> tuple[Any, float] | None:
+    def _solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float] | None:
         right = self._without_multipliers(right, missing)
         lever = response.lever
-        if lever is None:
-            within = _SLACK if self.careful else float("inf")
-            V = self._iterate(right, rtol=self.accuracy, within=within, start=start)
-            return None if V is None else (V, 0.0)
-        if self.by_lever is None:
+        if lever is not None and self.by_lever is None:
             self.by_lever = self._iterate(1.0 * lever, rtol=min(self.accuracy, 1e-3))
-        V = self._iterate(right, rtol=self.accuracy, within=_SLACK)
-        if V is None or self.by_lever is None:
-            return None
+            if self.by_lever is None:
+                return None
+        within = _SLACK if self.careful or lever is not None else float("inf")
+        V = self._iterate(right, rtol=self.accuracy, within=within, start=self.last)
+        self.last = V
+        if V is None or lever is None:
+            return None if V is None else (V, 0.0)
         scalar = -(response.constant + inner(lever, V)) / (
             response.bend - inner(lever, self.by_lever)
         )

@@ -17,7 +17,7 @@ have ``H_ij = 0`` and no equation. All arrays stay in the library and on the dev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,12 +51,13 @@ _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one aft
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the method stopped, after how many steps, and the sum of all products there."""
+    """Where the method stopped, after how many steps; the products and the violation there."""
 
     state: State
     n_iter: int
-    total: float
-    done: bool
+    total: float = np.inf
+    violation: float = np.inf
+    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class _Point:
         right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
         missing = problem.floors + 0.5 * product / lam - self.fidelity
         missing = (missing - row_products(problem.R, T0.T)) * free
-        V, scalar = system.solve(right, missing, response, None if affine is None else affine.V)
+        V, scalar = system.solve(right, missing, response)
         d_lam = system.multipliers(V, missing) * free
         VB = V @ B
         d_T = T0 + d_lam[:, None] * B - state.T @ VB
@@ -252,24 +253,24 @@ def follow(
         try:
             point = _Point(problem, state)
         except sla.LinAlgError:
-            return Progress(state, steps, np.inf, done=False)
+            return Progress(state, steps)
         violation = point.violation
         stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
         close, last = point.total <= goal or stalled, point.total
         if close and (violation <= max(goal, tolerance) or violation > 0.5 * previous):
-            return Progress(state, steps, point.total, done=True)
+            return Progress(state, steps, point.total, violation, done=True)
         previous = violation if close else np.inf
         if steps >= max_iter or not point.count:
-            return Progress(state, steps, point.total, done=close)
+            return Progress(state, steps, point.total, violation, close)
         try:
             formed = formed or violation > _INACCURATE * point.total
             system = equations(point.linearised(), careful=careful, formed=formed)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
-            return Progress(state, steps, point.total, done=close)
+            return Progress(state, steps, point.total, violation, close)
         short = short + 1 if length < _SHORT else 0
         if length <= _NO_STEP or short > _PATIENCE:
-            return Progress(state, steps, point.total, done=close)
+            return Progress(state, steps, point.total, violation, close)
         formed = system.exact  # where one point needed it, those after it do
         steps += 1
         if report is not None:
@@ -306,7 +307,7 @@ def follow_until(
         state, used = progress.state, used + progress.n_iter
         before, size = size, size_of(state)
         if not progress.done or size >= 0.3 * before:
-            return Progress(state, used, progress.total, progress.done)
+            return replace(progress, n_iter=used)
 
 
 def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:

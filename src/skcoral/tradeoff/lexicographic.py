@@ -10,6 +10,7 @@ completed exactly. This second level has no part in the proof.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,12 @@ from skcoral.tradeoff.points import Problem, State, start_from
 Index = NDArray[np.intp]
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
-_SHARE = 1e-11  # of the sum of squares that the products make up when the tie-break stops
+_SHARE = 1e-9  # of the sum of squares that the products make up when the tie-break stops
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
 _CENTRED = 0.01  # least products where it starts from the centre
+_NEAR = 1e-3  # of the room above its floor that an output which may bind has left
+_FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
 _MAX_ITER = 50  # steps after which there is taken to be no feasible point
 
 
@@ -102,34 +105,28 @@ def break_ties(
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
         first = start_from(problem, model, _START)
-    max_iter = min(max_iter, _MAX_ITER)
-    progress = follow_until(
-        problem,
-        first,
-        share=_SHARE,
-        tolerance=_TOLERANCE,
-        size_of=_squares,
-        max_iter=max_iter,
+    follow_to_end = partial(
+        follow_until, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares
     )
-    if not progress.done:
+    max_iter = min(max_iter, _MAX_ITER)
+    end = follow_to_end(problem, first, max_iter=max_iter)
+    if not end.done:
         return None
-    state, used = progress.state, progress.n_iter
-    keep = np.flatnonzero(binding_floors(problem, state, _squares(state)))
-    if len(keep) < p:
-        problem = problem.restricted(keep)
-        progress = follow_until(
-            problem,
-            state.restricted(problem, keep),
-            share=_SHARE,
-            tolerance=_TOLERANCE,
-            size_of=_squares,
-            max_iter=max(max_iter - used, 0),
-        )
-        used += progress.n_iter
-        state = progress.state
-        if not progress.done:
-            return None
-    T = submatrix(U, keep, keep) @ state.T
+    whole, used = end.state, end.n_iter
+    binding = binding_floors(problem, whole, _squares(whole))
+    near = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
+    for guess in (binding, binding | near):
+        keep, progress = np.flatnonzero(guess), end
+        if len(keep) < p:
+            sub = problem.restricted(keep)
+            at = whole.restricted(sub, keep)
+            progress = follow_to_end(sub, at, max_iter=max(max_iter - used, 0))
+            used += progress.n_iter
+        if progress.done and progress.violation <= _FAILED:
+            break
+    else:
+        return None
+    T = submatrix(U, keep, keep) @ progress.state.T
     order = np.argsort(every[keep])
     return Decided(every[keep][order], submatrix(T, order, order), used)
 

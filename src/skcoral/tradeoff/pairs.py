@@ -15,6 +15,8 @@ from skcoral._arrays import inner, largest_ratio, library
 
 Corrector = tuple[Any, Any] | None
 
+_LEAST = 1e-3  # slacks at the start of the squares within bounds
+
 
 @dataclass(frozen=True)
 class Response:
@@ -185,6 +187,8 @@ class Bounded:
     ``H = a - b + κ S`` with ``a, b ≥ 0``, slacks ``u = δ c - S`` and ``v = δ c + S``, kept as
     variables like those of :class:`Box`, and ``a u = τ/2``, ``b v = τ/2``. The worst pair has
     ``κ = 0`` and ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound.
+    Slacks start no smaller than ``_LEAST``: ``wide`` is by how much u and v are still too large,
+    which falls faster than the products do.
     """
 
     live: Any
@@ -196,6 +200,7 @@ class Bounded:
     u: Any
     v: Any
     kappa: float
+    wide: tuple[Any, Any] = (0.0, 0.0)
 
     @classmethod
     def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
@@ -216,8 +221,10 @@ class Bounded:
         c = bounds * bound
         inside = xp.clip(S, -share * c, share * c)
         s = inside * bound + S * (1.0 - bound)
-        u, v = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
-        return cls(live, bound, c, 0.5 * mu / u, 0.5 * mu / v, s, u, v, 1.0)
+        exact = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
+        u, v = (xp.clip(slack, _LEAST, None) for slack in exact)
+        wide = (u - exact[0], v - exact[1])
+        return cls(live, bound, c, 0.5 * mu / u, 0.5 * mu / v, s, u, v, 1.0, wide)
 
     @property
     def count(self) -> int:
@@ -246,7 +253,8 @@ class Bounded:
         over_u, over_v = self.a / self.u * m, self.b / self.v * m
         pull, twist = over_u + over_v, over_u - over_v
         stiffness = self.live / (pull + self.kappa + (1.0 - self.live))
-        target = self.s + stiffness * (H - (new_a - new_b) - self.kappa * self.s)
+        over = new_a + over_u * self.wide[0] - new_b - over_v * self.wide[1]
+        target = self.s + stiffness * (H - over - self.kappa * self.s)
         if self.kappa != 0.0:
             return Response(stiffness, target), new_a, new_b, over_u, over_v
         # Without the differences of nearly equal numbers that a single active pair would leave.
@@ -265,7 +273,8 @@ class Bounded:
         if response.lever is not None:
             ds = ds + response.lever * scalar
             level = scalar * self.c
-        du, dv = (level - ds) * self.bound, (level + ds) * self.bound
+        du = (level - ds - self.wide[0]) * self.bound
+        dv = (level + ds - self.wide[1]) * self.bound
         da = (new_a - over_u * du - self.a) * self.bound
         db = (new_b - over_v * dv - self.b) * self.bound
         return replace(self, a=da, b=db, s=ds, u=du, v=dv)
@@ -282,14 +291,14 @@ class Bounded:
     def moved(self, direction: Bounded, length: float) -> Bounded:
         """Return the model after a step."""
         names = ("a", "b", "s", "u", "v")
-        return replace(
-            self, **{n: getattr(self, n) + length * getattr(direction, n) for n in names}
-        )
+        after = {n: getattr(self, n) + length * getattr(direction, n) for n in names}
+        left = tuple((1.0 - length) * excess for excess in self.wide)
+        return replace(self, **after, wide=left)
 
     def restricted(self, members: Any) -> Bounded:
-        """Return the model of some of the variables."""
+        """Return the model of some of the variables, at the end of a path."""
         names = ("live", "bound", "c", "a", "b", "s", "u", "v")
-        return replace(self, **{n: members(getattr(self, n)) for n in names})
+        return replace(self, **{n: members(getattr(self, n)) for n in names}, wide=(0.0, 0.0))
 
 
 def _longest(pairs: list[tuple[Any, Any]]) -> float:
