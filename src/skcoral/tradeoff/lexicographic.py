@@ -105,17 +105,15 @@ def break_ties(
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
         first = start_from(problem, model, _START)
-    follow_to_end = partial(
-        follow_until, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares
-    )
+    follow_to_end = partial(follow_until, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares)
     max_iter = min(max_iter, _MAX_ITER)
     end = follow_to_end(problem, first, max_iter=max_iter)
     if not end.done:
         return None
     whole, used = end.state, end.n_iter
     binding = binding_floors(problem, whole, _squares(whole))
-    near = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
-    for guess in (binding, binding | near):
+    close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
+    for guess in (binding, binding | close):
         keep, progress = np.flatnonzero(guess), end
         if len(keep) < p:
             sub = problem.restricted(keep)
