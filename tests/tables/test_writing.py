@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import gzip
 import io
 import os
+import string
 import uuid
 from decimal import Decimal
 
@@ -137,6 +139,35 @@ def test_decimal_commas_are_written_back():
     writer.write([np.array([1.5, -2.25])])
     writer.close()
     assert stream.getvalue() == b"x\n1,5\n-2,25\n"
+
+
+@pytest.mark.parametrize("separator", [*string.punctuation.replace('"', ""), *"0ein \t\xa7"])
+def test_another_reader_finds_the_same_cells_whatever_separates_them(separator):
+    names = ["x", f"{separator}b", 'c"d', "e\rf"]
+    words = ["", separator, 'x"y', "a\nb", "\r", " z "]
+    values = np.array([1.0, np.nan, -0.0, 1e-9, np.inf, 12345678.25])
+    stream = io.BytesIO()
+    writer = table_writer(stream, names, separator=separator)
+    writer.write([values, words, words, words[::-1]])
+    writer.close()
+    text = io.StringIO(stream.getvalue().decode(), newline="")
+    header, *rows = csv.reader(text, delimiter=separator)
+    numbers, *cells = zip(*rows, strict=True)
+    assert header == names
+    assert [list(column) for column in cells] == [words, words, words[::-1]]
+    np.testing.assert_array_equal([float(cell or "nan") for cell in numbers], values)
+    assert np.signbit(float(numbers[2]))
+
+
+def test_an_empty_cell_alone_is_a_row():
+    stream = io.BytesIO()
+    writer = table_writer(stream, ["x"])
+    writer.write([np.array([1.0, np.nan])])
+    writer.write([["", "y"]])
+    writer.close()
+    assert [*csv.reader(io.StringIO(stream.getvalue().decode()))] == [
+        ["x"], ["1.0"], [""], [""], ["y"],
+    ]  # fmt: skip
 
 
 def test_gzip_output_is_reproducible():

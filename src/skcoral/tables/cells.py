@@ -124,6 +124,26 @@ def text_array(texts: Sequence[str]) -> Any:
     return pa.StringArray.from_buffers(len(data), *buffers)
 
 
+def text_scalar(text: str) -> Any:
+    """A text for pyarrow's functions; as ``pyarrow.scalar``, which would import pandas."""
+    return text_array([text])[0]
+
+
+def number_texts(column: Any, decimal: str) -> Any:
+    """Numbers with the digits that are needed to read the same number back, empty if missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = np.ascontiguousarray(column, dtype=np.float64)
+    numbers = pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(values)])
+    texts = pc.cast(numbers, pa.string())
+    if (values == np.rint(values)).any():  # 2 is written as 2.0: a column stays one of floats
+        texts = pc.replace_substring_regex(texts, r"^(-?\d+)$", r"\1.0")
+    if np.isnan(values).any():
+        texts = pc.if_else(pc.is_nan(numbers), text_scalar(""), texts)
+    return texts if decimal == "." else pc.replace_substring(texts, ".", decimal)
+
+
 def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
     """Texts that Arrow understands, some of them marks of missing values; None for any others."""
     import pyarrow as pa
