@@ -125,6 +125,12 @@ def test_odd_arguments_are_refused(arguments: dict[str, object]) -> None:
         decorrelate(R, 0.9, **arguments)
 
 
+@pytest.mark.parametrize("n_points", [1, 2.0, True, 10_001, 10**400])
+def test_numbers_of_points_are_limited_before_the_work(n_points: object) -> None:
+    with pytest.raises(InvalidArgumentError, match="n_points must be a whole number of at"):
+        frontier(R, n_points=n_points)
+
+
 @pytest.mark.parametrize(
     "anchors", [np.ones((13, 14)), np.ones((13, 2)), np.zeros((13, 1)), np.eye(3), "x"], ids=str
 )

@@ -336,8 +336,11 @@ def repeated(names: Sequence[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
-    """Raise an error that names the columns with missing or infinite values, if there are any."""
+def refuse_missing(rows: NDArray[Any], names: Sequence[str], advice: str = "") -> None:
+    """Raise an error that names the columns with missing or infinite values, if there are any.
+
+    With ``advice`` about missing values.
+    """
     # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):
@@ -353,6 +356,7 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str]) -> None:
         raise InvalidTableError(
             f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
             "SimpleImputer goes before this step in a pipeline)."
+            + (f" {advice}" if advice and "NaN" in told[0] else "")
         )
 
 

@@ -356,11 +356,15 @@ def check_random_state(random_state: Any) -> Any:
     )
 
 
-def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Return ``value`` as an int of at least ``minimum``."""
+def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return ``value`` as an int of at least ``minimum`` and at most ``maximum``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidArgumentError(
             f"{name} must be a whole number of at least {minimum}, got {shown_value(value)}."
+        )
+    if maximum is not None and value > maximum:
+        raise InvalidArgumentError(
+            f"{name} must be a whole number of at most {maximum:,}, got {shown_value(value)}."
         )
     return int(value)
 

@@ -226,7 +226,7 @@ def decorrelate(
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
             np.ones((p, p), bool) if support is None else read_support(support, matrix, names),
             bounds=None if bounds is None else read_bounds(bounds, names),
-            n_starts=check_count("n_starts", n_starts),
+            n_starts=check_count("n_starts", n_starts, maximum=1_000_000),
             random_state=check_random_state(random_state),
             threshold=problem.threshold,
             **settings,
@@ -367,7 +367,7 @@ def frontier(
     rho_min : sequence of float, optional
         Common floors; by default from ρ★ to 1, evenly in floor and residual together.
     n_points : int, default=25
-        Size of that grid.
+        Size of that grid, at most 10,000.
     criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
         As in :func:`decorrelate`; the callback receives the point number instead of the iteration.
 
@@ -386,7 +386,7 @@ def frontier(
     problem = given if anchors is None else Composites(given, anchors).judged
     floors = None if rho_min is None else read_common_floors(rho_min)
     settings = _settings(problem, criterion, pair_weights, tol, callback)
-    check_count("n_points", n_points, minimum=2)
+    check_count("n_points", n_points, minimum=2, maximum=10_000)
     if problem.deficiency is not None:
         from skcoral.frames import singular_frontier
 

@@ -160,6 +160,8 @@ WRONG_USE = {
     "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
     "negative budget": (["fit", "{wine}", "--budget", "-1"], "-1"),
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
+    "kind of no weights": (["fit", "{wine}", "--weight-kind", "frequency"], "--weights NAME"),
+    "period": (["roll", "{wine}", "--window", "60", "--refit", "x"], "; got 'x'.\n"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
     "interactive without a report": (["fit", "{wine}", "--interactive"], "--report"),
     "too much shrinkage": (["fit", "{wine}", "--shrinkage", "2"], "'2'"),

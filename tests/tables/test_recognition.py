@@ -59,6 +59,30 @@ def test_a_title_above_the_header_is_found_and_reported():
     assert table.skipped == [(10, "Source: World Bank")]
 
 
+@pytest.mark.parametrize("quoted", ["", '"'])
+def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
+    text = "x,y,z\n1.5,2,1\nin between: a note,,\n2.5,1,7\n0.5,4,2\n,,\nSource: World Bank,,\n,,\n"
+    text += f"{quoted}Last updated: 2025{quoted},,\n"
+    table = open_table(text.encode(), name="t.csv")
+    for size in (1, 2, 4, 100):
+        assert [row for batch in table.batches(size) for row in batch.rows] == [2, 3, 4, 5]
+        assert table.skipped == [(7, "Source: World Bank"), (9, "Last updated: 2025")]
+    with pytest.raises(InvalidTableError, match="line 3, column 'x': 'in between: a note'"):
+        choose_columns(table, profile(table))
+    cells = [
+        cell for batch in table.batches(columns=["y"]) for cell in batch.columns[0].to_pylist()
+    ]
+    assert cells == ["2", "", "1", "4"]
+
+
+def test_too_few_columns_are_told_apart_from_too_few_named_ones():
+    table = open_table(b"name,x,y\nA,1,4\nB,2,7\nC,4,1\n", name="t.csv")
+    with pytest.raises(InvalidTableError, match=r"only 'x' is chosen\.\nName two or more"):
+        choose_columns(table, profile(table), ["x"])
+    with pytest.raises(InvalidTableError, match=r"there is only 'x'; other columns: `name`\.\n"):
+        choose_columns(table, profile(table), exclude=["y"])
+
+
 def test_a_cut_line_is_not_a_note():
     table = open_table(b"a,b\n1,2\n3,4\n5\n", name="t.csv")
     with pytest.raises(InvalidTableError, match="line 4 has 1 cell"):

@@ -155,6 +155,11 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
 
     ``labels`` are columns of dates or groups, and so no variables.
     """
+    if options.weight_kind != "auto" and options.weights is None:
+        raise UsageError(
+            "--weight-kind says what row weights mean, and no column of weights is named.\n"
+            "Name it with --weights NAME, or leave --weight-kind out."
+        )
     if options.matrix:
         table, content, given = read_matrix(options.file, **_reading(options))
         return _part_of_matrix(given, options, _with_sheet(table, options), content)

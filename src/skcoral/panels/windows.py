@@ -196,8 +196,8 @@ def _periods(frequency: str) -> Any:
             raise ValueError("it does not go forward")
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidArgumentError(
-            f"refit must be a number of windows or a calendar frequency such as 'W', 'MS' or 'QS'; "
-            f"got {shown_value(frequency)} ({error})."
+            "refit must be a number of windows, or a calendar frequency such as 'W' (weeks), 'MS' "
+            f"(months) or '2QS' (every second quarter); got {shown_value(frequency)}."
         ) from error
 
     def number(times: Array, zone: Any) -> Any:

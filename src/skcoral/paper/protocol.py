@@ -156,7 +156,7 @@ def run_protocol(
 
     start = perf_counter()
     sequence = np.random.SeedSequence(check_count("random_state", random_state, minimum=0))
-    seeds = sequence.spawn(check_count("n_starts", n_starts))
+    seeds = sequence.spawn(check_count("n_starts", n_starts, maximum=1_000_000))
     ends = np.array([end(np.random.default_rng(seed)) for seed in seeds])
     problem = "threshold" if floor is None and support is None else "primal"
     return ProtocolRun(problem, ends[:, 0], ends[:, 1], ends[:, 2], perf_counter() - start)

@@ -160,7 +160,7 @@ def bootstrap(
     >>> 0.7 < low < report.threshold_estimate < high < 0.9
     True
     """
-    n_boot = check_count("n_boot", n_boot)
+    n_boot = check_count("n_boot", n_boot, maximum=1_000_000)
     level = check_confidence(confidence)
     if random_state is not None:
         random_state = check_count("random_state", random_state, minimum=0)

@@ -237,7 +237,7 @@ def confident_floors(
     level = check_confidence(confidence)
     check_choice("method", method, METHODS)
     n_folds = check_count("n_folds", n_folds, minimum=2)
-    n_boot = check_count("n_boot", n_boot, minimum=20)
+    n_boot = check_count("n_boot", n_boot, minimum=20, maximum=1_000_000)
     seed = check_count("random_state", random_state, minimum=0)
     sample = Resampler(
         estimator,

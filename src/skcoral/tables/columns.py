@@ -280,12 +280,18 @@ def choose_columns(
         raise InvalidTableError(
             f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
         )
+    if columns and len(chosen) == 1:
+        raise InvalidTableError(
+            f"{table.label}: at least two variables are needed, and only {chosen[0]!r} is chosen.\n"
+            "Name two or more columns."
+        )
     if len(chosen) < 2:
         found = f"only {chosen[0]!r}" if chosen else "none"
-        among = f" among {listing(tuple(wanted))}" if wanted else ""
+        others = [name for name in wanted if name not in chosen]
+        beside = f"; other columns: {listing(others)}" if others else ""
         raise InvalidTableError(
             f"{table.label}: at least two columns of numbers are needed, and there is {found}"
-            f"{among}.\n{_where_else(table, doubtful)}"
+            f"{beside}.\n{_where_else(table, doubtful)}"
         )
     return tuple(chosen)
 

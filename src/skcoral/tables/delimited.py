@@ -24,7 +24,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.limits import MB, Clock, Limits, current, shown
 from skcoral.tables import dialect
 from skcoral.tables.cells import check_names, is_number, text_array
-from skcoral.tables.dialect import Dialect, is_note, long_records
+from skcoral.tables.dialect import Dialect, end_of_rows, is_note, is_row, long_records
 from skcoral.tables.sources import Source, unpacked
 from skcoral.tables.table import Batch, Table
 
@@ -35,6 +35,7 @@ _SNIFF = 1 << 16
 _FIRST = 64 * MB
 _BLOCK = 1 << 20
 _BLANK_LINES = 1_000_000
+_MOST_NOTES = 100  # rows at the end that may be notes
 
 
 def open_text(
@@ -110,13 +111,15 @@ class _Reader:
             self.line = self.body_line
             block = self._block(text)
             while (cells := self._plain_cells(block)) is not None:
+                block = self._block(text)
+                if not block:
+                    cells = cells.slice(0, cells.num_rows - self._skip_notes(cells))
                 rows = range(self.line, self.line + cells.num_rows)
                 self.line = rows.stop
                 chosen = range(cells.num_columns) if places is None else places
                 columns = [cells.column(j).combine_chunks() for j in chosen]
                 yield from Batch(rows, columns, self._fraction(binary)).parts(size)
                 clock.check()
-                block = self._block(text)
             begun = io.StringIO(block, newline="")
             lines = iter(lambda: begun.readline() or self._line(text), "")
             yield from self._row_batches(self._watched(lines, clock), size, places, binary)
@@ -147,6 +150,19 @@ class _Reader:
         except pa.ArrowInvalid:
             return None
 
+    def _skip_notes(self, cells: Any) -> int:
+        """Find notes in the last lines of the file, filled up with separators; how many lines."""
+        first = max(0, cells.num_rows - _MOST_NOTES)
+        columns = [column.slice(first).to_pylist() for column in cells.columns]
+        tail = list(zip(*columns, strict=True))
+        return self._skip(tail, range(self.line + first, self.line + cells.num_rows))
+
+    def _skip(self, rows: Sequence[Sequence[str]], lines: Sequence[int]) -> int:
+        end = end_of_rows(rows)
+        notes = zip(lines[end:], rows[end:], strict=True)
+        self.skipped += [(line, cells[0].strip()) for line, cells in notes if is_note(cells)]
+        return len(rows) - end
+
     def _row_batches(
         self, lines: Iterator[str], size: int, places: Sequence[int] | None, binary: Any
     ) -> Iterator[Batch]:
@@ -171,10 +187,14 @@ class _Reader:
             rows.append(cells)
             at.append(line)
             # Few long rows fill the memory as well as many short ones.
-            if len(rows) == size or self.read_chars >= full:
+            # Notes and empty rows are held back, because they may be the end of the file.
+            held = _MOST_NOTES if not is_row(cells) else 0
+            if len(rows) >= size + held or self.read_chars >= full:
                 full = self.read_chars + room
                 yield batch(self._fraction(binary))
                 rows, at = [], []
+        end = len(rows) - self._skip(rows[-_MOST_NOTES:], at[-_MOST_NOTES:])
+        rows, at = rows[:end], at[:end]
         if rows:
             yield batch(1.0)
 

@@ -309,13 +309,32 @@ def is_note(cells: Sequence[str]) -> bool:
 
     Examples
     --------
-    >>> is_note(["Source: World Bank"]), is_note(["12.5"]), is_note(["Oslo", "1"])
+    >>> is_note(["Source: World Bank", ""]), is_note(["12.5"]), is_note(["Oslo", "1"])
     (True, False, False)
     """
-    if len(cells) != 1:
+    if any(map(str.strip, cells[1:])):
         return False
     text = cells[0].strip()
     return any(c.isalpha() for c in text) and (" " in text or ":" in text)
+
+
+def is_row(cells: Sequence[str]) -> bool:
+    """Whether a line is neither empty nor a note."""
+    return any(map(str.strip, cells)) and not is_note(cells)
+
+
+def end_of_rows(rows: Sequence[Sequence[str]]) -> int:
+    """How many rows come before the notes at the end; empty rows between notes belong to them.
+
+    Examples
+    --------
+    >>> end_of_rows([["1", "2"], ["", ""], ["Source: World Bank", ""]])
+    1
+    """
+    end = len(rows)
+    while end and not is_row(rows[end - 1]):
+        end -= 1
+    return end if any(map(is_note, rows[end:])) else len(rows)
 
 
 def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
