@@ -362,7 +362,7 @@ def check_count(name: str, value: Any, *, minimum: int = 1, maximum: int | None 
         raise InvalidArgumentError(
             f"{name} must be a whole number of at least {minimum}, got {shown_value(value)}."
         )
-    if maximum is not None and value > maximum:
+    if maximum is not None and int(value) > maximum:
         raise InvalidArgumentError(
             f"{name} must be a whole number of at most {maximum:,}, got {shown_value(value)}."
         )
