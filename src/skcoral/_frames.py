@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, library, to_device
-from skcoral._linalg import gram_defect, precise_column_dots
+from skcoral._linalg import gram_defect, of_unit_variance, precise_product, raised_to_floors
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import listing, refuse_singular, repeated
 from skcoral._singular import Deficiency
@@ -24,6 +24,7 @@ from skcoral._validation import (
     frame_names,
     judge_correlation,
 )
+from skcoral.certificates.reading import FRAME_KINDS
 from skcoral.certificates.settling import rounding_matters, settle
 from skcoral.exact import KeptThreshold
 from skcoral.exceptions import (
@@ -34,7 +35,7 @@ from skcoral.exceptions import (
     SingularCorrelationError,
     SingularCorrelationWarning,
 )
-from skcoral.results import Decorrelation
+from skcoral.results import FLOOR_TOL, Decorrelation
 
 _AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
 
@@ -127,14 +128,14 @@ class Composites:
         labels = list(getattr(anchors, "columns", ()))
         if labels and hasattr(anchors, "index"):
             anchors = _sources_in_order(anchors, names)
-        self._sources, self._is_singular = given.R, given.deficiency is not None
+        self._sources, self._wide = given.R, not given.dense
         self.B = check_anchors(anchors, len(names), names)
         k = self.B.shape[1]
         self.names = check_names(labels or [f"anchor{j}" for j in range(k)], k)
         # only directions matter; taking out the scale first keeps squares within range
         directions = self.B / np.abs(self.B).max(axis=0)
         if given.deficiency is None:
-            gram = directions.T @ given.R @ directions
+            gram = gram_defect(given.R, directions, precise=True) + np.eye(k)
         else:
             half = given.deficiency.factor @ directions
             gram = half.T @ half
@@ -158,26 +159,15 @@ class Composites:
 
     def map_back(self, result: Decorrelation) -> Decorrelation:
         """Coefficients on the variables instead of on the composites."""
-        if self._is_singular:
-            return replace(result, T=self._unit @ result.T, anchors=self.B)
-        T = of_unit_variance(self._sources, self._unit @ result.T)
-        nudge = 1e-16
-        while nudge < 1e-6 and result.certificate.kind == "tradeoff":
-            fidelity = precise_column_dots(self._sources @ self._unit, T)
-            low = np.flatnonzero(fidelity < result.rho_min)
-            if not len(low):
-                break
-            # A step towards the composite itself raises its share; rounding took a little of it.
-            nearer = (1 - nudge) * T[:, low] + nudge * self._unit[:, low]
-            T[:, low] = of_unit_variance(self._sources, nearer)
-            nudge *= 4.0
-        return settle(replace(result, T=T, anchors=self.B), self._sources)
-
-
-def of_unit_variance(R: Array, T: Array) -> Array:
-    """``T`` with columns scaled to unit variance, as far as its digits go."""
-    defect = np.diag(gram_defect(R, T, precise=True))
-    return np.asarray(T / np.sqrt(1.0 + defect))
+        T = precise_product(self._unit, result.T)
+        result = replace(result, T=T, anchors=self.B)
+        if self._wide or result.certificate.kind in FRAME_KINDS:
+            return result
+        exact = result.certificate.kind in ("exact", "threshold")
+        # An exact decorrelator is not turned for a miss that does not count.
+        floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
+        T = raised_to_floors(self._sources, T, self._unit, floors)
+        return settle(replace(result, T=T), self._sources)
 
 
 def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:

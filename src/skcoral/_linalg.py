@@ -71,6 +71,12 @@ def precise_column_dots(A: Any, B: Any) -> Array:
     return np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
 
 
+def precise_product(A: Any, B: Any) -> Any:
+    """``A @ B``, rounded once: its terms may cancel."""
+    high, low = _exact_product(A, B)
+    return high + low
+
+
 def gram_rounding(R: Any, T: Any) -> float:
     """Estimate the rounding error of a plain product ``TᵀRT``; zero if it is too large for one."""
     usual = _EPS * norm(T) ** 2 * one_norm(R)
@@ -94,6 +100,30 @@ def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
             gram = plus_diagonal(gram, -1.0, first=start)
             defect[:, columns] = gram + (rest + T.T @ low)
     return (defect + defect.T) / 2
+
+
+def of_unit_variance(R: Array, T: Array) -> Array:
+    """``T`` with columns scaled to unit variance, as far as its digits go."""
+    defect = np.diag(gram_defect(R, T, precise=True))
+    return np.asarray(T / np.sqrt(1.0 + defect))
+
+
+def raised_to_floors(R: Array, T: Array, sources: Array, floors: Array) -> Array:
+    """Columns of unit variance, turned towards their sources where rounding took a floor from them.
+
+    ``sources`` are columns of unit variance as well: those of the identity, or composites.
+    """
+    T = of_unit_variance(R, T)
+    high, low = _exact_product(R, sources)
+    turn = 1e-16
+    while turn < 1e-2:
+        precise = precise_column_dots(high, T) + column_dots(low, T)
+        short = np.flatnonzero(np.minimum(precise, column_dots(high, T)) < floors)
+        if not len(short):
+            break
+        T[:, short] = of_unit_variance(R, (1 - turn) * T[:, short] + turn * sources[:, short])
+        turn *= 4.0
+    return T
 
 
 def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:

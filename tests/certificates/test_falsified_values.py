@@ -187,6 +187,23 @@ def test_prices() -> None:
     broken(replace(result, weights=result.weights * (1 + 1e-15)), "weights")
 
 
+def test_prices_of_floors_next_to_one() -> None:
+    """A multiplier is a small difference over a small one there: few digits, and no fewer."""
+    result = decorrelate(R, 1 - 1e-9, support=MASK, n_starts=5)
+    for step, refused in ((1e-5, ("prices", "weights")), (1e-6, ())):
+        moved = {"prices": result.prices * (1 + step), "weights": result.weights * (1 + step)}
+        broken(replace(result, **moved), *refused)
+
+
+@pytest.mark.parametrize("kind", ["vif", "vif, anchors"])
+def test_one_floor_within_a_limit_on_the_vif(kind: str) -> None:
+    result = honest(kind)
+    broken(result)
+    lower = result.rho_min.copy()
+    lower[1] -= 1e-12
+    broken(replace(result, rho_min=lower), "VIF")
+
+
 def test_bounds_of_a_threshold() -> None:
     th = honest("threshold")
     lower, upper = check(th, R).lower, check(th, R).upper

@@ -383,6 +383,27 @@ def test_frames(least: float, kind_of_arithmetic: str) -> None:
             squares_bound(lie, rho, A, arithmetic)
 
 
+def test_a_point_that_does_not_complete_the_square_costs_its_distance(monkeypatch: Any) -> None:
+    """Eigenvalues that a library gives wrong make the bound of a frame weaker, never false."""
+    rng = np.random.default_rng(12)
+    r, p = 3, 5
+    A = rng.normal(size=(r, p))
+    A /= np.linalg.norm(A, axis=0)
+    N, lam, kappa, rho = spd(r, 5.0, seed=8), rng.uniform(0.5, 1, p), np.full(p, 0.01), np.ones(p)
+    form = sum(
+        lam[j] ** 2 * A[:, j] @ np.linalg.inv(N + 0.01 * np.eye(r)) @ A[:, j] for j in range(p)
+    )
+    nu = (p - np.trace(N)) / r
+    wanted = nu * p - p / 2 - 0.5 * np.sum((N + nu * np.eye(r)) ** 2)
+    wanted += 2 * rho @ lam - kappa.sum() - form
+    arrays = {"factor": A, "N": N, "multipliers": lam, "kappa": kappa}
+    certificate = Certificate("frame", arrays, {"rank": r})
+    assert squares_bound(certificate, rho, A, Floats(2)).lower == pytest.approx(wanted, abs=1e-12)
+    true = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda M: (true(M)[0] * 1.2, true(M)[1]))
+    assert squares_bound(certificate, rho, A, Floats(2)).lower < wanted - 1e-3
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_size_of_a_matrix_is_proved(monkeypatch: Any, sign: float) -> None:
     """Eigenvalues that a library gives too small are not believed, at either end."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, column_dots, to_device, to_host
+from skcoral._linalg import precise_product
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.exceptions import NotCertifiedWarning
@@ -217,11 +218,17 @@ def singular_threshold(
         callback(reached.n_iter, reached.upper, reached.lower)
     host, U = np.asarray(to_host(A)), np.asarray(to_host(reached.U))
     r, p = host.shape
+    T, lower = transform_of(host * found.lengths, U, dense=dense), reached.lower
+    if dense:  # as the digits of T have it: they are few where a direction is weak
+        U = precise_product(host, T)
+        length = np.sqrt(column_dots(U, U))
+        T, U = T / length, U / length
+        lower = float(column_dots(host, U).min())
     return Threshold(
-        lower=reached.lower,
-        upper=reached.upper,
+        lower=lower,
+        upper=max(reached.upper, lower),
         weights=reached.proof.lam,
-        T=transform_of(host * found.lengths, U, dense=dense),
+        T=T,
         fidelity=column_dots(host, U),
         names=tuple(names),
         bounds={"zca": reached.zca, "trace": reached.trace},

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._linalg import gram_defect
+from skcoral._linalg import gram_defect, raised_to_floors
 from skcoral.certificates.settling import settle
 from skcoral.exact import KeptThreshold
 from skcoral.measures import fidelity
@@ -146,18 +146,7 @@ def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
     """Give every column its sign, unit variance, and its floor against rounding."""
     T = np.where(mask, T, 0.0)
     T = T * np.where(fidelity(R, T) < 0, -1.0, 1.0)
-    T = T / np.sqrt(1.0 + np.diag(gram_defect(R, T)))
-    nudge = 1e-16
-    while nudge < 1e-6:
-        low = np.flatnonzero(fidelity(R, T) < floors)
-        if not len(low):
-            break
-        # A step towards the source itself raises its share; columns at a floor of one are sources.
-        t = (1.0 - nudge) * T[:, low]
-        t[low, np.arange(len(low))] += nudge
-        T[:, low] = t / np.sqrt(1.0 + np.diag(gram_defect(R, t)))
-        nudge *= 4.0
-    return T
+    return raised_to_floors(R, T, np.eye(len(R)), floors)
 
 
 def _result(

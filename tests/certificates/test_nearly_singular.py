@@ -1,0 +1,73 @@
+"""Results for nearly collinear variables stand up to their own check, whatever they say."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral._linalg import correlation_of_covariance
+from skcoral.certificates import check, prove
+from skcoral.exceptions import CoralError
+
+Array = Any
+
+
+def _chain(p: int) -> Array:
+    return np.abs(np.subtract.outer(range(p), range(p))) <= 1
+
+
+ASKED: dict[str, Callable[[Array, Any], Any]] = {
+    "threshold": lambda R, rng: threshold(R),
+    "highest floor": lambda R, rng: decorrelate(R),
+    "low floors": lambda R, rng: decorrelate(R, rng.uniform(0, 0.6, len(R))),
+    "high floors": lambda R, rng: decorrelate(R, rng.uniform(0.6, 1, len(R))),
+    "worst": lambda R, rng: decorrelate(R, 0.95, criterion="worst"),
+    "absolute": lambda R, rng: decorrelate(R, 0.95, criterion="absolute"),
+    "budget": lambda R, rng: maximize_fidelity(R, 0.05),
+    "vif": lambda R, rng: maximize_fidelity(R, 2.0, criterion="vif"),
+    "anchors, low": lambda R, rng: decorrelate(
+        R, rng.uniform(0, 0.6, len(R) - 1), anchors=rng.normal(size=(len(R), len(R) - 1))
+    ),
+    "anchors, high": lambda R, rng: decorrelate(
+        R, rng.uniform(0.6, 1, len(R) - 1), anchors=rng.normal(size=(len(R), len(R) - 1))
+    ),
+    "anchors, highest": lambda R, rng: decorrelate(
+        R, anchors=rng.normal(size=(len(R), len(R) - 1))
+    ),
+    "support": lambda R, rng: decorrelate(R, 0.99, support=_chain(len(R)), n_starts=3),
+    "support, worst": lambda R, rng: decorrelate(
+        R, 0.5, support=_chain(len(R)), n_starts=3, criterion="worst"
+    ),
+}
+
+SLOW = ("vif", "support, worst")
+
+
+def _of_condition(condition: float, rng: Any, p: int = 4) -> Array:
+    """A correlation matrix: one small eigenvalue, or a geometric fall."""
+    Q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    fall = np.geomspace(1 / condition, 1, p)
+    values = fall if rng.random() < 0.5 else np.r_[1 / condition, rng.uniform(0.5, 2, p - 1)]
+    return correlation_of_covariance((Q * values) @ Q.T)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("condition", [1e9, 1e10, 1e11, 1e12])
+def test_own_check(asked: str, condition: float) -> None:
+    rng = np.random.default_rng(int(np.log10(condition)))
+    for _ in range(2 if asked in SLOW else 6):
+        R = _of_condition(condition, rng)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = ASKED[asked](R, rng)
+        except CoralError:
+            continue  # refused in words: too nearly singular for what was asked
+        verdict = check(result, R)
+        assert verdict.passed, (result.status, verdict.problems)
+        assert prove(result, R).passed
