@@ -12,6 +12,7 @@ from skcoral._linalg import (
     gram_defect,
     make_exact,
     precise_column_dots,
+    raised_to_floors,
 )
 from skcoral.exact import best_exact
 
@@ -104,3 +105,24 @@ def test_equations_without_a_solution_do_not_overflow() -> None:
         found = best_exact(R, floors)
     assert not found.feasible
     assert found.trace_margin < 0
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e8, 1e12])
+def test_floors_that_rounding_took_are_met_again(condition: float) -> None:
+    rng = np.random.default_rng(1)
+    Q, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    C = (Q * np.geomspace(1 / condition, 1, 4)) @ Q.T
+    size = np.sqrt(np.diag(C))
+    R = C / np.outer(size, size)
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    values, V = np.linalg.eigh(R)
+    T = (V / np.sqrt(values)) @ V.T
+    floors = np.einsum("ij,ij->j", R, T) + np.array([0.0, 1e-12, 1e-9, 1e-6])
+    raised = raised_to_floors(R, T, np.eye(4), floors)
+    for j in range(4):
+        t, r = ([Fraction(float(v)) for v in a] for a in (raised[:, j], R[:, j]))
+        assert sum(a * b for a, b in zip(r, t, strict=True)) >= Fraction(float(floors[j])) - 10**-15
+    assert np.abs(np.diag(exact_gram(R, raised))).max() <= 1e-10
+    # and no column is turned further than it has to be
+    assert np.abs(np.einsum("ij,ij->j", R, raised) - floors).max() <= 1e-5

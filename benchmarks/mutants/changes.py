@@ -43,7 +43,8 @@ def changes(tree: ast.Module) -> Iterator[Change]:
     for number, (node, kind, scope, statement) in enumerate(_places(tree)):
         names: tuple[str, ...] = ()
         if not scope and isinstance(statement, ast.Assign):
-            names = tuple(t.id for t in statement.targets if isinstance(t, ast.Name))
+            targets = (t for target in statement.targets for t in ast.walk(target))
+            names = tuple(t.id for t in targets if isinstance(t, ast.Name))
         last = statement.end_lineno or statement.lineno
         if isinstance(statement, ast.If | ast.While):
             last = statement.test.end_lineno or last

@@ -54,6 +54,9 @@ def test_what_an_inexact_decorrelator_may_lack():
         # the bound by norms: no more than what a change of that size can do
         assert np.all(allowed <= 0.75 * size * np.sqrt(np.diag(C)) * (1 + size) + 1e-12)
     assert np.isinf(fidelity_allowance(C, T, 1.0)).all()
+    # √(1 + δ) for the length of T, and what the inverse root changes of it: neither is left out
+    found = fidelity_allowance(np.eye(2), np.eye(2), 0.5)
+    np.testing.assert_allclose(found, np.sqrt(1.5) * (np.sqrt(2) - 1), rtol=1e-14)
 
 
 @pytest.mark.parametrize("kept", [1, 2])
