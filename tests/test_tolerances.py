@@ -10,17 +10,34 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL, decorrelate, maximize_fidelity
-from skcoral._validation import check_anchors, check_correlation, check_pair_weights
+from skcoral._lowrank import LowRankTransform
+from skcoral._singular import linear_relations
+from skcoral._validation import (
+    check_anchors,
+    check_correlation,
+    check_pair_weights,
+    judge_correlation,
+)
+from skcoral.certificates import check
+from skcoral.covariances import em_moments
 from skcoral.datasets import load_wine, make_system
+from skcoral.exact import Options, best_exact
+from skcoral.exact import results as exact_results
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
     InvalidCorrelationError,
+    ModelFileError,
     SingularCorrelationError,
 )
+from skcoral.few_rows import duplicates
+from skcoral.measured import measure_matrix
+from skcoral.measures import vif
 from skcoral.models import load_model, save_model
 from skcoral.moments import Moments
 from skcoral.support import exactness
+from skcoral.tables.matrices import named_matrix
+from skcoral.tradeoff.results import Solved
 from skcoral.words import is_certified, status
 
 R = make_system(6)
@@ -165,3 +182,192 @@ def test_the_highest_floor_within_a_limit_on_the_vif() -> None:
         moved = replace(answer, details=details)
         assert is_certified(moved) == certified
         assert status(moved) == ("optimal within the limit" if certified else "best found")
+
+
+@pytest.mark.parametrize(("r", "costs"), [(3e-10, True), (0.3e-10, False)])
+def test_a_correlation_that_makes_a_floor_of_one_cost_anything(r: float, costs: bool) -> None:
+    two = np.array([[1.0, r], [r, 1.0]])
+    answer = decorrelate(two, 1.0, support=np.ones((2, 2), bool))
+    assert np.all(np.isinf(answer.prices) == costs)
+    assert check(answer, two).passed
+    forged = replace(answer, prices=np.where(costs, 0.0, np.full(2, np.inf)))
+    assert not check(forged, two).passed
+
+
+@pytest.mark.parametrize(("part", "takes_part"), [(3e-9, True), (0.3e-9, False)])
+def test_a_variable_that_takes_part_in_a_dependency(part: float, takes_part: bool) -> None:
+    """The fourth is the sum of the first two, and of so much of the third."""
+    rows = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 2 * part]]) / [1, 1, 1, np.sqrt(2)]
+    dependent = rows.T @ rows
+    np.fill_diagonal(dependent, 1.0)
+    found = vif(dependent, on_singular="solve")
+    assert np.isinf(found[[0, 1, 3]]).all()
+    assert np.isinf(found[2]) == takes_part
+
+
+@pytest.mark.parametrize(("share", "named"), [(3e-6, True), (0.3e-6, False)])
+def test_a_coefficient_that_is_named_in_a_dependency(share: float, named: bool) -> None:
+    null = np.array([[1.0, -1.0, share, 0.0]])
+    (told,) = linear_relations(null, ["a", "b", "c", "d"])
+    assert ("c" in told) == named
+    assert "d" not in told
+
+
+@pytest.mark.parametrize(("above", "weakest"), [(3e-9, "b"), (0.3e-9, "a")])
+def test_the_weakest_of_equal_fidelities_is_the_first(above: float, weakest: str) -> None:
+    measured = measure_matrix(np.eye(2), np.eye(2), ("a", "b"))
+    assert replace(measured, fidelity=np.array([0.9 + above, 0.9])).weakest == weakest
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-3e-12, True), (-0.3e-12, False)])
+def test_an_eigenvalue_below_zero_by_rounding(least: float, refused: bool) -> None:
+    """A choice of the rank by the user excuses no contradiction."""
+    values, vectors = np.linalg.eigh(np.full((3, 3), 0.2) + 0.8 * np.eye(3))
+    values[0] = least * values[-1]
+    C = (vectors * values) @ vectors.T
+    size = np.sqrt(np.diag(C))
+    matrix = C / np.outer(size, size)
+    matrix = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(matrix, 1.0)
+    values = np.linalg.eigvalsh(matrix)
+    assert values[0] == pytest.approx(least * values[-1], rel=0.1)
+    if refused:
+        with pytest.raises(InvalidCorrelationError, match="not positive definite"):
+            judge_correlation(matrix, rank_tol=1e-10)
+    else:
+        assert judge_correlation(matrix, rank_tol=1e-10)[1].rank == 2
+
+
+@pytest.mark.parametrize(("spread", "flat"), [(3e-150, False), (0.3e-150, True)])
+def test_a_spread_that_is_too_small_for_squares(spread: float, flat: bool) -> None:
+    X = spread * np.array([[-1.0], [1.0]] * 3)
+    assert Moments.from_rows(X).constant_columns() == (("x0",) if flat else ())
+
+
+@pytest.mark.parametrize(("apart", "copies"), [(3e-10, False), (0.3e-10, True)])
+def test_columns_that_count_as_copies(apart: float, copies: bool) -> None:
+    """Distances are those of 1 - |r|; the projections that the search sorts by are not apart."""
+    rng = np.random.default_rng(0)
+    key = rng.normal(size=5)
+    a, turn = rng.normal(size=(2, 5))
+    a /= np.linalg.norm(a)
+    turn -= np.linalg.qr(np.column_stack([a, key]))[0] @ (
+        np.linalg.qr(np.column_stack([a, key]))[0].T @ turn
+    )
+    turn /= np.linalg.norm(turn)
+    angle = np.arccos(1 - apart)
+    b = np.sin(angle) * turn + np.cos(angle) * a
+    found = duplicates(np.column_stack([a, -b]))
+    assert found == ([(0, 1)] if copies else [])
+
+
+@pytest.mark.parametrize(("least", "inverts"), [(3e-13, True), (0.3e-13, False)])
+def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: bool) -> None:
+    v = np.array([0.6, 0.0, 0.8, 0.0])
+    T = LowRankTransform((least - 1) * v[:, None], v[None, :])  # v shrinks to `least` of itself
+    assert T.invertible == inverts
+    np.testing.assert_allclose(T.solve(least * v), v if inverts else 0 * v, atol=0.02)
+
+
+@pytest.mark.parametrize(("off", "refused"), [(3e-6, True), (0.3e-6, False)])
+def test_figures_of_a_model_file_agree(tmp_path: Path, off: float, refused: bool) -> None:
+    model, path = CORAL(rho_min=0.9).fit(load_wine().data), tmp_path / "model.json"
+    result = model.result_
+    for changes in (
+        {"lower_bound": result.objective + off},
+        {"objective": result.objective + 169 * off},  # relative to the squared number of outputs
+        {"fidelity": result.fidelity + off},
+    ):
+        model.result_ = replace(result, **changes)
+        save_model(model, path)
+        if refused:
+            with pytest.raises(ModelFileError, match=r"residual|fidelities"):
+                load_model(path)
+        else:
+            load_model(path)
+
+
+@pytest.mark.parametrize(("off", "one"), [(3e-6, False), (0.3e-6, True)])
+def test_a_printed_diagonal_of_one(off: float, one: bool) -> None:
+    """A little further off it is a covariance matrix, and has a scale."""
+    matrix = np.array([[1 + off, 0.3, 0.2], [0.3, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    found = named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+    assert found is not None
+    assert (found.scale is None) == one
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-3e-5, True), (-1e-6, False)])
+def test_a_printed_covariance_matrix_is_semidefinite(least: float, refused: bool) -> None:
+    r = (least - 1) / 2  # the smallest eigenvalue of three equal correlations is 1 + 2r
+    matrix = 4 * np.where(np.eye(3) > 0, 1.0, r)
+    if refused:
+        with pytest.raises(InvalidCorrelationError, match="semidefinite"):
+            named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+    else:
+        assert named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+
+
+@pytest.mark.parametrize(("off", "word"), [(3e-8, "not_converged"), (0.3e-8, "exact")])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_outputs_that_a_solver_calls_uncorrelated(off: float, word: str) -> None:
+    floors = np.full(6, 0.3)
+    best = best_exact(R, floors)
+    turned = best.T @ (np.eye(6) + 0.5 * off * (np.eye(6, k=1) + np.eye(6, k=-1)))
+    answer = exact_results._result(
+        R, floors, replace(best, T=turned), Options(tuple(NAMES)), proved=True
+    )
+    assert answer.status == word
+
+
+@pytest.mark.parametrize(("lost", "largest"), [(3e-8, False), (0.3e-8, True)])
+def test_a_mean_fidelity_that_a_solver_calls_the_largest(lost: float, largest: bool) -> None:
+    """A turn of two outputs keeps them uncorrelated, and costs its square in their fidelities."""
+    floors = np.zeros(6)
+    best = best_exact(R, floors)
+    C = R @ best.T
+    angle = np.sqrt(2 * 6 * lost / (C[0, 0] + C[1, 1]))
+    turn = np.eye(6)
+    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    other = best.T @ turn
+    assert np.mean(np.diag(C)) - np.mean(np.diag(R @ other)) == pytest.approx(lost, rel=0.01)
+    assert exact_results._has_largest_mean(R, floors, replace(best, T=other)) == largest
+
+
+@pytest.mark.parametrize(("gap", "closed"), [(3e-7, False), (0.3e-7, True)])
+@pytest.mark.parametrize("objective", [0.2, 40.0])
+def test_a_gap_that_a_solver_calls_closed(gap: float, closed: bool, objective: float) -> None:
+    gap = gap * max(1.0, objective)
+    none = np.zeros((6, 6))
+    solved = Solved(
+        T=np.eye(6),
+        G=R,
+        fidelity=np.ones(6),
+        objective=objective,
+        lower_bound=objective - gap,
+        lam=none[0],
+        H=none,
+        binding=none[0] > 0,
+        n_iter=1,
+    )
+    assert solved.certified == closed
+
+
+def test_maximum_likelihood_of_incomplete_rows_is_a_fixed_point_of_em() -> None:
+    """One more step, written down once more, changes less than 1e-9."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    X = X[~np.isnan(X).all(axis=1)]
+    moments = em_moments(X, ("a", "b", "c"))
+    mean, C = moments.mean, moments.comoment / len(X)
+    first, second = np.zeros(3), np.zeros((3, 3))
+    for row in X:
+        there, gone = ~np.isnan(row), np.isnan(row)
+        full, rest = row - mean, np.zeros((3, 3))
+        slope = np.linalg.solve(C[np.ix_(there, there)], C[np.ix_(there, gone)])
+        full[gone] = full[there] @ slope
+        rest[np.ix_(gone, gone)] = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
+        first += full / len(X)
+        second += (np.outer(full, full) + rest) / len(X)
+    change = np.abs(second - np.outer(first, first) - C) / np.outer(*[np.sqrt(np.diag(C))] * 2)
+    assert 1e-11 < change.max() < 1e-9
