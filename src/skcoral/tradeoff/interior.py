@@ -43,6 +43,7 @@ Report = Callable[["State"], object]
 
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
+_TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 _NO_STEP = 1e-6  # a step this short leads nowhere
 _CENTRAL = 0.2  # least eigenvalue of PH after a step, over the mean of all products
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
@@ -133,9 +134,9 @@ class _Point:
         )
 
     def direction(
-        self, system: Equations, tau: float, affine: _Direction | None = None
+        self, system: Equations, tau: float, affine: _Direction | None = None, share: float = 1.0
     ) -> _Direction:
-        """Newton direction towards τ; ``affine`` adds the second-order terms of that direction."""
+        """Newton direction towards τ, with a ``share`` of the second-order terms of ``affine``."""
         problem, state, B = self.problem, self.state, self.B
         free, held = problem.free, 1.0 - problem.free
         lam = state.lam + held
@@ -143,12 +144,12 @@ class _Point:
         product = tau
         corrector = None
         if affine is not None:
-            VB = affine.V @ B
+            VB = share * (affine.V @ B)
             T0 = T0 - affine.T @ VB
             second = affine.P @ VB
-            P0 = P0 - 0.5 * (second + second.T) + affine.second
-            product = tau - affine.lam * affine.z
-            corrector = state.model.correct(affine.model)
+            P0 = P0 - 0.5 * (second + second.T) + share * affine.second
+            product = tau - share * affine.lam * affine.z
+            corrector = state.model.correct(affine.model, share)
         response = state.model.respond(state.H, tau, corrector)
         by_T = self.C.T @ T0
         right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
@@ -317,6 +318,7 @@ def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[flo
     after = point.total_after(affine, reach, point.state.P + reach * affine.P)
     centring = min(max(after / point.total, 0.0), 1.0) ** 3
     tau = max(max(centring, 1e-4) * point.mu, least)
-    direction = point.direction(system, tau, affine if reach > 0.1 else None)
+    share = min(1.0, reach / _TRUSTED) ** 2
+    direction = point.direction(system, tau, affine, share)
     length = point.step_length(direction, exact=system.exact, margin=0.9 + 0.09 * reach)
     return length, point.moved(direction, length)

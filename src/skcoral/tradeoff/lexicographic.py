@@ -40,7 +40,9 @@ from skcoral.tradeoff.points import Problem, State, start_from
 Index = NDArray[np.intp]
 
 TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
-_SHARE = 1e-9  # of the sum of squares that the products make up when the tie-break stops
+# Of the sum of squares that the products make up when the binding floors are guessed, and at the
+# end, where what is left of P shows in the pairs that count.
+_SHARE, _FINAL = 1e-11, 1e-13
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
 _CENTRED = 0.01  # least products where it starts from the centre
@@ -105,22 +107,21 @@ def break_ties(
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
         first = start_from(problem, model, _START)
-    follow_to_end = partial(follow_until, share=_SHARE, tolerance=_TOLERANCE, size_of=_squares)
+    follow = partial(follow_until, tolerance=_TOLERANCE, size_of=_squares)
     max_iter = min(max_iter, _MAX_ITER)
-    end = follow_to_end(problem, first, max_iter=max_iter)
+    end = follow(problem, first, share=_SHARE, max_iter=max_iter)
     if not end.done:
         return None
     whole, used = end.state, end.n_iter
     binding = binding_floors(problem, whole, _squares(whole))
     close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
     for guess in (binding, binding | close):
-        keep, progress = np.flatnonzero(guess), end
-        if len(keep) < p:
-            sub = problem.restricted(keep)
-            at = whole.restricted(sub, keep)
-            progress = follow_to_end(sub, at, max_iter=max(max_iter - used, 0))
-            used += progress.n_iter
-        if progress.done and progress.violation <= _FAILED:
+        keep = np.flatnonzero(guess)
+        sub = problem.restricted(keep)
+        at = whole.restricted(sub, keep)
+        progress = follow(sub, at, share=_FINAL, max_iter=max(max_iter - used, 1))
+        used += progress.n_iter
+        if not sub.n_free or (progress.done and progress.violation <= _FAILED):
             break
     else:
         return None

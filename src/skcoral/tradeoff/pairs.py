@@ -54,8 +54,8 @@ class PairModel(Protocol):
     def longest(self, direction: Any) -> float:
         """Longest step that keeps the variables positive."""
 
-    def correct(self, direction: Any) -> Corrector:
-        """Second-order terms of the products, for the corrector step."""
+    def correct(self, direction: Any, share: float) -> Corrector:
+        """A share of the second-order terms of the products, for the corrector step."""
 
     def moved(self, direction: Any, length: float) -> PairModel:
         """Return the model after a step."""
@@ -90,7 +90,7 @@ class Quadratic:
         """No variable limits the step."""
         return float("inf")
 
-    def correct(self, direction: Any) -> Corrector:
+    def correct(self, direction: Any, share: float) -> Corrector:
         """There are no products."""
         return None
 
@@ -161,9 +161,9 @@ class Box:
         names = ("plus", "minus", "u", "v")
         return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
 
-    def correct(self, direction: Box) -> Corrector:
-        """``ds⁺ du`` and ``ds⁻ dv``."""
-        return direction.plus * direction.u, direction.minus * direction.v
+    def correct(self, direction: Box, share: float) -> Corrector:
+        """A share of ``ds⁺ du`` and ``ds⁻ dv``."""
+        return share * direction.plus * direction.u, share * direction.minus * direction.v
 
     def moved(self, direction: Box, length: float) -> Box:
         """Return the model after a step."""
@@ -284,9 +284,9 @@ class Bounded:
         names = ("a", "b", "u", "v")
         return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
 
-    def correct(self, direction: Bounded) -> Corrector:
-        """``da du`` and ``db dv``."""
-        return direction.a * direction.u, direction.b * direction.v
+    def correct(self, direction: Bounded, share: float) -> Corrector:
+        """A share of ``da du`` and ``db dv``."""
+        return share * direction.a * direction.u, share * direction.b * direction.v
 
     def moved(self, direction: Bounded, length: float) -> Bounded:
         """Return the model after a step."""
