@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 _LIBRARIES = (
-    "openpyxl", "pandas", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet", "pydantic",
+    "openpyxl", "pandas", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet",
     "rich.console", "scipy.linalg", "scipy.optimize", "scipy.special", "skcoral.certificates",
     "skcoral.cli.commands", "skcoral.cli.run", "skcoral.estimator", "skcoral.models",
     "skcoral.support", "skcoral.tables", "typer",

@@ -164,7 +164,7 @@ class _Sink(io.RawIOBase):
         if self._error is None and not self.closed:
             try:
                 self._stream.flush()
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 self._error = error
 
     def check(self) -> None:
