@@ -13,11 +13,14 @@ from skcoral.certificates import check, prove
 from skcoral.certificates.branches import _Tree, leaf_bounds
 from skcoral.certificates.products import Floats
 from skcoral.exceptions import CertificateError
+from skcoral.frames.answer import BranchProof
 from skcoral.frames.branching import branch, limits
 from skcoral.frames.caps import on_caps
+from skcoral.frames.cuts import Slab
 from skcoral.frames.descent import squares
+from skcoral.frames.large_parts import bound_part
 from skcoral.frames.outcome import certificate_of
-from skcoral.frames.parts import Parts, Slab
+from skcoral.frames.parts import Parts
 from skcoral.frames.problem import FrameProblem
 from skcoral.results import Certificate
 
@@ -68,6 +71,33 @@ def test_bound_of_a_part_is_its_relaxation(floors):
     for slabs, point in zip(stack, found, strict=True):
         assert len(point.mu) == len(slabs)
         assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+
+
+@pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
+def test_bound_of_a_large_part_is_its_relaxation(floors):
+    """By conjugate gradients, from the point of the part that it was cut from."""
+    A, _ = totals(4, 0)
+    floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
+    parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
+    point = None
+    for slabs in ((), parts[:1], parts):
+        point = bound_part(A, floors, slabs, point, enough=10.0, share=0.0, goal=1e-9)
+        assert len(point.mu) == len(slabs)
+        assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_wide_tables_with_a_gap_of_the_relaxation(tables, seed):
+    """One bound leaves 3e-7 to 8e-7 open: two outputs are mixtures of two places."""
+    A = tables.factor_of(tables.factors(40, 200, seed))
+    answer = FrameProblem(A, parts=100).solve(np.full(200, 0.8))
+    assert isinstance(answer.proof, BranchProof)
+    assert answer.certified
+    certificate = certificate_of(answer, A, "squared")
+    bounds = leaf_bounds(certificate, np.full(200, 0.8), A, Floats(parts=3))
+    least = min(float(bound.lower) for bound, _ in bounds)
+    assert answer.objective - least <= 1e-7 * answer.objective
 
 
 def test_derivatives_of_the_merit():

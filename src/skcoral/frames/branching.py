@@ -8,6 +8,7 @@ the least bound of all parts is one for the whole. The part with the least bound
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +16,18 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.frames.answer import Answer, BranchProof, FrameProof
 from skcoral.frames.caps import on_caps
+from skcoral.frames.cuts import Slab
 from skcoral.frames.descent import descend
-from skcoral.frames.parts import PartPoint, Parts, Slab
+from skcoral.frames.large_parts import bound_part
+from skcoral.frames.parts import PartPoint, Parts
 from skcoral.frames.proof import at_source
 
 _ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
 _INNER = 0.2  # share of a slab that a cut leaves on either side at least
 _COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
 _CHECKED = 3600  # parts times squared number of variables between two looks at the progress
+_FINE = 1e-4  # gap that large parts are cut for longer
+_DENSE = 300  # unknowns of a part, ½r² + 2p, up to which dense matrices are faster
 _PAYS, _HALVED = 0.99, 0.5  # by 100 parts, what a large gap and a small one have to shrink to
 _WORTH = 0.5  # of the gap of the least part, that of others cut with it
 _STACKED = 2e4  # (½r² + 2p)² of the parts that are bounded together
@@ -53,24 +58,32 @@ def branch(
         Gap at which to stop, relative to ``max(1, objective)``. The search also ends where the gap
         shrinks too slowly.
     max_parts : int
-        Largest number of parts.
+        Largest number of parts; fewer where they are large.
     """
     cuts: list[tuple[int, Array, float]] = []
     children: list[list[int]] = []
     aim = goal * max(1.0, value)
-    (first,) = Parts(A, floors, [()]).maximise(enough=value, share=_SHARE, goal=0.1 * aim)
+    r, p = A.shape
+    size = 0.5 * r * r + 2 * p  # unknowns of a part
+    dense = size <= _DENSE
+    stack = int(np.clip(_STACKED / size**2, 1, 32))
+    max_parts = min(max_parts, int(3e7 / size**2.5 if dense else 4e7 / (r * r * p + 2e5)))
+    if max_parts < (3 if dense else 40):
+        return Answer(U, value, -np.inf, None, 0)
+    (first,) = _bounded(A, floors, [()], [None], value, aim, dense=dense)
     heap = [(first.bound, 0, _Part(first, (), None))]
-    look = int(np.clip(_CHECKED / A.shape[1] ** 2, 4, 100))
-    count, before, check = 1, value - first.bound, look
-    stack = int(np.clip(_STACKED / (0.5 * len(A) ** 2 + 2 * A.shape[1]) ** 2, 1, 32))
+    count, last = 1, value - first.bound
+    look = int(np.clip(_CHECKED / p**2, 4, 100)) if dense else 20 if last > _FINE * value else 60
+    check = look
     while count < max_parts:
         gap = value - heap[0][0]
         if gap <= aim:
             break
         if count > check:
-            if gap > before * (_HALVED if gap <= _COARSE * value else _PAYS) ** (look / 100):
+            pays = _PAYS if dense and gap > _COARSE * value else _HALVED
+            if gap > last * pays ** (look / 100):
                 break
-            before, check = gap, check + look
+            last, check = gap, check + look
         most = min(stack, (len(heap) + 1) // 2, (max_parts - count + 1) // 2)
         least = [heapq.heappop(heap)[2]]
         while len(least) < most and value - heap[0][0] > max(aim, _WORTH * gap):
@@ -95,9 +108,8 @@ def branch(
             cuts.append((slab.variable, slab.direction, at))
             children.append([0, 0])
         parents = [part for part in least for _ in range(2)]
-        points = _bounded(
-            A, floors, slabs, [part.point for part in parents], value - 0.5 * aim, aim
-        )
+        before = [part.point for part in parents]
+        points = _bounded(A, floors, slabs, before, value - 0.5 * aim, aim, dense=dense)
         for k, (own, point) in enumerate(zip(slabs, points, strict=True)):
             count += 1
             new = _Part(point, own, (len(cuts) - len(least) + k // 2, k % 2))
@@ -114,19 +126,28 @@ def branch(
 def _bounded(
     A: Array,
     floors: Array,
-    slabs: list[tuple[Slab, ...]],
-    before: list[PartPoint],
+    slabs: Sequence[tuple[Slab, ...]],
+    before: Sequence[PartPoint | None],
     enough: float,
     aim: float,
+    *,
+    dense: bool,
 ) -> list[PartPoint]:
     """Bound parts from the points of those that they were cut from, and no worse than these."""
+    goal = 0.1 * aim
+    if not dense:
+        return [
+            bound_part(A, floors, own, point, enough=enough, share=_SHARE, goal=goal)
+            for own, point in zip(slabs, before, strict=True)
+        ]
+    known = [point for point in before if point is not None]
     points = Parts(A, floors, slabs).maximise(
-        enough=enough, share=_SHARE, goal=0.1 * aim, before=before
+        enough=enough, share=_SHARE, goal=goal, before=known or None
     )
-    low = [k for k, point in enumerate(points) if point.bound < min(before[k].bound, enough)]
+    low = [k for k, point in enumerate(known) if points[k].bound < min(point.bound, enough)]
     if low:
         again = Parts(A, floors, [slabs[k] for k in low]).maximise(
-            enough=enough, share=0.1 * _SHARE, goal=0.1 * aim
+            enough=enough, share=0.1 * _SHARE, goal=goal
         )
         for k, point in zip(low, again, strict=True):
             points[k] = max(points[k], point, key=lambda candidate: candidate.bound)
@@ -135,10 +156,7 @@ def _bounded(
 
 def _chosen(A: Array, floors: Array, part: _Part) -> tuple[int, Slab]:
     """The slab to cut, and its place: where an output of the relaxation is spread most."""
-    live = np.flatnonzero(floors < 1.0)
-    values, vectors = np.linalg.eigh(part.point.spread[live])
-    k = int(np.argmax(values[:, -1]))
-    j, v = int(live[k]), vectors[k, :, -1]
+    j, v = part.point.widest
     for place, slab in enumerate(part.slabs):
         if slab.variable == j and abs(float(slab.direction @ v)) > _ALIGNED:
             return place, slab

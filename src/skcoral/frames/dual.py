@@ -7,7 +7,7 @@ Newton's method for ``q(N) + τ log det N`` with τ → 0. At a maximum with N �
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,14 @@ from skcoral._arrays import (
     to_host,
 )
 from skcoral._linalg import conjugate_gradient
+from skcoral.frames.cuts import CutCurvature, CutPoint
 from skcoral.frames.point import Curvature, FramePoint, frame_point, welch
 
 _SHRINK = 0.1  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred
 _INSIDE = 0.8  # share of the way to the boundary that a step may take
-_FORCING = 0.1  # relative residual of the inner conjugate gradients
+_FORCING = 0.01  # relative residual of the inner conjugate gradients
+_LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a large residual
 _INNER = 100  # of their steps at most
 
 
@@ -44,6 +46,8 @@ class FrameDual:
         The last barrier parameter: ``r τ`` is what the barrier leaves open.
     n_iter, n_products : int
         Newton steps and products with the second derivative.
+    cut : CutPoint, optional
+        The variables whose outputs are held in slabs; ``point`` is about all others.
     """
 
     point: FramePoint
@@ -51,12 +55,33 @@ class FrameDual:
     tau: float
     n_iter: int
     n_products: int
+    cut: CutPoint | None = None
+
+    @property
+    def excess(self) -> float:
+        """What the bound has above that of the rank."""
+        if self.cut is None:
+            return self.point.excess
+        k, r = self.cut.U.shape
+        return float(self.point.excess + self.cut.value - k / r * self.point.n.sum())
+
+    @property
+    def value(self) -> float:
+        """The bound as it is, also below that of the rank."""
+        r, p = self.point.B.shape
+        return welch(p + (0 if self.cut is None else len(self.cut.U)), r) + self.excess
+
+    @property
+    def merit(self) -> float:
+        """The excess with all barriers."""
+        logs = self.point.logs + (0.0 if self.cut is None else self.cut.logs)
+        out = self.excess + self.tau * float(np.log(self.point.n).sum())
+        return out + self.point.barrier * logs
 
     @property
     def bound(self) -> float:
         """The lower bound on the sum of squares; that of the rank where N does not help."""
-        r, p = self.point.B.shape
-        return max(self.point.value, welch(p, r))
+        return self.value - min(self.excess, 0.0)
 
     @property
     def U(self) -> Any:
@@ -73,10 +98,9 @@ def maximise_bound(
     A: Any,
     floors: Array,
     *,
-    goal: float,
+    goal: float | Callable[[FrameDual], float],
     max_iter: int,
     judge: Callable[[FrameDual], bool] | None = None,
-    only_excess: bool = False,
     resume: FrameDual | None = None,
 ) -> FrameDual:
     """Maximise (★★) over N.
@@ -87,50 +111,44 @@ def maximise_bound(
         Factor with unit columns.
     floors : ndarray of shape (p,)
         The least fidelities.
-    goal : float
-        What may stay open, relative to ``max(1, bound)``.
+    goal : float or callable
+        What may stay open, relative to ``max(1, bound)``, or as a function of the iterate.
     max_iter : int
         Largest number of Newton steps.
     judge : callable, optional
         Told every iterate; the maximisation ends when it says True.
-    only_excess : bool
-        Measure ``goal`` by what the bound has above that of the rank alone.
     resume : FrameDual, optional
-        Where an earlier maximisation ended.
+        Where an earlier maximisation ended, or where to start on a part of the caps.
     """
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
-    if resume is None:
-        resume = _start(A, floors, share)
-    point, Q, tau, first, products = (
-        resume.point,
-        resume.Q,
-        resume.tau,
-        resume.n_iter,
-        resume.n_products,
-    )
-    for step in range(first, first + max_iter):
-        current = FrameDual(point, Q, tau, step, products)
-        if judge is not None and judge(current):
-            return current
-        # the barrier pushes the eigenvalues by τ / n; that is the whole first-order condition
-        force = plus_diagonal(point.gradient, tau / point.n)
-        V, used = _newton_step(Curvature(point, tau), force)
-        products += used
-        decrement = inner(force, V)
-        left = goal * (max(point.excess, 1e-30) if only_excess else max(1.0, abs(point.value)))
-        if 2 * r * tau <= 0.5 * left and decrement <= 0.5 * left:
-            return current
-        new, turn = _line_search(point, V, floors, tau, decrement)
+    now = _start(A, floors, share) if resume is None else resume
+    count = 2 * r + (0.0 if now.cut is None else share * now.cut.cuts.terms)
+    for _ in range(max_iter):
+        if judge is not None and judge(now):
+            return now
+        V, move, decrement, used = _newton_step(now, _FORCING)
+        left = goal(now) if callable(goal) else goal * max(1.0, abs(now.value))
+        if count * now.tau <= 0.5 * left and decrement <= 0.5 * left:
+            V, move, decrement, more = _newton_step(now, _LAST)
+            used += more
+            if decrement <= 0.5 * left:
+                return replace(now, n_products=now.n_products + used)
+        new = _line_search(now, V, move, floors, decrement)
         if new is None:
-            return current
-        point, Q = new, Q @ turn
-        if decrement < _CENTRED * r * tau:
-            tau = min(tau, max(_SHRINK * tau, 0.1 * left / r))
+            return now
+        now = replace(new, n_iter=now.n_iter + 1, n_products=now.n_products + used)
+        if decrement < _CENTRED * r * now.tau:
+            tau = min(now.tau, max(_SHRINK * now.tau, 0.2 * left / count))
             point = frame_point(
-                point.n, point.B, floors, barrier=share * tau, kappa=_SHRINK * point.kappa
+                now.point.n,
+                now.point.B,
+                floors,
+                barrier=share * tau,
+                kappa=_SHRINK * now.point.kappa,
             )
-    return FrameDual(point, Q, tau, first + max_iter, products)
+            now = replace(now, point=point, tau=tau)
+    return now
 
 
 def _start(A: Any, floors: Array, share: float) -> FrameDual:
@@ -141,7 +159,7 @@ def _start(A: Any, floors: Array, share: float) -> FrameDual:
     n = np.maximum(n, 1e-14 * max(float(n[-1]), 1e-300))
     point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
     dev = float(n @ n) - float(n.sum()) ** 2 / r
-    size = max((point.excess + 0.5 * dev) / dev, 1e-3) if dev > 0.0 else 1.0
+    size = max((point.excess + 0.5 * dev) / dev, 0.1) if dev > 0.0 else 1.0
     n = size * n
     tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
     point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
@@ -149,32 +167,54 @@ def _start(A: Any, floors: Array, share: float) -> FrameDual:
 
 
 def _line_search(
-    point: FramePoint, V: Any, floors: Array, tau: float, decrement: float
-) -> tuple[FramePoint | None, Any]:
-    """Step along ``V`` inside N ≻ 0 until ``q + τ log det N`` has grown enough."""
+    now: FrameDual, V: Any, move: Array, floors: Array, decrement: float
+) -> FrameDual | None:
+    """Step along ``V`` inside N ≻ 0 until the merit has grown enough."""
+    point = now.point
     root = to_device(1.0 / np.sqrt(point.n), V)
     lowest = float(np.asarray(to_host(eigh(root[:, None] * V * root[None, :])[0]))[0])
     length = 1.0 if lowest >= -_INSIDE else -_INSIDE / lowest
-    before = point.excess + point.barrier * point.logs + tau * float(np.log(point.n).sum())
+    if now.cut is not None:
+        length = min(length, now.cut.longest(move))
+    before = now.merit
     for _ in range(25):
         values, turn = eigh(plus_diagonal(length * V, point.n))
-        n = np.asarray(to_host(values))
-        if n[0] > 0.0:
-            new = frame_point(n, turn.T @ point.B, floors, barrier=point.barrier, kappa=point.kappa)
-            after = new.excess + new.barrier * new.logs + tau * float(np.log(n).sum())
-            if after >= before + 1e-4 * length * decrement - 1e-14 * abs(before):
-                return new, turn
+        n, Q = np.asarray(to_host(values)), now.Q @ turn
+        cut = None if now.cut is None else now.cut.cuts.at(n, Q, now.cut.x + length * move)
+        if n[0] > 0.0 and (now.cut is None or cut is not None):
+            there = frame_point(
+                n, turn.T @ point.B, floors, barrier=point.barrier, kappa=point.kappa
+            )
+            new = replace(now, point=there, Q=Q, cut=cut)
+            if new.merit >= before + 1e-4 * length * decrement - 1e-14 * abs(before):
+                return new
         length *= 0.5
-    return None, V
+    return None
 
 
-def _newton_step(operator: Curvature, force: Any) -> tuple[Any, int]:
-    """Solve for the Newton step, preconditioned by the operator's diagonal."""
+def _newton_step(now: FrameDual, rtol: float) -> tuple[Any, Array, float, int]:
+    """The Newton step of N and of the multipliers of cut variables, its decrement, its products.
+
+    The system is preconditioned by the operator's diagonal.
+    """
+    operator = Curvature(now.point, now.tau)
+    # the barrier pushes the eigenvalues by τ / n; that is the whole first-order condition
+    force = plus_diagonal(now.point.gradient, now.tau / now.point.n)
+    apply, diagonal, right = operator.apply, operator.diagonal, force
+    held = None
+    if now.cut is not None:
+        held = CutCurvature(now.cut, now.point.barrier)
+        force = plus_diagonal(force + held.force, -len(now.cut.U) / len(force))
+        right, diagonal = force - held.eliminated, diagonal + held.diagonal
+
+        def apply(V: Any) -> Any:
+            return operator.apply(V) + held.apply(V)
+
     V, _, used = conjugate_gradient(
-        operator.apply,
-        1.0 * force,
-        lambda Z: Z / operator.diagonal,
-        rtol=_FORCING,
-        max_iter=_INNER,
+        apply, 1.0 * right, lambda Z: Z / diagonal, rtol=rtol, max_iter=_INNER
     )
-    return V, used
+    decrement = inner(force, V)
+    if held is None:
+        return V, np.zeros(0), decrement, used
+    move = held.move(V)
+    return V, move, decrement + float(held.own_force @ move), used

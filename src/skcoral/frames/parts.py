@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
+from skcoral.frames.cuts import Slab
 from skcoral.frames.point import welch
 
 _SHRINK = 0.1  # of τ, once the point is centred
@@ -32,16 +33,6 @@ _FIRST = 0.2  # the first weight of the barrier, relative to that
 
 
 @dataclass(frozen=True)
-class Slab:
-    """``lo ≤ vᵀu ≤ hi`` for one variable."""
-
-    variable: int
-    direction: Array
-    lo: float
-    hi: float
-
-
-@dataclass(frozen=True)
 class PartPoint:
     """Where the maximisation on one part ended; a valid bound whatever the accuracy.
 
@@ -49,15 +40,17 @@ class PartPoint:
     ----------
     bound : float
         On the sum of squares of all U in the part.
-    U, spread : ndarray of shape (r, p) and (p, r, r)
-        Means and covariances of the relaxed outputs; covariances of zero attain the bound.
+    U : ndarray of shape (r, p)
+        Means of the relaxed outputs.
+    widest : tuple of int and ndarray of shape (r,)
+        The output that varies most around its mean, and in which direction.
     N, kappa, lam, mu : ndarray
         The dual point.
     """
 
     bound: float
     U: Array
-    spread: Array
+    widest: tuple[int, Array]
     N: Array
     kappa: Array
     lam: Array
@@ -299,13 +292,15 @@ class Parts:
     def _point(self, b: int, points: _Stack) -> PartPoint:
         _, kappa, lam, mu = (array[b] for array in self._split(points.x))
         own = self.V[b].any(axis=1)
-        r, p = self.all.shape
-        U, spread = self.all.copy(), np.zeros((p, r, r))
-        U[:, self.live], spread[self.live] = points.U[b].T, points.tau[b] * points.W[b]
-        full = np.zeros((2, p))
+        U = self.all.copy()
+        U[:, self.live] = points.U[b].T
+        values, vectors = np.linalg.eigh(points.W[b])
+        k = int(np.argmax(values[:, -1]))
+        full = np.zeros((2, U.shape[1]))
         full[:, self.live] = kappa, lam
         bound = float(points.value[b] + mu[~own].sum())
-        return PartPoint(bound, U, spread, points.N[b], full[0], full[1], mu[own])
+        widest = int(self.live[k]), vectors[k, :, -1]
+        return PartPoint(bound, U, widest, points.N[b], full[0], full[1], mu[own])
 
 
 def _pivots(M: Array) -> Array:

@@ -20,7 +20,6 @@ from skcoral.results import OPTIMAL_GAP, Criterion
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
-_BRANCHING = 3e7  # (½r² + 2p)^2.5 of the parts that caps are cut into, all together
 _ROOM = 1e-15
 
 
@@ -136,11 +135,8 @@ class FrameProblem:
     def _branched(self, answer: Answer, floors: Array) -> Answer:
         """Cut the caps into parts, as far as that is affordable."""
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
-        parts = min(self.parts, int(_BRANCHING / (0.5 * len(A) ** 2 + 2 * A.shape[1]) ** 2.5))
-        if parts < 3:
-            return answer
         goal = 0.5 * OPTIMAL_GAP
-        found = branch(A, floors, U, answer.objective, goal=goal, max_parts=parts)
+        found = branch(A, floors, U, answer.objective, goal=goal, max_parts=self.parts)
         answer = self._with_outputs(answer, found.U, floors)
         answer = replace(answer, n_iter=answer.n_iter + found.n_iter)
         return self._with_bound(answer, found.lower_bound, found.proof)

@@ -99,7 +99,12 @@ def _from_above(
         if upper >= _CLOSEST and dual is not None:
             break
         floor = min(upper, _CLOSEST)
-        found = maximise_bound(A, np.full(p, floor), goal=1e-3, max_iter=max_iter, only_excess=True)
+        found = maximise_bound(
+            A,
+            np.full(p, floor),
+            goal=lambda dual: 1e-3 * max(dual.excess, 1e-30),
+            max_iter=max_iter,
+        )
         steps += found.n_iter
         dual = found
         if not found.point.excess > 0.0:
