@@ -1,4 +1,7 @@
-"""The options of every command, one dataclass each; the parser's parameters are made from them."""
+"""The options of every command, one dataclass each, from which the parser's parameters are made.
+
+The description of a command's options is its help.
+"""
 
 # ruff: noqa: RUF009 - the functions below return dataclass fields
 
@@ -143,6 +146,14 @@ class TableOptions(FileOptions):
         return told
 
 
+class InspectOptions(TableOptions):
+    """Tell what is in a table and what decorrelation can do for it, on one screen."""
+
+
+class ThresholdOptions(TableOptions):
+    """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LayoutOptions(Options):
     """How outputs are written."""
@@ -162,7 +173,11 @@ class LayoutOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(LayoutOptions, TableOptions):
-    """The options of ``coral fit``."""
+    """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
+
+    Columns that are not variables pass through untouched and in place; rows with missing values
+    are left out, counted and named.
+    """
 
     rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
     budget: float | None = option(
@@ -213,7 +228,7 @@ class FitOptions(LayoutOptions, TableOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformOptions(LayoutOptions, FileOptions):
-    """The options of ``coral transform``."""
+    """Apply a model to new rows."""
 
     model: Path = option("Model made by 'coral fit --model'.", default=MISSING, metavar="FILE")
     output: str = option(
@@ -223,7 +238,7 @@ class TransformOptions(LayoutOptions, FileOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierOptions(TableOptions):
-    """The options of ``coral frontier``."""
+    """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
 
     criterion: Criterion = option(_MEASURE, default="squared")
     rho_min: list[float] | None = option("Floors to look at; repeatable.", metavar="FLOOR")
@@ -235,7 +250,11 @@ class FrontierOptions(TableOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions(TableOptions):
-    """The options of ``coral verify``."""
+    """Judge every claim of a certificate file against the table or matrix it is about.
+
+    Floors, residual, bound, status, prices and names are computed again without the solver; exit
+    status 0 if all of it is true, 4 if anything is not.
+    """
 
     certificate: Path = argument("Made by 'coral fit --certificate'.", "CERTIFICATE")
     shrinkage: str | None = option("As it was given to 'coral fit'.", metavar="auto|NUMBER")
@@ -245,7 +264,11 @@ class VerifyOptions(TableOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RollOptions(TableOptions):
-    """The options of ``coral roll``: those of a table, but correlations are those of the rows."""
+    """Decorrelate each row by the model of its own window of rows.
+
+    All rows and columns are written in their order; variables of rows without a model are left
+    empty, and counted. The file appears when it is complete.
+    """
 
     window: str = option(
         "Rows of a window, or a span such as 90D.",
@@ -280,7 +303,7 @@ class RollOptions(TableOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(Options):
-    """The options of ``coral reproduce``."""
+    """Recompute the tables of the paper and compare, cell by cell."""
 
     table: str = option("Label or number of a table.", default="all", metavar="NAME")
     output: Path | None = option(
@@ -291,7 +314,7 @@ class ReproduceOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):
-    """The options of ``coral demo``."""
+    """Decorrelate the Wine data and leave table, model and report in a folder."""
 
     into: Path = option("Where the files go.", default=Path("coral-demo"), metavar="FOLDER")
     force: bool = flag(_FORCE)
@@ -299,7 +322,7 @@ class DemoOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class AppOptions(Options):
-    """The options of ``coral app``."""
+    """Start the web app on this machine."""
 
     host: str = option("Address to listen on.", default="127.0.0.1")
     port: int = option("Port to listen on.", default=8501, min=1, max=65535)
