@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -70,10 +69,16 @@ def correlations(
         table = estimate_matrix(loaded.matrix, shrinkage)
         return Correlations(table.R, lambda: table, table.scale, None, [])
     if loaded.needs_rows or margins != "none" or shrinkage == "auto":
+        from skcoral.estimator.estimation import estimate_rows
+
         require_room(loaded)
         held = hold(loaded)
-        settings = {"margins": margins, "shrinkage": shrinkage}
-        table = _estimate_rows(loaded.model(**settings), loaded, held)
+        model, weights = loaded.model(margins=margins, shrinkage=shrinkage), held.known
+        with naming(loaded.table), warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
+            table, *_ = estimate_rows(
+                model, held.values, loaded.names, weights.get("sample_weight")
+            )
         return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped)
     moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
     dropped: list[int] = []
@@ -90,38 +95,27 @@ def correlations(
 
 @dataclass(frozen=True)
 class Held:
-    """Rows in memory, with weights and labels of groups where these are asked for."""
+    """Rows in memory, their weights and groups as ``fit`` takes them, and the rows left out."""
 
     values: Array
-    weights: Array | None
-    labels: list[Any]
+    known: dict[str, Any]
     dropped: list[int]
 
 
 def hold(loaded: Loaded, groups: str | None = None) -> Held:
     """Read all rows: the numbers only, as the cells that they are made of take more room."""
-    values: list[Array] = []
-    weights: list[Array] = []
-    labels: list[Any] = []
     dropped: list[int] = []
+    values: list[Array] = []
+    found: dict[str, list[Array]] = {"sample_weight": [], "groups": []}
     for part in read_rows(loaded, dropped):
         values.append(part.values)
         if part.weights is not None:
-            weights.append(part.weights)
+            found["sample_weight"].append(part.weights)
         if groups is not None:
             cells = labels_of(part.batch.columns[loaded.table.index(groups)])
-            labels.extend(itertools.compress(cells, part.kept))
-    rows = np.concatenate(values)
-    return Held(rows, np.concatenate(weights) if weights else None, labels, dropped)
-
-
-def _estimate_rows(model: Any, loaded: Loaded, held: Held) -> CorrelationEstimate:
-    """Estimate correlations from rows in memory; of many more columns than rows, as a factor."""
-    from skcoral.estimator.estimation import estimate_rows
-
-    with naming(loaded.table), warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
-        return estimate_rows(model, held.values, loaded.names, held.weights)[0]
+            found["groups"].append(np.array(cells, dtype=object)[part.kept])
+    known = {name: np.concatenate(parts) for name, parts in found.items() if parts}
+    return Held(np.concatenate(values), known, dropped)
 
 
 def estimate_matrix(given: NamedMatrix, shrinkage: float | str | None) -> CorrelationEstimate:

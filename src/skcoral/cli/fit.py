@@ -7,17 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-import numpy as np
-
-from skcoral import certificates, words
-from skcoral.choosing import check_target
+from skcoral import api, certificates, words
+from skcoral._frames import judge
+from skcoral.choosing import check_target, solve_for
 from skcoral.cli import console
-from skcoral.cli.correlations import hold, read_rows
-from skcoral.cli.fit_matrix import fit_matrix, write_transformation
+from skcoral.cli.correlations import Held, estimate_matrix, hold, read_rows
 from skcoral.cli.fit_result import FitResult
-from skcoral.cli.loading import Loaded, load, naming, require_room
+from skcoral.cli.loading import Loaded, load, naming, refuse_row_options, require_room
 from skcoral.cli.option_values import (
     floors_by_name,
     read_block_length,
@@ -34,11 +32,12 @@ from skcoral.cli.outputs import (
     write,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
+from skcoral.estimator.attributes import with_details
 from skcoral.limits import current
-from skcoral.measured import Measured, Measurement
-
-if TYPE_CHECKING:
-    import pandas as pd
+from skcoral.measured import Measured, Measurement, measure_matrix
+from skcoral.moments import Moments
+from skcoral.tables.transforming import named_rows
+from skcoral.tables.writing import write_matrix
 
 #: Tables with more numbers than this are read in parts instead of being held in memory.
 IN_MEMORY = 20_000_000
@@ -53,13 +52,13 @@ def fit(options: FitOptions) -> int:
     with all_or_none(options.force, *files) as outputs:
         loaded = load(options, labels=[options.groups])
         settings = _settings(options, loaded.names)
-        X: Any = None
+        estimator = loaded.model(**settings)
+        held: Held | None = None
         dropped: list[int] = []
-        known: dict[str, Any] = {}
         if loaded.matrix is not None:
-            estimator = fit_matrix(loaded, options, settings)
+            _fit_matrix(estimator, loaded, options)
         else:
-            estimator, X, dropped, known = _fit_rows(loaded, options, settings)
+            held, dropped = _fit_rows(estimator, loaded, options)
         result = estimator.result_
         with console.progress("Checking"):
             check = certificates.check(result, estimator.correlation_)
@@ -79,14 +78,12 @@ def fit(options: FitOptions) -> int:
             )
             outputs.write_text(options.certificate, text)
         with destination(outputs, options.output) as stream:
-            if loaded.matrix is not None:
-                layout = write_transformation(stream, options.output, estimator)
-                fitted = FitResult(loaded, estimator, estimator.measured_, [], layout)
-            else:
-                measured = _measured(stream, options, loaded, estimator, X)
-                fitted = FitResult(loaded, estimator, measured, dropped, _layout(options, result))
+            measured = _write_and_measure(stream, options, loaded, estimator)
+            fitted = FitResult(
+                loaded, estimator, measured, dropped, _layout(options, loaded, result)
+            )
             if options.report is not None:
-                outputs.write_text(options.report, _report(options, fitted, X, known))
+                outputs.write_text(options.report, _report(options, fitted, held))
     written = [str(path) for path in files if path is not None]
     if options.json:
         console.machine(fitted.record(written))
@@ -97,37 +94,18 @@ def fit(options: FitOptions) -> int:
 
 def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
     """What is asked for, as the settings of :class:`skcoral.CORAL`."""
-    return {
+    targets = ("budget", "max_vif", "max_correlation", "confidence")
+    as_given = (*targets, "criterion", "margins", "output_scale")
+    return {name: getattr(options, name) for name in as_given} | {
         "rho_min": floors_by_name(options.rho_min, names),
-        "budget": options.budget,
-        "max_vif": options.max_vif,
-        "max_correlation": options.max_correlation,
-        "confidence": options.confidence,
         "block_length": read_block_length(options.block_length),
-        "criterion": options.criterion,
         "support": read_support(options.support, names),
         "shrinkage": read_shrinkage(options.shrinkage),
-        "margins": options.margins,
-        "output_scale": options.output_scale,
     }
 
 
-def _fit_rows(
-    loaded: Loaded, options: FitOptions, settings: dict[str, Any]
-) -> tuple[Any, Any, list[int], dict[str, Any]]:
-    """Fit the rows of a table.
-
-    Returns
-    -------
-    estimator : CORAL
-    X : DataFrame or None
-        The rows, if they are held in memory.
-    dropped : list of int
-        The rows left out.
-    known : dict
-        Weights and groups of the rows, as ``fit`` takes them.
-    """
-    estimator = loaded.model(**settings)
+def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held | None, list[int]]:
+    """Fit the rows of a table; returns those held in memory, and where those left out stand."""
     needs_rows = (
         loaded.needs_rows
         or options.shrinkage == "auto"
@@ -143,27 +121,43 @@ def _fit_rows(
     few = min(IN_MEMORY, current().cells)
     if needs_rows or loaded.content.n_rows * len(loaded.names) <= few:
         held = hold(loaded, options.groups)
-        X = _frame(held.values, loaded.names)
-        known: dict[str, Any] = {}
-        if held.weights is not None:
-            known["sample_weight"] = held.weights
-        if options.groups is not None:
-            known["groups"] = np.array(held.labels, dtype=object)
         with console.progress("Solving"), naming(loaded.table):
-            estimator.fit(X, **known)
-        return estimator, X, held.dropped, known
+            estimator.fit(named_rows(held.values, loaded.names), **held.known)
+        return held, held.dropped
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
-        estimator.partial_fit(_frame(part.values, loaded.names), sample_weight=part.weights)
+        estimator.partial_fit(named_rows(part.values, loaded.names), sample_weight=part.weights)
     with console.progress("Solving"), naming(loaded.table):
         _ = estimator.result_
-    return estimator, None, dropped, {}
+    return None, dropped
 
 
-def _frame(values: Any, names: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(values, columns=list(names))
+def _fit_matrix(estimator: Any, loaded: Loaded, options: FitOptions) -> None:
+    """Solve for the matrix in a file; the estimator has then seen no rows."""
+    given = loaded.matrix
+    assert given is not None
+    refuse_row_options(
+        loaded.table.label,
+        {
+            "--model": options.model is not None,
+            "--margins": options.margins != "none",
+            "--confidence": options.confidence is not None,
+            "--output-scale": options.output_scale != "unit",
+            "--keep-sources": options.keep_sources,
+            "--suffix": bool(options.suffix),
+        },
+    )
+    table = estimate_matrix(given, estimator.shrinkage)
+    with console.progress("Solving"), naming(loaded.table):
+        judged = judge(table, on_singular="solve")
+        result = solve_for(judged, estimator)
+        threshold = api.threshold(judged)
+    result = with_details(result, about=table.about, is_about_rows=table.is_about_rows)
+    result = replace(result, on_rows=measure_matrix(given.R, result.T, result.names))
+    moments = Moments(given.names)
+    estimator._restore(
+        estimate=table, result=result, threshold=threshold, moments=moments, has_names=True
+    )
 
 
 def _check(options: FitOptions) -> None:
@@ -199,31 +193,38 @@ def _check(options: FitOptions) -> None:
         )
 
 
-def _measured(
-    stream: BinaryIO | None, options: FitOptions, loaded: Loaded, estimator: Any, X: Any
+def _write_and_measure(
+    stream: BinaryIO | None, options: FitOptions, loaded: Loaded, estimator: Any
 ) -> Measured:
     """Write the outputs where they are asked for, and measure them."""
-    n_given = loaded.content.n_rows
+    n_given, path = loaded.content.n_rows, options.output
+    if loaded.matrix is not None:
+        if stream is not None and path is not None:
+            write_matrix(stream, path, loaded.names, estimator.result_.names, estimator.T_)
+        return estimator.measured_
     measurement = Measurement(loaded.names, estimator.result_.names)
-    if stream is not None and options.output is not None:
-        write(stream, options.output, loaded, estimator, measurement, options)
-    elif X is None and loaded.weights is None:
-        # the moments of the rows that were read tell the same, without reading them again
+    if stream is not None and path is not None:
+        write(stream, path, loaded, estimator, measurement, options)
+    elif loaded.weights is None:  # the estimator has measured the same rows
         return replace(estimator.measured_, rows_given=n_given)
     else:
         with console.progress("Measuring"):
-            batches = [X.to_numpy()] if X is not None else (part.values for part in loaded.rows())
-            for rows in batches:
-                measure(measurement, estimator, _frame(rows, loaded.names))
+            for part in loaded.rows():
+                measure(measurement, estimator, named_rows(part.values, loaded.names))
     if loaded.missing == "em" and not estimator.measured_.rows_used:  # no complete row
         return replace(estimator.measured_, rows_given=n_given)
     return measured_result(measurement, estimator, n_given)
 
 
-def _layout(options: FitOptions, result: Any) -> str:
-    """Which units the outputs have and what they are called, where they are written."""
+def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:
+    """What the output file holds, where there is one: units and names of the outputs, or T."""
     if options.output is None:
         return ""
+    if loaded.matrix is not None:
+        return (
+            f"{options.output} holds the transformation T: standardised variables (rows) times T "
+            "are the outputs (columns)."
+        )
     said = f"The outputs are {words.units(result, options.output_scale)}"
     unit = options.output_scale == "unit"
     said += "; --output-scale original gives them the units of their sources." if unit else "."
@@ -234,23 +235,23 @@ def _layout(options: FitOptions, result: Any) -> str:
     return said
 
 
-def _report(options: FitOptions, fitted: FitResult, X: Any, known: dict[str, Any]) -> str:
+def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:
     from skcoral import report
 
     loaded = fitted.loaded
     dropped = loaded.dropped_note(fitted.dropped)
     notes = [note for note in fitted.notes if note != dropped]  # told at the top
-    if loaded.matrix is None and (X is None or len(X) > HOLDOUT_ROWS):
-        X = None
+    if loaded.matrix is None and (held is None or len(held.values) > HOLDOUT_ROWS):
+        held = None
         notes.append("The table is large: no hold-out table was made.")
-    elif X is not None and len(X) < 4 * len(loaded.names):
-        X = None
+    elif held is not None and len(held.values) < 4 * len(loaded.names):
+        held = None
         notes.append("No hold-out table: it needs four or more rows per variable.")
     with console.progress("Making the report"):
         facts = report.gather(
             fitted.estimator,
-            X=X,
-            known=known,
+            X=None if held is None else named_rows(held.values, loaded.names),
+            known=None if held is None else held.known,
             measured=fitted.measured,
             title=f"Decorrelation of {Path(loaded.table.label).stem}",
             file=Path(loaded.table.label).name,

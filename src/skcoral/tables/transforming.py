@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from skcoral.tables.cells import filtered
 from skcoral.tables.sheets import Sheet
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, table_writer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A column to write: its name, and the column that it copies or the number of its output.
 Column = tuple[str, str | int]
@@ -108,7 +111,8 @@ def write_transformed(
                 "Fill it, leave the row out, or fit with missing='em'."
             )
         if len(part.values):
-            rows = _rows(estimator, part.values, names)
+            named = hasattr(estimator, "feature_names_in_")
+            rows = named_rows(part.values, names) if named else part.values
             new = np.asarray(estimator.transform(rows))
             if on_rows is not None:
                 on_rows(rows, new)
@@ -128,9 +132,8 @@ def write_transformed(
     return n_rows, dropped
 
 
-def _rows(estimator: Any, values: Any, names: Sequence[str]) -> Any:
-    if not hasattr(estimator, "feature_names_in_"):
-        return values
+def named_rows(values: Any, names: Sequence[str]) -> pd.DataFrame:
+    """Rows as a data frame with these columns."""
     import pandas as pd
 
     return pd.DataFrame(values, columns=list(names))
