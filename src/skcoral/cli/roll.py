@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,8 +18,9 @@ from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import InvalidTableError
-from skcoral.panels.streaming import Pushed, Roller
+from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
+from skcoral.results import Array
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.dates import read_dates
 from skcoral.tables.table import Batch, complete_rows
@@ -28,6 +28,7 @@ from skcoral.tables.writing import TableWriter, table_writer
 
 _BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
+_MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
 _FIGURES = (
     "rows",
     "missing",
@@ -42,63 +43,6 @@ _FIGURES = (
     "turnover",
     "reason",
 )
-
-
-@dataclass
-class _Group:
-    """One group: its windows, and the dates of the rows that these can still refer to."""
-
-    roller: Roller
-    labels: list[Any] = field(default_factory=list)
-
-
-@dataclass
-class _Tally:
-    """Figures of all windows together."""
-
-    status: Counter[str] = field(default_factory=Counter)
-    rows: int = 0
-    without: Counter[str] = field(default_factory=Counter)
-    first_reason: str = ""
-    threshold: list[float] = field(default_factory=lambda: [np.nan, np.nan])
-    min_fidelity: float = np.nan
-    before: float = np.nan
-    after: float = np.nan
-
-    def add(self, pushed: Pushed) -> None:
-        figures = pushed.figures
-        self.status.update(figures["status"].tolist())
-        self.rows += len(pushed.outputs)
-        self.without.update(pushed.without)
-        self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
-        lower = figures["threshold"]  # NaN where it was not asked for, or does not exist
-        least, largest = self.threshold
-        self.threshold = [_least(lower, least), _largest(lower, largest)]
-        self.min_fidelity = _least(figures["min_fidelity"], self.min_fidelity)
-        self.before = _largest(figures["largest_before"], self.before)
-        self.after = _largest(figures["largest_after"], self.after)
-
-    @property
-    def certified(self) -> bool:
-        """Whether every result is proved to be the best possible."""
-        return set(self.status) <= _CERTIFIED
-
-    def record(self, label: str, n_groups: int, written: list[str]) -> dict[str, Any]:
-        return {
-            "file": label,
-            "windows": sum(self.status.values()),
-            "groups": n_groups,
-            "status": dict(sorted(self.status.items())),
-            "threshold": {"least": self.threshold[0], "largest": self.threshold[1]},
-            "min_fidelity": self.min_fidelity,
-            "largest_correlation_before": self.before,
-            "largest_correlation": self.after,
-            "rows_given": self.rows,
-            "rows_without_output": self.without.total(),
-            "reasons": dict(self.without.most_common()),
-            "certified": self.certified,
-            "written": written,
-        }
 
 
 def roll(options: RollOptions) -> int:
@@ -122,39 +66,36 @@ def roll(options: RollOptions) -> int:
         run.write(stream, figures)
     written = [str(path) for path in files]
     if options.json:
-        console.machine(run.tally.record(run.loaded.table.label, len(run.groups), written))
+        console.machine(run.record(written))
     else:
         run.show(written)
-    return OK if run.tally.certified else NOT_CERTIFIED
+    return OK if run.certified else NOT_CERTIFIED
 
 
 class _Run:
-    """One pass over a file: its groups, their windows and the figures."""
+    """One pass over a file: the windows of its groups, their figures, and the rows written."""
 
     def __init__(self, loaded: Loaded, options: RollOptions) -> None:
         self.loaded, self.options = loaded, options
-        self.groups: dict[tuple[str, ...], _Group] = {}
-        self.tally = _Tally()
-        window, refit = options.window, options.refit
-        n_windows = None if refit is None else whole_number(refit)
-        n_rows = whole_number(window)
-        self.arguments: dict[str, Any] = {
-            "window": window if n_rows is None else n_rows,
-            "step": options.step,
-            "lag": options.lag,
-            "min_rows": options.min_rows,
-            "halflife": options.halflife,
-            "expanding": options.expanding,
-            "brief": options.brief,
-            "refit": refit if n_windows is None else n_windows,
+        #: The windows of each group, and labels of the rows that these can still refer to.
+        self.groups: dict[tuple[str, ...], tuple[Roller, list[Any]]] = {}
+        self.status: Counter[str] = Counter()
+        self.without: Counter[str] = Counter()
+        self.n_rows = 0
+        self.first_reason = ""
+        self.least = dict.fromkeys(_MEASURED, np.nan)
+        self.largest = dict.fromkeys(_MEASURED, np.nan)
+        as_given = ("step", "lag", "min_rows", "halflife", "expanding", "brief", "criterion")
+        self.settings: dict[str, Any] = {name: getattr(options, name) for name in as_given} | {
+            "window": _number_or_text(options.window),
+            "refit": None if options.refit is None else _number_or_text(options.refit),
             "n_jobs": options.jobs,
             "rho_min": floors_by_name(options.rho_min, loaded.names),
-            "criterion": options.criterion,
         }
         self._new_roller()  # wrong settings are refused before anything is read
 
     def _new_roller(self) -> Roller:
-        roller = Roller(self.loaded.names, **self.arguments)
+        roller = Roller(self.loaded.names, **self.settings)
         if roller.needs_times and self.options.date is None:
             raise UsageError(
                 "windows of time need dates.\nSay which column holds them: --date NAME"
@@ -164,7 +105,7 @@ class _Run:
 
     def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
         """Read the file once; write its outputs, and the figures of its windows."""
-        table, options = self.loaded.table, self.options
+        table, options, variables = self.loaded.table, self.options, self.loaded.names
         look: dict[str, Any] = {
             "separator": table.separator,
             "decimal": table.decimal,
@@ -177,84 +118,116 @@ class _Run:
             for name in (options.date or "row", *reversed(options.by or [])):
                 names.insert(0, free_name(name, names))
             log = table_writer(figures, names, path=options.windows, **look)
-        place = {name: k for k, name in enumerate(self.loaded.names)}
         with console.progress("Rolling") as tell, naming(table):
-            for values, batch in self._batches():
+            for part in complete_rows(table, variables, size=_BATCH):
+                cells = dict(zip(table.names, part.batch.columns, strict=True))
+                values = np.full((len(part.kept), len(variables)), np.nan)
+                values[part.kept] = part.values
                 made = np.full(values.shape, np.nan)
-                for key, rows in self._groups_of(batch):
-                    pushed = self._push(key, values[rows], batch, rows)
-                    made[rows] = pushed.outputs
-                    group = self.groups[key]
-                    if log is not None:
-                        log.write(_log(key, group.labels, pushed))
-                    del group.labels[: group.roller.gone - pushed.gone]
-                writer.write(
-                    [
-                        made[:, place[name]] if name in place else cells
-                        for name, cells in zip(table.names, batch.columns, strict=True)
-                    ]
-                )
-                tell(batch.fraction)
+                for key, rows in self._groups_of(part.batch, cells):
+                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log)
+                writer.write(list((cells | dict(zip(variables, made.T, strict=True))).values()))
+                tell(part.batch.fraction)
         writer.close()
         if log is not None:
             log.close()
 
-    def _batches(self) -> Iterator[tuple[Any, Batch]]:
-        """Rows as numbers, NaN where missing."""
-        names = self.loaded.names
-        for part in complete_rows(self.loaded.table, names, size=_BATCH):
-            values = np.full((len(part.kept), len(names)), np.nan)
-            values[part.kept] = part.values
-            yield values, part.batch
-
-    def _groups_of(self, batch: Batch) -> list[tuple[tuple[str, ...], Any]]:
+    def _groups_of(
+        self, batch: Batch, cells: dict[str, Any]
+    ) -> list[tuple[tuple[str, ...], list[int]]]:
         """The groups in a batch, and where their rows are."""
-        if not self.options.by:
-            return [((), np.arange(len(batch.rows)))]
-        table = self.loaded.table
-        cells = [plain_cells(batch.columns[table.index(name)]) for name in self.options.by]
+        by = self.options.by
+        if not by:
+            return [((), list(range(len(batch.rows))))]
         found: dict[tuple[str, ...], list[int]] = {}
-        for k, key in enumerate(zip(*cells, strict=True)):
+        for k, key in enumerate(zip(*(plain_cells(cells[name]) for name in by), strict=True)):
             if any(cell is None or cell == "" for cell in key):
                 raise InvalidTableError(
-                    f"Row {batch.rows[k]} has no group (nothing in {listing(self.options.by)}): "
+                    f"Row {batch.rows[k]} has no group (nothing in {listing(by)}): "
                     "fill or drop such rows."
                 )
             found.setdefault(tuple(map(str, key)), []).append(k)
-        return [(key, np.array(rows)) for key, rows in found.items()]
+        return list(found.items())
 
-    def _push(self, key: tuple[str, ...], values: Any, batch: Batch, rows: Any) -> Pushed:
-        group = self.groups.setdefault(key, _Group(self._new_roller()))
+    def _push(
+        self,
+        key: tuple[str, ...],
+        values: Array,
+        batch: Batch,
+        cells: dict[str, Any],
+        rows: list[int],
+        log: TableWriter | None,
+    ) -> Array:
+        """Outputs of some rows of one group; the windows that end in them are counted."""
+        roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
         times, date = None, self.options.date
-        if date is None:
-            group.labels += [batch.rows[k] for k in rows]
-        else:
-            cells = plain_cells(batch.columns[self.loaded.table.index(date)])
-            group.labels += [cells[k] for k in rows]
-            times = read_dates([cells[k] for k in rows], date)
-        pushed = group.roller.push(values, times)
-        self.tally.add(pushed)
-        return pushed
+        marks = batch.rows if date is None else plain_cells(cells[date])
+        new = [marks[k] for k in rows]
+        labels += new
+        if date is not None:
+            times = read_dates(new, date)
+        pushed = roller.push(values, times)
+        figures = pushed.figures
+        self.status.update(figures["status"].tolist())
+        self.without.update(pushed.without)
+        self.n_rows += len(rows)
+        self.first_reason = self.first_reason or next((r for r in figures["reason"] if r), "")
+        for name in _MEASURED:  # NaN where it was not asked for, or does not exist
+            self.least[name] = float(np.fmin.reduce(figures[name], initial=self.least[name]))
+            self.largest[name] = float(np.fmax.reduce(figures[name], initial=self.largest[name]))
+        if log is not None:
+            ends = ([str(labels[k - pushed.gone]) for k in figures[e]] for e in ("last", "first"))
+            columns = (figures[name] for name in _FIGURES)
+            plain = (c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns)
+            log.write([*([part] * len(figures["last"]) for part in key), *ends, *plain])
+        del labels[: roller.gone - pushed.gone]
+        return pushed.outputs
+
+    @property
+    def certified(self) -> bool:
+        """Whether every result is proved to be the best possible."""
+        return set(self.status) <= _CERTIFIED
+
+    def record(self, written: list[str]) -> dict[str, Any]:
+        """The figures for machines."""
+        least, largest = self.least, self.largest
+        return {
+            "file": self.loaded.table.label,
+            "windows": self.status.total(),
+            "groups": len(self.groups),
+            "status": dict(sorted(self.status.items())),
+            "threshold": {"least": least["threshold"], "largest": largest["threshold"]},
+            "min_fidelity": least["min_fidelity"],
+            "largest_correlation_before": largest["largest_before"],
+            "largest_correlation": largest["largest_after"],
+            "rows_given": self.n_rows,
+            "rows_without_output": self.without.total(),
+            "reasons": dict(self.without.most_common()),
+            "certified": self.certified,
+            "written": written,
+        }
 
     def show(self, written: list[str]) -> None:
         """Print what was done."""
-        tally, stderr = self.tally, self.options.output == "-"
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tally.status.items()))
+        stderr, largest = self.options.output == "-", self.largest
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(self.status.items()))
         groups = f" in {len(self.groups):,} groups" if self.options.by else ""
         if not kinds:
             kinds = (
                 f"no row ends a window of {self.options.window} with enough complete rows; choose "
                 "a shorter --window or fewer --min-rows"
             )
-        why = ", ".join(f"{n:,} {reason}" for reason, n in tally.without.most_common())
+        why = ", ".join(f"{n:,} {reason}" for reason, n in self.without.most_common())
+        bounds = [self.least["threshold"], largest["threshold"]]
+        ends = largest["largest_before"], largest["largest_after"]
         told = [
-            f"{sum(tally.status.values()):,} windows{groups}: {kinds}.",
-            words.windows(tally.before, tally.after, tally.min_fidelity, tally.threshold),
-            f"{tally.without.total():,} of {tally.rows:,} rows have no output: {why}. "
+            f"{self.status.total():,} windows{groups}: {kinds}.",
+            words.windows(*ends, self.least["min_fidelity"], bounds),
+            f"{self.without.total():,} of {self.n_rows:,} rows have no output: {why}. "
             "Their variables are left empty."
             if why
             else "",
-            f"First window refused: {tally.first_reason}" if tally.first_reason else "",
+            f"First window refused: {self.first_reason}" if self.first_reason else "",
             *self.loaded.notes,
         ]
         console.say_each(told, stderr=stderr)
@@ -262,20 +235,6 @@ class _Run:
             console.written(written)
 
 
-def _least(values: Any, so_far: float) -> float:
-    return float(np.fmin.reduce(values, initial=so_far))
-
-
-def _largest(values: Any, so_far: float) -> float:
-    return float(np.fmax.reduce(values, initial=so_far))
-
-
-def _log(key: tuple[str, ...], labels: list[Any], pushed: Pushed) -> list[Any]:
-    """Columns of the table of windows."""
-    figures = pushed.figures
-    last, first = (
-        [str(labels[k - pushed.gone]) for k in figures[name]] for name in ("last", "first")
-    )
-    columns = [figures[name] for name in _FIGURES]
-    plain = [c if c.dtype.kind in "iuf" else [str(cell) for cell in c] for c in columns]
-    return [*([part] * len(last) for part in key), last, first, *plain]
+def _number_or_text(value: str) -> int | str:
+    number = whole_number(value)
+    return value if number is None else number
