@@ -128,12 +128,12 @@ def test_command(
 def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> None:
     from skcoral.app.problem import pose
     from skcoral.app.settings import Settings
-    from skcoral.app.solving import solve
+    from skcoral.app.solving import fitted
     from skcoral.app.sources import read_table
 
     problem = pose(read_table(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
     assert problem.dependence is None
     threshold(problem.judged)
-    solve(problem, chosen)
+    fitted(problem, chosen)
     compare_floors(problem.judged)
     assert calls == {"judgement": 1, "threshold": 1}

@@ -12,7 +12,7 @@ from skcoral.app import exports, sources
 from skcoral.app.problem import pose
 from skcoral.app.settings import Settings, from_query, to_query
 from skcoral.app.solving import arguments, fitted, group_columns, raised
-from skcoral.models.files import load_model
+from skcoral.models.files import load_model, model_json
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +97,11 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     problem = pose(source, settings)
     chosen = arguments(problem, settings)
     sure = raised(problem, chosen, lambda done, total: None)
-    np.testing.assert_allclose(fitted(problem, chosen).floors_, sure.floors)
-    (tmp_path / "m.json").write_bytes(exports.model(problem, chosen, scale="unit"))
+    model = fitted(problem, chosen, sure)
+    np.testing.assert_allclose(model.floors_, sure.floors)
+    (tmp_path / "m.json").write_text(model_json(model))
     np.testing.assert_allclose(load_model(tmp_path / "m.json").floors_, sure.floors)
-    assert sure.about in exports.page(problem, chosen, scale="unit", command="").decode()
+    assert sure.about in exports.page(problem, model, chosen, command="").decode()
     left = {}
     exec(exports.snippet(problem, settings), left)
     np.testing.assert_allclose(left["model"].floors_, sure.floors, atol=1e-7)

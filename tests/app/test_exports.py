@@ -14,8 +14,8 @@ import pytest
 from skcoral.app import exports, sources
 from skcoral.app.problem import pose
 from skcoral.app.settings import Settings, mask_to_text
-from skcoral.app.solving import arguments, solve
-from skcoral.models.files import load_model
+from skcoral.app.solving import arguments, fitted, for_download
+from skcoral.models.files import load_model, model_json
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def by_hand(mine, source, settings, scale="unit"):
     w = complete["w"].to_numpy() if settings.weights else np.ones(len(X))
     mean = (w[:, None] * X).sum(axis=0) / w.sum()
     sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - 1))
-    out = (X - mean) / sd @ solve(problem, arguments(problem, settings)).T
+    out = (X - mean) / sd @ fitted(problem, arguments(problem, settings)).T_
     return complete, out * sd + mean if scale == "original" else out
 
 
@@ -76,7 +76,9 @@ def by_hand(mine, source, settings, scale="unit"):
 def test_decorrelated_table(mine, source, ending, scale):
     settings = MODES[1]
     problem = pose(source, settings)
-    data = exports.decorrelated(problem, arguments(problem, settings), ending=ending, scale=scale)
+    model = fitted(problem, arguments(problem, settings))
+    model = for_download(problem, model, scale=scale)
+    data = exports.decorrelated(problem, model, ending=ending)
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
     found = read(io.BytesIO(data))
     complete, expected = by_hand(mine, source, settings, scale)
@@ -90,11 +92,11 @@ def test_model_and_report(source, tmp_path):
     problem = pose(source, settings)
     chosen = arguments(problem, settings)
     path = tmp_path / "model.json"
-    path.write_bytes(exports.model(problem, chosen, scale="unit"))
-    result = solve(problem, chosen)
-    assert np.array_equal(load_model(path).T_, result.T)
-    html = exports.page(problem, chosen, scale="unit", command="coral fit x").decode()
-    assert f"{result.objective:.9g}" in html
+    model = fitted(problem, chosen)
+    path.write_text(model_json(for_download(problem, model, scale="unit")))
+    assert np.array_equal(load_model(path).T_, model.T_)
+    html = exports.page(problem, model, chosen, command="coral fit x").decode()
+    assert f"{model.result_.objective:.9g}" in html
     assert "coral fit x" in html
     assert "1 row with missing values is left out" in html
 
@@ -102,7 +104,7 @@ def test_model_and_report(source, tmp_path):
 def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, settings)
-    result = solve(problem, arguments(problem, settings))
+    result = fitted(problem, arguments(problem, settings)).result_
     data = io.BytesIO(exports.transformation(result, ending="csv"))
     found = pd.read_csv(data, index_col=0)
     assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
@@ -111,7 +113,7 @@ def test_transformation_file(source):
 
 def test_transformation_of_a_variable_called_source():
     problem = pose(sources.pasted("source b\n1 .5\n.5 1"), Settings(floor=0.99))
-    result = solve(problem, {"rho_min": 0.99})
+    result = fitted(problem, {"rho_min": 0.99}).result_
     found = pd.read_parquet(io.BytesIO(exports.transformation(result, ending="parquet")))
     assert np.array_equal(found[["source", "b"]].to_numpy(), result.T)
 
@@ -147,7 +149,7 @@ def test_snippet_of_examples(given, settings):
     problem = pose(given(), settings)
     left = run_code(exports.snippet(problem, settings))
     result = left["result"] if "result" in left else left["model"].result_
-    expected = solve(problem, arguments(problem, settings))
+    expected = fitted(problem, arguments(problem, settings)).result_
     assert result.objective == pytest.approx(expected.objective, abs=1e-9)
     assert result.names == expected.names
 
@@ -167,7 +169,7 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     status = cli.main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert status in (0, 4)
-    expected = solve(problem, arguments(problem, settings))
+    expected = fitted(problem, arguments(problem, settings)).result_
     assert told["objective"] == pytest.approx(expected.objective, abs=1e-7)
     _, outputs = by_hand(mine, source, settings)
     found = pd.read_csv("decorrelated.csv")[list(problem.names)].to_numpy()

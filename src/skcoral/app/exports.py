@@ -7,20 +7,22 @@ import pprint
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skcoral import report
 from skcoral.app.problem import Problem, curve_points, mask, notes
 from skcoral.app.settings import Settings
-from skcoral.app.solving import arguments, fitted, known, measured
+from skcoral.app.solving import arguments, known, measured
 from skcoral.app.sources import MatrixSource, Source, TableSource
-from skcoral.models.files import model_json
 from skcoral.results import Decorrelation
 from skcoral.tables.sheets import explaining_sheets
 from skcoral.tables.transforming import write_transformed
 from skcoral.tables.writing import write_matrix
+
+if TYPE_CHECKING:
+    from skcoral.estimator import CORAL
 
 FORMATS = {
     "CSV": ("csv", "text/csv"),
@@ -38,20 +40,17 @@ _USUAL: dict[str, tuple[Any, ...]] = {
 }
 
 
-def decorrelated(problem: Problem, chosen: Mapping[str, Any], *, ending: str, scale: str) -> bytes:
+def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
     """The table with its variables replaced; everything else untouched and in place."""
     assert isinstance(problem.source, TableSource)
     stream = io.BytesIO()
-    model = fitted(problem, chosen, scale=scale)
     write_transformed(
         stream,
         f"out.{ending}",
         problem.source.table,
         problem.names,
         model,
-        sheets=lambda: explaining_sheets(
-            model.result_, measured(problem, model.result_), problem.names
-        ),
+        sheets=lambda: explaining_sheets(model.result_, measured(problem, model), problem.names),
         escape_formulas=True,
     )
     return stream.getvalue()
@@ -73,22 +72,16 @@ def mask_file(problem: Problem, support: Any) -> bytes:
     return _matrix(problem.names, problem.names, support, "csv")
 
 
-def model(problem: Problem, chosen: Mapping[str, Any], *, scale: str) -> bytes:
-    """The model as JSON, for ``coral transform`` and ``load_model``."""
-    return model_json(fitted(problem, chosen, scale=scale)).encode()
-
-
-def page(problem: Problem, chosen: Mapping[str, Any], *, scale: str, command: str) -> bytes:
+def page(problem: Problem, model: CORAL, chosen: Mapping[str, Any], *, command: str) -> bytes:
     """The report as one HTML page."""
-    model = fitted(problem, chosen, scale=scale)
     # Five more solutions with a support would keep the visitor waiting for the file.
     quick = problem.can_hold_out and "support" not in chosen
     facts = report.gather(
         model,
         X=problem.frame() if quick else None,
         known=known(problem, chosen),
-        measured=measured(problem, model.result_),
-        n_points=curve_points(problem, chosen.get("criterion", "squared")),
+        measured=measured(problem, model),
+        n_points=curve_points(problem, model.criterion),
         title=f"Decorrelation of {PurePath(problem.source.label).stem}",
         file=problem.source.label,
         command=command,

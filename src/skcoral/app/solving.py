@@ -1,22 +1,24 @@
-"""From what a visitor chose to the solution: the arguments, raised floors, fits and figures."""
+"""From what a visitor chose to one fitted estimator, for the screen and for downloads."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcoral import api
 from skcoral.app.problem import Problem, floors, mask
 from skcoral.app.settings import Settings
 from skcoral.app.sources import TableSource
-from skcoral.correlation import sample_correlation
 from skcoral.estimator.attributes import with_details
+from skcoral.estimator.overfitting import measure_overfitting
+from skcoral.estimator.rounding import measure_rounding
 from skcoral.exceptions import ConfidenceWarning
-from skcoral.measured import Measured, measure_matrix
-from skcoral.results import Decorrelation
+from skcoral.measured import Measured
+from skcoral.moments import Moments
 from skcoral.tables.table import labels_of
 
 if TYPE_CHECKING:
@@ -74,69 +76,59 @@ def raised(
             problem.frame(),
             chosen["rho_min"],
             confidence=chosen["confidence"],
-            estimator=unfitted(problem, at_floors(problem, chosen)),
+            estimator=_unfitted(problem, chosen),
             block_length=chosen.get("block_length"),
             callback=callback,
             **known(problem, chosen),
         )
 
 
-def at_floors(
-    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
-) -> dict[str, Any]:
-    """The arguments without a confidence, at the raised floors where these are known."""
-    about = ("confidence", "groups", "block_length")
-    plain = {name: value for name, value in chosen.items() if name not in about}
-    if sure is not None:
-        plain["rho_min"] = dict(zip(problem.names, sure.floors.tolist(), strict=True))
-    return plain
-
-
-def solve(
-    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
-) -> Decorrelation:
-    """Solve with the arguments that :func:`arguments` gives, at raised floors if there are any."""
-    estimate = problem.estimate
-    way = api.maximize_fidelity if "budget" in chosen else api.decorrelate
-    result = way(problem.judged, **at_floors(problem, chosen, sure))
-    result = with_details(result, about=estimate.about, is_about_rows=estimate.is_about_rows)
-    return result if sure is None else with_details(result, confidence=sure.sentence())
-
-
-def measured(problem: Problem, result: Decorrelation) -> Measured:
-    """The effect on the rows that a download holds, or on the matrix given."""
-    if problem.rows is None:
-        return measure_matrix(problem.given, result.T, result.names)
-    plain, maps = problem.plain, problem.estimate.margins
-    return measure_matrix(
-        sample_correlation(plain),
-        result.T * (plain.scale / problem.estimate.scale)[:, None],
-        result.names,
-        rows_used=len(problem.rows),
-        rows_given=len(problem.rows) + problem.n_incomplete,
-        margins="none" if maps is None else maps.kind,
-    )
-
-
-def unfitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
+def _unfitted(problem: Problem, chosen: Mapping[str, Any]) -> CORAL:
     """The estimator with these settings; the shrinkage is the intensity that was found."""
     from skcoral.estimator import CORAL
 
-    margins = problem.estimate.margins
-    more: dict[str, Any] = {
-        "output_scale": scale,
+    margins, moments = problem.estimate.margins, problem.moments
+    settings: dict[str, Any] = {
         "shrinkage": problem.estimate.shrinkage or None,
         "margins": "none" if margins is None else margins.kind,
+        "weight_kind": "auto" if moments is None else moments.weight_kind,
     }
-    if problem.moments is not None:
-        more["weight_kind"] = problem.moments.weight_kind
-    return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **more)
+    return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **settings)
 
 
-def fitted(problem: Problem, chosen: Mapping[str, Any], *, scale: str = "unit") -> CORAL:
-    """The estimator fitted to the rows of a table."""
-    model = unfitted(problem, chosen, scale=scale)
-    by_moments = model.margins == "none" and model.confidence is None
-    if by_moments and problem.sample_weight is None and problem.moments is not None:
-        return model.fit_moments(problem.moments)
-    return model.fit(problem.frame(), **known(problem, chosen))
+def fitted(
+    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
+) -> CORAL:
+    """The estimator solved with the arguments that :func:`arguments` gives.
+
+    ``sure`` are the raised floors where a confidence is asked for.
+    """
+    is_matrix = problem.rows is None
+    model = _unfitted(problem, chosen)._fit_estimate(
+        problem.estimate,
+        problem.moments or Moments(problem.names),
+        unweighted=None if is_matrix else problem.plain,
+        judged=problem.judged,
+        floors=None if sure is None else sure.floors,
+        measured_on=problem.given if is_matrix else None,
+    )
+    if sure is not None:
+        model.confidence_ = sure
+        model.result_ = with_details(model.result_, confidence=sure.sentence())
+    return model
+
+
+def measured(problem: Problem, model: CORAL) -> Measured:
+    """The effect on the rows that a download holds, or on the matrix given."""
+    if problem.rows is None:
+        return model.measured_
+    return replace(model.measured_, rows_given=len(problem.rows) + problem.n_incomplete)
+
+
+def for_download(problem: Problem, model: CORAL, *, scale: str) -> CORAL:
+    """The model on the screen with outputs in these units, and with what new rows can expect."""
+    found = copy(model).set_params(output_scale=scale)
+    found.output_scale_ = scale
+    measure_rounding(found, problem.rows, problem.sample_weight)
+    measure_overfitting(found, problem.rows, problem.sample_weight)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -14,12 +14,16 @@ from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, MOST_VARIABLES, Problem
 from skcoral.app.settings import Settings
-from skcoral.app.solving import at_floors, known, unfitted
+from skcoral.app.solving import for_download, known
 from skcoral.measured import Measured
+from skcoral.models.files import model_json
 from skcoral.plotting import interactive
-from skcoral.report.facts import top_sources
-from skcoral.results import Array, Decorrelation
-from skcoral.stability import ConfidentFloors, Holdout, holdout
+from skcoral.report.facts import held_out, top_sources
+from skcoral.results import Array
+from skcoral.stability import ConfidentFloors
+
+if TYPE_CHECKING:
+    from skcoral.estimator import CORAL
 
 _MOST_LABELS = 45
 _STRONGEST_PAIRS = 15
@@ -28,15 +32,14 @@ _TABS = ("Correlations", "Outputs", "New rows", "Downloads")
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown: the problem, what was asked, the result and its measured effect."""
+    """What is shown: the problem, what was asked, the fitted model and its measured effect."""
 
     problem: Problem
     settings: Settings
     chosen: dict[str, Any]
     asked: tuple[Any, ...]
-    result: Decorrelation
+    model: CORAL
     measured: Measured
-    sure: ConfidentFloors | None = None
 
 
 def show(shown: Shown) -> None:
@@ -87,7 +90,7 @@ def _correlations(shown: Shown) -> None:
 def _outputs(shown: Shown) -> None:
     import pandas as pd
 
-    result, found = shown.result, shown.measured
+    result, found = shown.model.result_, shown.measured
     made_of = [
         " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
         for j in range(len(result.names))
@@ -136,19 +139,13 @@ def _new_rows(shown: Shown) -> None:
         )
         return
     with st.spinner("Fitting five times …"):
-        found: Holdout = about(
+        found = about(
             problem,
             ("holdout", shown.asked),
-            lambda: holdout(
-                unfitted(problem, at_floors(problem, shown.chosen, shown.sure)),
-                problem.frame(),
-                cv=5,
-                block_length=shown.chosen.get("block_length"),
-                **known(problem, shown.chosen),
-            ),
+            lambda: held_out(shown.model, problem.frame(), 5, known(problem, shown.chosen)),
         )
-    if shown.sure is not None:
-        _population(shown.sure)
+    if hasattr(shown.model, "confidence_"):
+        _population(shown.model.confidence_)
     frame = found.to_frame()
     st.markdown(
         f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
@@ -189,29 +186,33 @@ def _downloads(shown: Shown) -> None:
             horizontal=True,
             key="scale",
         )
+
+    def model() -> CORAL:
+        return for_download(problem, shown.model, scale=scale)
+
     stem = exports.file_stem(problem)
     command = exports.command(problem, shown.settings, ending=ending, scale=scale)
     files: dict[str, tuple[Callable[[], bytes], str, str]] = {}
     if is_table:
         files = {
             "Decorrelated table": (
-                lambda: exports.decorrelated(problem, chosen, ending=ending, scale=scale),
+                lambda: exports.decorrelated(problem, model(), ending=ending),
                 f"{stem}-decorrelated.{ending}",
                 mime,
             ),
             "Model (JSON)": (
-                lambda: exports.model(problem, chosen, scale=scale),
+                lambda: model_json(model()).encode(),
                 f"{stem}-model.json",
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(problem, chosen, scale=scale, command=command or ""),
+                lambda: exports.page(problem, model(), chosen, command=command or ""),
                 f"{stem}-report.html",
                 "text/html",
             ),
         }
     files["Transformation T"] = (
-        lambda: exports.transformation(shown.result, ending=ending),
+        lambda: exports.transformation(shown.model.result_, ending=ending),
         f"{stem}-T.{ending}",
         mime,
     )

@@ -13,7 +13,7 @@ from skcoral.app.cache import about
 from skcoral.app.page import in_words, plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, curve_points, notes, refuse_many
 from skcoral.app.settings import EXPLAINED, MODES, Settings
-from skcoral.app.solving import arguments, measured, raised, solve
+from skcoral.app.solving import arguments, fitted, measured, raised
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import interactive
@@ -75,9 +75,11 @@ def _explore(problem: Problem) -> None:
     asked = _asked(settings, chosen)
     with plot:
         sure = _raised(problem, asked, chosen)
-        result = _solution(problem, asked, chosen, sure)
+        with st.spinner("Solving …", show_time=True):
+            model = about(problem, asked, lambda: fitted(problem, chosen, sure))
+        result = model.result_
         _frontier(problem, chosen, result, threshold)
-    found = measured(problem, result)
+    found = measured(problem, model)
     with figures:
         _figures(result, found)
     with right:
@@ -93,7 +95,7 @@ def _explore(problem: Problem) -> None:
         else:
             with st.container(height=500 if many else "content", border=False):
                 show_figure(interactive.fidelity(result, others, found.fidelity), "fidelity")
-    tabs.show(tabs.Shown(problem, settings, chosen, asked, result, found, sure))
+    tabs.show(tabs.Shown(problem, settings, chosen, asked, model, found))
 
 
 def _frontier(
@@ -144,13 +146,6 @@ def _raised(
         box["floors"] = raised(problem, chosen, lambda done, total: bar.progress(done / total))
         bar.empty()
     return box["floors"]
-
-
-def _solution(
-    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any], sure: ConfidentFloors | None
-) -> Decorrelation:
-    with st.spinner("Solving …", show_time=True):
-        return about(problem, asked, lambda: solve(problem, chosen, sure))
 
 
 def _curve(problem: Problem, criterion: str) -> Frontier | None:

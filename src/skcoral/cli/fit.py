@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from skcoral import api, certificates, words
-from skcoral._frames import judge
-from skcoral.choosing import check_target, solve_for
+from skcoral import certificates, words
+from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.correlations import Held, estimate_matrix, hold, read_rows
 from skcoral.cli.fit_result import FitResult
@@ -32,9 +31,8 @@ from skcoral.cli.outputs import (
     write,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
-from skcoral.estimator.attributes import with_details
 from skcoral.limits import current
-from skcoral.measured import Measured, Measurement, measure_matrix
+from skcoral.measured import Measured, Measurement
 from skcoral.moments import Moments
 from skcoral.tables.transforming import named_rows
 from skcoral.tables.writing import write_matrix
@@ -149,15 +147,7 @@ def _fit_matrix(estimator: Any, loaded: Loaded, options: FitOptions) -> None:
     )
     table = estimate_matrix(given, estimator.shrinkage)
     with console.progress("Solving"), naming(loaded.table):
-        judged = judge(table, on_singular="solve")
-        result = solve_for(judged, estimator)
-        threshold = api.threshold(judged)
-    result = with_details(result, about=table.about, is_about_rows=table.is_about_rows)
-    result = replace(result, on_rows=measure_matrix(given.R, result.T, result.names))
-    moments = Moments(given.names)
-    estimator._restore(
-        estimate=table, result=result, threshold=threshold, moments=moments, has_names=True
-    )
+        estimator._fit_estimate(table, Moments(given.names), measured_on=given.R)
 
 
 def _check(options: FitOptions) -> None:

@@ -31,6 +31,8 @@ def solve(
     unweighted: Moments | None = None,
     *,
     floors: Any = None,
+    judged: Judged | None = None,
+    measured_on: Any = None,
 ) -> None:
     """Solve for ``table`` with an estimator's settings and set its fitted attributes.
 
@@ -45,11 +47,19 @@ def solve(
         they are known: the effect is measured on these.
     floors : array-like, optional
         Instead of those of the settings.
+    judged : Judged, optional
+        The matrix of ``table``, where it was judged before.
+    measured_on : array-like of shape (p, p), optional
+        The correlation matrix on which the effect is measured where there are no rows.
     """
-    given = judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
+    given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
     result = decorrelate_table(estimator, given, floors=floors)
     long = table.is_wide and len(table.names) > _LONG
-    on_rows = None if long else _measure(table, result, unweighted, moments)
+    on_rows = None
+    if measured_on is not None:
+        on_rows = measure_matrix(measured_on, result.T, result.names)
+    elif not long:
+        on_rows = _measure(table, result, unweighted, moments)
     if table.deficiency is None:  # of a singular matrix it takes as long again: on request
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table

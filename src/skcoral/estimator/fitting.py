@@ -207,6 +207,16 @@ class Fitting:
         solve(self, table, moments)
         measure_rounding(self)
 
+    def _fit_estimate(self, table: CorrelationEstimate, moments: Moments, **known: Any) -> Self:
+        """Solve for correlations that were estimated before; ``known`` goes to ``solve``."""
+        self._forget()
+        check_settings(self)
+        self.n_features_in_ = moments.n_features
+        self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self.moments_ = moments
+        solve(self, table, moments, **known)
+        return self
+
     def _restore(self, *, estimate, result, threshold, moments, has_names):
         """Set the attributes of a fit that was read from a file."""
         check_settings(self)

@@ -183,7 +183,7 @@ def gather(
         passed=check.passed,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve,
-        holdout=_held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
+        holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
         confidence=getattr(estimator, "confidence_", None),
         notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
         warnings=_warnings(estimator, result),
@@ -193,7 +193,7 @@ def gather(
     )
 
 
-def _held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
+def held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
     """Hold-out at the floors of the fit: raised floors are not computed again in every fold."""
     from skcoral.stability import holdout
 
