@@ -16,6 +16,7 @@ from skcoral.app.problem import Problem, curve_points, mask, notes
 from skcoral.app.settings import Settings
 from skcoral.app.solving import arguments, known, measured
 from skcoral.app.sources import MatrixSource, Source, TableSource
+from skcoral.cli.options import FitOptions
 from skcoral.results import Decorrelation
 from skcoral.tables.sheets import explaining_sheets
 from skcoral.tables.transforming import write_transformed
@@ -30,14 +31,6 @@ FORMATS = {
     "Excel": ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 }
 SUPPORT_FILE = "support.csv"
-#: Values that need no option.
-_USUAL: dict[str, tuple[Any, ...]] = {
-    "weights": ("",),
-    "weight-kind": ("auto",),
-    "margins": ("none",),
-    "shrinkage": ("none",),
-    "output-scale": ("unit",),
-}
 
 
 def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
@@ -176,44 +169,38 @@ def command(
 ) -> str | None:
     """The command that repeats what is on screen; None for a matrix that is in no file."""
     source = problem.source
-    before, file, more = "", [source.label], []
+    chosen = arguments(problem, settings)
+    before, file, more = "", source.label, ()
+    asked: dict[str, Any] = {
+        **source.dialect,
+        "criterion": chosen.get("criterion", "squared"),
+        "weights": settings.weights or None,
+        "weight_kind": settings.weight_kind if settings.weights else "auto",
+        "include": [*settings.include] or None,
+        "margins": settings.margins,
+        "shrinkage": None if settings.shrinkage == "none" else settings.shrinkage,
+        "output_scale": scale,
+        "output": f"decorrelated.{ending}",
+        "model": "model.json",
+        "report": "report.html",
+    }
     if isinstance(source, MatrixSource):
         if not source.is_file:
             return None
-        file.append("--matrix")
-        files = ["-o", f"T.{ending}"]
+        asked |= {"matrix": True, "output": f"T.{ending}", "model": None}
     else:
         if source.public:
-            before, file = "coral demo --into wine\n", ["wine/wine.csv"]
-        files = ["-o", f"decorrelated.{ending}", "--model", "model.json"]
-        more = list(source.unusable)
-    chosen = arguments(problem, settings)
+            before, file = "coral demo --into wine\n", "wine/wine.csv"
+        more = source.unusable
     aside = {*problem.names, *source.doubtful, settings.weights}
-    options: list[tuple[str, Any]] = []
-    if settings.mode == "budget":
-        options.append(("budget", f"{settings.budget:g}"))
-    else:
+    asked["exclude"] = [n for n in (*source.names, *more) if n not in aside] or None
+    asked |= {name: chosen.get(name) for name in ("budget", "confidence", "groups", "block_length")}
+    if settings.mode != "budget":
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
-        options += [("rho-min", floor) for floor in (f"{settings.floor:g}", *own)]
-    options += [(name, chosen.get(name)) for name in ("confidence", "groups", "block_length")]
+        asked["rho_min"] = [f"{settings.floor:g}", *own]
     if settings.mode == "support":
-        options.append(("support", SUPPORT_FILE if settings.mask else f"{settings.link:g}"))
-    options += [
-        ("criterion", chosen.get("criterion")),
-        ("weights", settings.weights),
-        ("weight-kind", settings.weight_kind if settings.weights else "auto"),
-        *(("exclude", name) for name in (*source.names, *more) if name not in aside),
-        *(("include", name) for name in settings.include),
-        ("margins", settings.margins),
-        ("shrinkage", settings.shrinkage),
-        *((option, "tab" if mark == "\t" else mark) for option, mark in source.dialect.items()),
-        ("output-scale", scale),
-    ]
-    words = ["coral", "fit", *file]
-    for name, value in options:
-        if value not in _USUAL.get(name, (None,)):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    return before + shlex.join([*words, *files, "--report", "report.html"])
+        asked["support"] = SUPPORT_FILE if settings.mask else f"{settings.link:g}"
+    return before + shlex.join(["coral", "fit", *FitOptions(file=file, **asked).arguments()])
 
 
 def _call(chosen: Mapping[str, str]) -> str:

@@ -95,6 +95,28 @@ class FileOptions(Options):
         "One more mark for a missing value, such as -999.", metavar="MARK"
     )
 
+    def arguments(self) -> list[str]:
+        """The file and the options that differ from their defaults, as typed.
+
+        Examples
+        --------
+        >>> TableOptions(file="a.csv", exclude=["id"], decimal=",", matrix=True).arguments()
+        ['a.csv', '--exclude', 'id', '--matrix', '--decimal', ',']
+        """
+        told = [self.file]
+        for parameter in parameters(type(self))[1:-1]:
+            value = getattr(self, parameter.name)
+            name = parameter.name.replace("_", "-")
+            if value == parameter.default:
+                continue
+            if isinstance(value, bool):
+                told.append(f"--{name}" if value else f"--no-{name}")
+                continue
+            for part in value if isinstance(value, list) else [value]:
+                text = f"{part:g}" if isinstance(part, float) else str(part)
+                told += [f"--{name}", "tab" if text == "\t" else text]
+        return told
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(FileOptions):
@@ -123,27 +145,6 @@ class TableOptions(FileOptions):
     missing: Literal["drop", "em"] = option(
         "Leave out incomplete rows, or estimate in spite of them (EM).", default="drop"
     )
-
-    def arguments(self) -> list[str]:
-        """The file and the options of the table that differ from their defaults, as typed.
-
-        Examples
-        --------
-        >>> TableOptions(file="a.csv", exclude=["id"], decimal=",").arguments()
-        ['a.csv', '--exclude', 'id', '--decimal', ',']
-        """
-        told = [self.file]
-        for parameter in parameters(TableOptions)[1:-1]:
-            value = getattr(self, parameter.name)
-            name = f"--{parameter.name.replace('_', '-')}"
-            if value == parameter.default:
-                continue
-            if isinstance(value, bool):
-                told.append("--matrix" if value else "--no-matrix")
-            else:
-                values = [value] if isinstance(value, str) else value
-                told += [part for v in values for part in (name, "tab" if v == "\t" else v)]
-        return told
 
 
 class InspectOptions(TableOptions):
