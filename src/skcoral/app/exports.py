@@ -170,7 +170,8 @@ def command(
     """The command that repeats what is on screen; None for a matrix that is in no file."""
     source = problem.source
     chosen = arguments(problem, settings)
-    before, file, more = "", source.label, ()
+    before, file = "", source.label
+    more: tuple[str, ...] = ()
     asked: dict[str, Any] = {
         **source.dialect,
         "criterion": chosen.get("criterion", "squared"),
