@@ -338,7 +338,7 @@ def test_half_a_letter_is_refused(ending):
 
 @pytest.mark.slow
 def test_reading_is_linear_in_columns():
-    from skcoral.tables.columns import choose_columns, profile
+    from skcoral.tables.columns import profile, select_variables
 
     def seconds(columns):
         header = ",".join(f"c{k}" for k in range(columns))
@@ -347,7 +347,7 @@ def test_reading_is_linear_in_columns():
         for _ in range(3):
             start = time.process_time()
             table = open_table(data, name="t.csv")
-            choose_columns(table, profile(table))
+            select_variables(table, profile(table))
             best = min(best, time.process_time() - start)
         return best
 

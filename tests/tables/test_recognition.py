@@ -12,10 +12,15 @@ import pytest
 
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.cells import plain_cells, to_numbers
-from skcoral.tables.columns import choose_columns, profile
+from skcoral.tables.columns import profile, select_variables
 from skcoral.tables.matrices import matrix_in
 from skcoral.tables.notes import reading_notes
 from skcoral.tables.reading import open_table
+
+
+def variables(*arguments, **settings):
+    """The columns that are chosen as variables, constants among them."""
+    return select_variables(*arguments, **settings, may_be_constant=True).variables
 
 
 def sample(n=40, p=3, seed=0):
@@ -46,7 +51,7 @@ def test_commas_that_may_be_thousands_are_not_taken_for_decimals():
     table = open_table(b"a;b\n1,234;2\n5,678;3\n9,012;7\n", name="t.csv")
     assert table.decimal == "."
     with pytest.raises(InvalidTableError, match="'1,234' is not a number"):
-        choose_columns(table, profile(table))
+        variables(table, profile(table))
 
 
 def test_a_title_above_the_header_is_found_and_reported():
@@ -115,7 +120,7 @@ def test_the_sheet_and_the_header_of_a_workbook_are_found():
     first = open_table(book(Notes=notes, Data=data, More=data), name="t.xlsx", sheet="Notes")
     content = profile(first)
     with pytest.raises(InvalidTableError, match=r"Choose another sheet .*: Data, More"):
-        choose_columns(first, content)
+        variables(first, content)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +183,11 @@ def test_ids_years_and_counters_are_doubted_and_measurements_are_not():
     for name, (_, reason) in ROLES.items():
         assert content.column(name).doubt.endswith(reason), name
     assert [content.column(name).doubt for name in VARIABLES] == [""] * len(VARIABLES)
-    assert choose_columns(table, content) == tuple(VARIABLES)
-    assert choose_columns(table, content, include=["when"]) == ("when", *VARIABLES)
-    assert choose_columns(table, content, ["when", "price"]) == ("when", "price")
+    assert variables(table, content) == tuple(VARIABLES)
+    assert variables(table, content, include=["when"]) == ("when", *VARIABLES)
+    assert variables(table, content, ["when", "price"]) == ("when", "price")
     with pytest.raises(InvalidTableError, match=r"Left out: counter counts up.*--include NAME"):
-        choose_columns(table, content, exclude=list(VARIABLES))
+        variables(table, content, exclude=list(VARIABLES))
 
 
 def test_roles_are_the_same_in_any_batches():

@@ -27,7 +27,7 @@ from skcoral.tables.cells import (
     to_numbers,
     unflagged,
 )
-from skcoral.tables.columns import choose_columns, profile
+from skcoral.tables.columns import profile, select_variables
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
 
@@ -42,6 +42,11 @@ NUMBERS_IN_TEXT = [
 ]  # fmt: skip
 CSV = b"name,height,weight\nAda,1.65,61\nAlan,1.78,\nGrace,1.6e0, 55 \n"
 NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
+
+
+def variables(*arguments, **settings):
+    """The columns that are chosen as variables, constants among them."""
+    return select_variables(*arguments, **settings, may_be_constant=True).variables
 
 
 def excel(rows):
@@ -102,7 +107,7 @@ def test_same_table_in_every_format(kind):
     assert table.names == ("name", "height", "weight")
     assert [c.kind for c in content.columns] == ["text", "number", "number"]
     assert [c.n_missing for c in content.columns] == [0, 0, 1]
-    assert choose_columns(table, content) == ("height", "weight")
+    assert variables(table, content) == ("height", "weight")
     parts = list(complete_rows(table, ("height", "weight")))
     assert np.array_equal(np.concatenate([part.values for part in parts]), NUMBERS)
     dropped = [row for part in parts for row in part.dropped]
@@ -209,12 +214,12 @@ def test_booleans_and_dates_of_typed_files_are_not_numbers():
         ),
     ):
         table = open_table(data)
-        assert choose_columns(table, profile(table)) == ("n", "x")
+        assert variables(table, profile(table)) == ("n", "x")
 
 
 def test_nameless_first_column_is_a_row_label():
     table = open_table(b",a,b\n0,1,2\n1,3,5\n")
-    assert choose_columns(table, profile(table)) == ("a", "b")
+    assert variables(table, profile(table)) == ("a", "b")
 
 
 def test_open_binary_file_and_path_agree(tmp_path):
@@ -277,7 +282,7 @@ def test_bad_files_say_what_is_wrong_in_two_lines(kind):
 
     def read():
         table = open_table(data, name="some.data")
-        choose_columns(table, profile(table))
+        variables(table, profile(table))
 
     with pytest.raises(InvalidTableError) as caught:
         read()
@@ -291,7 +296,7 @@ def test_bad_files_say_what_is_wrong_in_two_lines(kind):
 def test_points_where_commas_were_promised():
     table = open_table(b"a;b;c\n1,5;2;1.5\n2,5;3;2.5\n", separator=";", decimal=",")
     with pytest.raises(InvalidTableError, match=r"column 'c': '1\.5' .*\n.*\(--decimal \.\)"):
-        choose_columns(table, profile(table))
+        variables(table, profile(table))
 
 
 def test_text_that_only_resembles_numbers_passes_through():
@@ -300,14 +305,14 @@ def test_text_that_only_resembles_numbers_passes_through():
     table = open_table(f"a,b,c\n{rows}".encode())
     content = profile(table)
     assert content.column("c").kind == "text"
-    assert choose_columns(table, content) == ("a", "b")
+    assert variables(table, content) == ("a", "b")
 
 
 def test_a_row_is_named_by_the_line_it_starts_on():
     table = open_table(b'note,a,b\n"one\ntwo\n",1,2\n\n"x\ny",,4\nz,5,oops\nw,7,8\nv,9,9\n')
     assert [row for batch in table.batches() for row in batch.rows] == [2, 6, 8, 9, 10]
     with pytest.raises(InvalidTableError, match="line 8, column 'b': 'oops'"):
-        choose_columns(table, profile(table))
+        variables(table, profile(table))
 
 
 def test_name_and_content_must_agree():
@@ -383,20 +388,20 @@ def test_unknown_sheet_names_the_sheets():
 def test_asking_for_columns():
     table = open_table(b"a,b,word,gap,mixed\n1,2,x,,1\n3,4,y,,2\n5,6,z,,oops\n")
     content = profile(table)
-    assert choose_columns(table, content, ["b", "a"]) == ("b", "a")
-    assert choose_columns(table, content, exclude=["mixed"]) == ("a", "b")
+    assert variables(table, content, ["b", "a"]) == ("b", "a")
+    assert variables(table, content, exclude=["mixed"]) == ("a", "b")
     with pytest.raises(InvalidTableError, match=r"line 4, column 'mixed': 'oops'"):
-        choose_columns(table, content)
+        variables(table, content)
     with pytest.raises(InvalidTableError, match=r"line 2, column 'word': 'x'"):
-        choose_columns(table, content, ["a", "word"])
+        variables(table, content, ["a", "word"])
     with pytest.raises(InvalidTableError, match="'gap' has no values"):
-        choose_columns(table, content, ["a", "gap"])
+        variables(table, content, ["a", "gap"])
     with pytest.raises(InvalidTableError, match=r"no column 'mixd'.\nDid you mean 'mixed'"):
-        choose_columns(table, content, ["a", "mixd"])
+        variables(table, content, ["a", "mixd"])
     with pytest.raises(InvalidTableError, match="asked for twice"):
-        choose_columns(table, content, ["a", "b", "a"])
+        variables(table, content, ["a", "b", "a"])
     with pytest.raises(InvalidTableError, match="no column 'c'"):
-        choose_columns(table, content, exclude=["c"])
+        variables(table, content, exclude=["c"])
 
 
 def test_weights_go_with_their_rows():
@@ -413,7 +418,7 @@ def test_dates_that_python_does_not_know():
     far = pa.array([2**61, 5], pa.timestamp("us"))
     table = open_table(parquet(a=[1.0, 2.0], b=[2.0, 1.0], when=far))
     content = profile(table)
-    assert choose_columns(table, content) == ("a", "b")
+    assert variables(table, content) == ("a", "b")
     assert "out of range" in content.column("when").first_bad[1]
 
 

@@ -11,7 +11,7 @@ from skcoral.cli.outputs import all_or_none, check_output, destination, measured
 from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
-from skcoral.tables.columns import choose_columns
+from skcoral.tables.columns import select_variables
 from skcoral.tables.notes import expected_note
 from skcoral.tables.table import Table
 
@@ -78,21 +78,18 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
     """The columns of a table that a model was fitted on, by name."""
     content = look_at(table)
     fitted = getattr(estimator, "feature_names_in_", None)
-    if fitted is None:
-        names = choose_columns(table, content, include=None)
-        if len(names) != estimator.n_features_in_:
-            raise InvalidTableError(
-                f"{table.label}: the model has {estimator.n_features_in_} columns without names, "
-                f"and the table has {len(names)} columns of numbers.\n"
-                "Give a table with the columns that the model was fitted on, in the same order."
-            )
-    else:
-        wanted = [str(name) for name in fitted]
-        missing = [name for name in wanted if name not in table.names]
-        if missing:
-            raise InvalidTableError(
-                f"{table.label}: columns of the model are missing: {console.listing(missing)}.\n"
-                "Give a table with all columns that the model was fitted on; order does not matter."
-            )
-        names = choose_columns(table, content, wanted)
-    return Loaded(table, content, names)
+    wanted = None if fitted is None else [str(name) for name in fitted]
+    missing = [name for name in wanted or () if name not in table.names]
+    if missing:
+        raise InvalidTableError(
+            f"{table.label}: columns of the model are missing: {console.listing(missing)}.\n"
+            "Give a table with all columns that the model was fitted on; order does not matter."
+        )
+    chosen = select_variables(table, content, wanted, include=None, may_be_constant=True)
+    if len(chosen.variables) != estimator.n_features_in_:
+        raise InvalidTableError(
+            f"{table.label}: the model has {estimator.n_features_in_} columns without names, "
+            f"and the table has {len(chosen.variables)} columns of numbers.\n"
+            "Give a table with the columns that the model was fitted on, in the same order."
+        )
+    return Loaded(table, content, chosen.variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,30 +24,83 @@ Kind = Literal["number", "text", "mixed", "empty"]
 _SAMPLE = 100
 
 
-@dataclass(frozen=True)
 class ColumnProfile:
-    """What one column holds.
+    """What one column holds, as far as it was read.
 
-    ``kind`` is "number" (all cells that are not missing are numbers), "text" (at most half are),
-    "mixed" (most are, or would be without their thousands separators, currency signs and the like,
-    and ``first_bad`` says where the first that is not stands) or "empty". ``always`` is the one
-    value of a column that has several and never changes, up to the rounding of a computation.
-    ``doubt`` says why a column of numbers is hardly a variable (an id, a counter, years), and
-    ``marks`` which cells were read as missing and how many of each, blanks aside; ``flags`` which
-    letters behind numbers ("12.3 b") were left out.
+    Attributes
+    ----------
+    n_numbers, n_missing, n_bad : int
+        Cells that are numbers, that are missing, and all others.
+    first_bad : (int, str) or None
+        Where the first of those others stands, and what it is.
+    first_infinite : int or None
+        Where the first infinite number stands.
+    marks, flags : Counter
+        Which cells were read as missing, blanks aside, and which letters behind numbers ("12.3 b")
+        were left out; how many of each.
     """
 
-    name: str
-    kind: Kind
-    n_numbers: int
-    n_missing: int
-    n_bad: int
-    first_bad: tuple[int, str] | None
-    first_infinite: int | None
-    always: float | None
-    doubt: str = ""
-    marks: Mapping[str, int] = field(default_factory=dict)
-    flags: Mapping[str, int] = field(default_factory=dict)
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.n_numbers = self.n_bad = self.n_missing = 0
+        self.first_bad: tuple[int, str] | None = None
+        self.first_infinite: int | None = None
+        self.marks: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
+        self._n_sampled = self._n_dressed = 0
+        self._low, self._high = np.inf, -np.inf
+        self._watch = ColumnWatch()
+
+    def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
+        """Take in the cells of some rows."""
+        values, wrong = table.numbers(cells, self.flags)
+        missing = np.isnan(values) & ~wrong
+        n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
+        self.n_bad += n_wrong
+        self.n_missing += n_missing
+        self.n_numbers += len(values) - n_wrong - n_missing
+        if n_wrong:
+            bad = np.flatnonzero(wrong).tolist()
+            self.first_bad = self.first_bad or (rows[bad[0]], shown(cells, bad[0]))
+            for i in bad[: _SAMPLE - self._n_sampled]:
+                self._n_sampled += 1
+                self._n_dressed += is_dressed_number(shown(cells, i), table.decimal)
+        self._low = np.fmin.reduce(values, initial=self._low)
+        self._high = np.fmax.reduce(values, initial=self._high)
+        if not self.n_bad:
+            self._watch.add(values[np.isfinite(values)])
+        if n_missing and self.n_numbers >= self.n_bad:
+            texts = (str(c).strip() for c in plain_cells(filtered(cells, missing)) if c is not None)
+            self.marks.update(shortened(text) for text in texts if text)
+        if self.first_infinite is None and np.isinf(values).any():
+            self.first_infinite = rows[int(np.argmax(np.isinf(values)))]
+
+    @property
+    def kind(self) -> Kind:
+        """What the cells that are not missing are.
+
+        "number": all of them are numbers; "text": at most half are; "mixed": most are, or would be
+        without their thousands separators, currency signs and the like; "empty": there are none.
+        """
+        if not self.n_bad:
+            return "number" if self.n_numbers else "empty"
+        mixed = self.n_numbers > self.n_bad or 2 * self._n_dressed > self._n_sampled
+        return "mixed" if mixed else "text"
+
+    @property
+    def always(self) -> float | None:
+        """The one value of a column that has several and never changes, up to rounding."""
+        low, high = float(self._low), float(self._high)
+        if self.kind != "number" or self.n_numbers < 2 or not np.isfinite([low, high]).all():
+            return None
+        rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
+        return low if high - low <= rounding else None
+
+    @cached_property
+    def doubt(self) -> str:
+        """Why a column of numbers is hardly a variable (an id, a counter, years); else empty."""
+        varies = self.kind == "number" and self.always is None
+        return self._watch.reason(self.name) if varies else ""
 
     def unusable(self, table: Table) -> str:
         """Why the column cannot be a variable; empty where it can."""
@@ -104,81 +157,15 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
     on_batch : callable, optional
         Called after each batch, for a progress bar.
     """
-    scans = [_ColumnScan() for _ in table.names]
+    columns = tuple(map(ColumnProfile, table.names))
     n_rows = 0
     for batch in table.batches():
         n_rows += len(batch.rows)
-        for scan, cells in zip(scans, batch.columns, strict=True):
-            scan.add(table, cells, batch.rows)
+        for column, cells in zip(columns, batch.columns, strict=True):
+            column.add(table, cells, batch.rows)
         if on_batch is not None:
             on_batch(batch)
-    columns = (scan.profile(name) for scan, name in zip(scans, table.names, strict=True))
-    return TableProfile(n_rows, tuple(columns))
-
-
-class _ColumnScan:
-    """What one column holds, as far as it was read."""
-
-    def __init__(self) -> None:
-        self.n_numbers = self.n_bad = self.n_missing = self.n_sampled = self.n_dressed = 0
-        self.first_bad: tuple[int, str] | None = None
-        self.first_infinite: int | None = None
-        self.low, self.high = np.inf, -np.inf
-        self.watch = ColumnWatch()
-        self.marks: Counter[str] = Counter()
-        self.flags: Counter[str] = Counter()
-
-    def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
-        """Take in the cells of some rows."""
-        values, wrong = table.numbers(cells, self.flags)
-        missing = np.isnan(values) & ~wrong
-        n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
-        self.n_bad += n_wrong
-        self.n_missing += n_missing
-        self.n_numbers += len(values) - n_wrong - n_missing
-        if n_wrong:
-            self._look_at_bad(cells, np.flatnonzero(wrong).tolist(), rows, table.decimal)
-        self.low = np.fmin.reduce(values, initial=self.low)
-        self.high = np.fmax.reduce(values, initial=self.high)
-        if not self.n_bad:
-            self.watch.add(values[np.isfinite(values)])
-        if n_missing and self.n_numbers >= self.n_bad:
-            texts = (str(c).strip() for c in plain_cells(filtered(cells, missing)) if c is not None)
-            self.marks.update(shortened(text) for text in texts if text)
-        if self.first_infinite is None and np.isinf(values).any():
-            self.first_infinite = rows[int(np.argmax(np.isinf(values)))]
-
-    def _look_at_bad(self, cells: Any, bad: list[int], rows: Sequence[int], decimal: str) -> None:
-        if self.first_bad is None:
-            self.first_bad = (rows[bad[0]], shown(cells, bad[0]))
-        for i in bad[: _SAMPLE - self.n_sampled]:
-            self.n_sampled += 1
-            self.n_dressed += is_dressed_number(shown(cells, i), decimal)
-
-    def profile(self, name: str) -> ColumnProfile:
-        """The description of the column after its last row."""
-        kind: Kind = "number" if not self.n_bad else "text"
-        if not self.n_bad and not self.n_numbers:
-            kind = "empty"
-        elif self.n_bad and (self.n_numbers > self.n_bad or 2 * self.n_dressed > self.n_sampled):
-            kind = "mixed"
-        always, doubt = None, ""
-        if kind == "number":
-            always = _only_value(self.low, self.high) if self.n_numbers > 1 else None
-            doubt = self.watch.reason(name) if always is None else ""
-        return ColumnProfile(
-            name,
-            kind,
-            self.n_numbers,
-            self.n_missing,
-            self.n_bad,
-            self.first_bad,
-            self.first_infinite,
-            always,
-            doubt,
-            self.marks,
-            self.flags,
-        )
+    return TableProfile(n_rows, columns)
 
 
 @dataclass(frozen=True)
@@ -199,48 +186,15 @@ def select_variables(
     columns: Sequence[str] | None = None,
     *,
     exclude: Sequence[str] = (),
-    include: Sequence[str] = (),
-) -> Selection:
-    """Decide which columns are the variables and say why the others are not.
-
-    As :func:`choose_columns`; constants are left out, too, and an error where they are named.
-    """
-    names = choose_columns(table, content, columns, exclude=exclude, include=include)
-    constant = tuple(name for name in names if content.column(name).always is not None)
-    if constant and columns is not None:
-        value = content.column(constant[0]).always or 0.0
-        kept = " in its first 15 digits" if abs(value) >= 2**53 else ""
-        raise InvalidTableError(
-            f"{table.label}: column {constant[0]!r} is always {value:g}{kept}, and a constant has "
-            f"no correlation.\nLeave it out: --exclude {shlex.quote(constant[0])}"
-        )
-    aside = set(constant)
-    varying = tuple(name for name in names if name not in aside)
-    if len(varying) < 2:
-        found = f"only {varying[0]!r}" if varying else "none"
-        raise InvalidTableError(
-            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
-            f"constant: {listing(constant, quote='')}.\nChoose columns that differ from row to row."
-        )
-    aside = {*names, *exclude}
-    doubtful = {c.name: c.doubt for c in content.columns if c.name and c.doubt}
-    doubtful = {n: why for n, why in doubtful.items() if n not in aside and columns is None}
-    return Selection(varying, constant, doubtful)
-
-
-def choose_columns(
-    table: Table,
-    content: TableProfile,
-    columns: Sequence[str] | None = None,
-    *,
-    exclude: Sequence[str] = (),
     include: Sequence[str] | None = (),
-) -> tuple[str, ...]:
+    may_be_constant: bool = False,
+) -> Selection:
     """Decide which columns are the variables: the named ones, or all that hold numbers.
 
     Ids, counters and years are left out unless they are named or in ``include`` (None: all of
     them). A column that is mostly numbers but not entirely is an error unless it is excluded:
-    leaving it out in silence would hide a typing mistake.
+    leaving it out in silence would hide a typing mistake. Constants are left out as well, and an
+    error where they are named, unless a column ``may_be_constant``.
     """
     if content.n_rows == 0:
         raise InvalidTableError(
@@ -293,7 +247,23 @@ def choose_columns(
             f"{table.label}: at least two columns of numbers are needed, and there is {found}"
             f"{beside}.\n{_where_else(table, doubtful)}"
         )
-    return tuple(chosen)
+    fixed = [] if may_be_constant else [n for n in chosen if content.column(n).always is not None]
+    if fixed and columns is not None:
+        value = content.column(fixed[0]).always or 0.0
+        kept = " in its first 15 digits" if abs(value) >= 2**53 else ""
+        raise InvalidTableError(
+            f"{table.label}: column {fixed[0]!r} is always {value:g}{kept}, and a constant has "
+            f"no correlation.\nLeave it out: --exclude {shlex.quote(fixed[0])}"
+        )
+    aside = set(fixed)
+    varying = tuple(name for name in chosen if name not in aside)
+    if len(varying) < 2:
+        found = f"only {varying[0]!r}" if varying else "none"
+        raise InvalidTableError(
+            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
+            f"constant: {listing(fixed, quote='')}.\nChoose columns that differ from row to row."
+        )
+    return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
 
 
 def _where_else(table: Table, doubtful: Mapping[str, str]) -> str:
@@ -304,10 +274,3 @@ def _where_else(table: Table, doubtful: Mapping[str, str]) -> str:
     if table.other_sheets:
         return f"Choose another sheet (--sheet NAME): {', '.join(table.other_sheets[:8])}."
     return "Check the separator and the header, or choose other columns."
-
-
-def _only_value(low: float, high: float) -> float | None:
-    if not np.isfinite([low, high]).all():
-        return None
-    rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
-    return float(low) if high - low <= rounding else None
