@@ -18,8 +18,7 @@ from skcoral.app.solving import arguments, known, measured
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.cli.options import FitOptions
 from skcoral.results import Decorrelation
-from skcoral.tables.sheets import explaining_sheets
-from skcoral.tables.transforming import write_transformed
+from skcoral.tables.transforming import explaining_sheets, write_transformed
 from skcoral.tables.writing import write_matrix
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ import re
 import threading
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from skcoral import datasets
 from skcoral.exceptions import InvalidTableError
 from skcoral.limits import VISITOR, use
@@ -150,7 +148,7 @@ def read_file(
         matrix = matrix_in(table, content)
         if matrix is not None:
             return _matrix_source(matrix, table, key, dialect)
-        return replace(_with_numbers(key, table, content), dialect=dialect or {})
+        return _with_numbers(key, table, content, dialect or {})
 
 
 def read_table(data: bytes, name: str, *, key: str) -> TableSource:
@@ -206,7 +204,9 @@ def _profile(table: Table) -> TableProfile:
     return content
 
 
-def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
+def _with_numbers(
+    key: str, table: Table, content: TableProfile, dialect: dict[str, str]
+) -> TableSource:
     reasons = {column.name: column.unusable(table) for column in content.columns}
     kept = [name for name, why in reasons.items() if not why]
     left_out = [(name, why) for name, why in reasons.items() if why]
@@ -217,18 +217,9 @@ def _with_numbers(key: str, table: Table, content: TableProfile) -> TableSource:
             f"{table.label}: at least two columns of numbers that vary are needed, and there is "
             f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
         )
-    parts = [
-        np.column_stack([table.numbers(cells)[0] for cells in batch.columns])
-        for batch in table.batches(columns=kept)
-    ]
+    values = read_only(table.to_numpy(kept))
     return TableSource(
-        key,
-        table,
-        content.n_rows,
-        tuple(kept),
-        read_only(np.concatenate(parts)),
-        tuple(left_out),
-        content,
+        key, table, content.n_rows, tuple(kept), values, tuple(left_out), content, dialect
     )
 
 

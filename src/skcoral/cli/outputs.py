@@ -18,9 +18,8 @@ from skcoral.cli.loading import Loaded
 from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
 from skcoral.measured import Measured, Measurement
-from skcoral.tables.sheets import Sheet, explaining_sheets
 from skcoral.tables.staging import Outputs
-from skcoral.tables.transforming import write_transformed
+from skcoral.tables.transforming import Sheet, explaining_sheets, write_transformed
 from skcoral.tables.writing import output_format
 
 

@@ -30,7 +30,7 @@ from skcoral.models.decoding import ARRAY_KINDS, RECORDS, decoded, require_agree
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 from skcoral.tables.sources import DAMAGED
-from skcoral.tables.staging import Outputs
+from skcoral.tables.staging import replacing
 
 FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
@@ -62,9 +62,9 @@ def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
     >>> load_model(path)
     CORAL(rho_min=0.8)
     """
-    with Outputs(force=True) as outputs:
-        outputs.write_text(Path(path), model_json(model))
-        outputs.commit()
+    text = model_json(model)
+    with replacing(Path(path)) as stream:
+        stream.write(text.encode())
 
 
 def model_json(model: CORAL) -> str:
@@ -168,19 +168,15 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     178
     """
     path = Path(path)
-    state = moments.state()
-    if path.suffix == ".json":
-        content = {"versions": _versions(), "moments": _coded(state, "moments")}
-        with Outputs(force=True) as outputs:
-            outputs.write_text(path, _enveloped(_MOMENTS, content))
-            outputs.commit()
-    elif path.suffix == ".npz":
-        with Outputs(force=True) as outputs:
-            with outputs.open(path) as stream:
-                np.savez(stream, format=f"{_MOMENTS} {FORMAT_VERSION}", **state)
-            outputs.commit()
-    else:
+    if path.suffix not in (".json", ".npz"):
         raise ModelFileError(f"{path}: moments are written to a .json or a .npz file.")
+    state = moments.state()
+    with replacing(path) as stream:
+        if path.suffix == ".npz":
+            np.savez(stream, format=f"{_MOMENTS} {FORMAT_VERSION}", **state)
+        else:
+            content = {"versions": _versions(), "moments": _coded(state, "moments")}
+            stream.write(_enveloped(_MOMENTS, content).encode())
 
 
 def load_moments(path: str | os.PathLike[str]) -> Moments:

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 
 from skcoral._arrays import Array
 from skcoral._requirements import real_number, square_matrix
 from skcoral._validation import check_correlation, check_count, check_floors, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
-from skcoral.paper.protocol_support import supported_end
 from skcoral.results import read_only
 
 VIOLATION = 1e-4
@@ -151,7 +151,7 @@ def run_protocol(
 
     def end(rng: np.random.Generator) -> End:
         if mask is not None:
-            return supported_end(R, mask, floor or 0.0, rng)
+            return _supported_end(R, mask, floor or 0.0, rng)
         return _threshold_end(root, rng) if floor is None else _primal_end(root, floor, rng)
 
     start = perf_counter()
@@ -211,6 +211,56 @@ def _threshold_end(root: Array, rng: np.random.Generator) -> End:
     lowest = np.einsum("ij,ij->j", root, Q).min(keepdims=True)
     Q, _ = _minimise(root, [Q, lowest])
     return float(np.einsum("ij,ij->j", root, Q).min()), 0.0, float(np.sign(np.linalg.det(Q)))
+
+
+def _supported_end(
+    R: Array, mask: NDArray[np.bool_], rho_min: float, rng: np.random.Generator
+) -> End:
+    """Minimise D2 over the allowed coefficients by sequential quadratic programming."""
+    p = len(R)
+    rows, columns = np.nonzero(mask)
+    free = np.arange(rows.size)
+    fidelity_rows = np.zeros((p, rows.size))
+    fidelity_rows[columns, free] = R[columns, rows]
+
+    def matrix(x: Array) -> Array:
+        T = np.zeros((p, p))
+        T[rows, columns] = x
+        return T
+
+    def objective(x: Array) -> tuple[float, Array]:
+        T = matrix(x)
+        RT = R @ T
+        E = T.T @ RT
+        np.fill_diagonal(E, 0.0)
+        return float(np.sum(E * E)) / 2, (2 * RT @ E)[rows, columns]
+
+    def variance(x: Array) -> Array:
+        T = matrix(x)
+        return np.einsum("ij,ij->j", T, R @ T) - 1.0
+
+    def variance_jacobian(x: Array) -> Array:
+        jacobian = np.zeros((p, rows.size))
+        jacobian[columns, free] = 2 * (R @ matrix(x))[rows, columns]
+        return jacobian
+
+    T = matrix(rng.normal(size=rows.size))
+    RT = R @ T
+    T *= np.where(np.diag(RT) < 0, -1.0, 1.0) / np.sqrt(np.einsum("ij,ij->j", T, RT))
+    kept = {"fun": lambda x: fidelity_rows @ x - rho_min, "jac": lambda x: fidelity_rows}
+    end = minimize(
+        objective,
+        T[rows, columns],
+        jac=True,
+        method="SLSQP",
+        constraints=[
+            {"type": "eq", "fun": variance, "jac": variance_jacobian},
+            {"type": "ineq", **kept},
+        ],
+        options={"maxiter": 500, "ftol": 1e-10},
+    )
+    missed = max(0.0, rho_min - float((fidelity_rows @ end.x).min()))
+    return float(end.fun), max(missed, float(np.abs(variance(end.x)).max())), np.nan
 
 
 def _squared_residual(W: Array) -> tuple[float, Array]:

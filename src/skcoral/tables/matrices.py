@@ -130,11 +130,7 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
             )
         return None
     current().require("columns", p, table.label, f"the matrix has {p:,} columns")
-    parts = [
-        np.column_stack([table.numbers(cells)[0] for cells in batch.columns])
-        for batch in table.batches(columns=numeric)
-    ]
-    matrix = np.concatenate(parts)
+    matrix = table.to_numpy(numeric)
     names = tuple(numeric)
     if labels:
         rows = [str(cell).strip() for cell in table.cells(labels[0])]

@@ -149,6 +149,15 @@ class Outputs:
         self._backups[target] = backup
 
 
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open one file that takes the place of an existing one when the block has succeeded."""
+    with Outputs(force=True) as outputs:
+        with outputs.open(path) as stream:
+            yield stream
+        outputs.commit()
+
+
 def written_files() -> list[str]:
     """The files that this process has put in place so far."""
     return [str(path) for path in _written]

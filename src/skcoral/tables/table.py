@@ -146,6 +146,14 @@ class Table:
         """All cells of one column, as Python objects."""
         return [c for batch in self.batches(columns=[name]) for c in plain_cells(batch.columns[0])]
 
+    def to_numpy(self, columns: Sequence[str]) -> Array:
+        """Some columns as numbers, NaN where there is none."""
+        parts = (
+            np.column_stack([self.numbers(cells)[0] for cells in batch.columns])
+            for batch in self.batches(columns=columns)
+        )
+        return np.concatenate(list(parts))
+
     def to_frame(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame: number columns as float, the others as they came."""
         import pandas as pd

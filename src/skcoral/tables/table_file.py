@@ -18,7 +18,7 @@ from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_source
 from skcoral.tables.sources import Source
-from skcoral.tables.staging import Outputs
+from skcoral.tables.staging import replacing
 from skcoral.tables.table import Batch, Table, finite_numbers
 from skcoral.tables.transforming import Column, write_transformed
 from skcoral.tables.writing import output_format
@@ -131,21 +131,19 @@ class TableFile:
         columns: list[Column] = [(name, name) for name in keep]
         columns += [(name, k) for k, name in enumerate(outputs)]
         chosen = _selected(self.table, list(dict.fromkeys([*keep, *features])), features)
-        with Outputs(force=True) as files:
-            with files.open(target) as stream:
-                written, _ = write_transformed(
-                    stream,
-                    str(target),
-                    chosen,
-                    features,
-                    estimator,
-                    columns=columns,
-                    refuse_incomplete=estimator.missing != "em",
-                    size=self.batch_rows,
-                )
+        with replacing(target) as stream:
+            written, _ = write_transformed(
+                stream,
+                str(target),
+                chosen,
+                features,
+                estimator,
+                columns=columns,
+                refuse_incomplete=estimator.missing != "em",
+                size=self.batch_rows,
+            )
             if not written:
                 raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
-            files.commit()
         return written
 
 

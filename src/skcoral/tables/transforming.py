@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from skcoral._lowrank import LowRankTransform
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.measured import Measured
+from skcoral.results import Decorrelation
 from skcoral.tables.cells import filtered
-from skcoral.tables.sheets import Sheet
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, table_writer
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 #: A column to write: its name, and the column that it copies or the number of its output.
 Column = tuple[str, str | int]
+#: A further sheet of a workbook: title, header and columns.
+Sheet = tuple[str, list[str], list[Any]]
+_MOST_SHEET_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,33 @@ def write_transformed(
             writer.add_sheet(*sheet)
     writer.close()
     return n_rows, dropped
+
+
+def explaining_sheets(
+    result: Decorrelation, measured: Measured, sources: Sequence[str]
+) -> list[Sheet]:
+    """The sheets that go with a table of outputs: of a result, measured on the rows written."""
+    names = list(result.names)
+    columns: dict[str, Any] = {
+        "variable": names,
+        "fidelity": measured.fidelity,
+        "floor": result.rho_min,
+        "price": result.prices,
+        "largest residual": measured.residual,
+    }
+    if len(sources) == len(names):
+        columns |= {"VIF before": measured.vif_before, "VIF after": measured.vif}
+    sheets: list[Sheet] = [("fidelity", list(columns), list(columns.values()))]
+    if max(len(names), len(sources)) > _MOST_SHEET_COLUMNS:
+        return sheets
+    for title, matrix, rows in (
+        ("correlations before", measured.before, list(sources)),
+        ("correlations after", measured.after, names),
+    ):
+        if matrix is not None:
+            sheets.append((title, ["variable", *rows], [rows, *matrix.T]))
+    T = result.T.toarray() if isinstance(result.T, LowRankTransform) else result.T
+    return [*sheets, ("made of", ["standardised source", *names], [list(sources), *T.T])]
 
 
 def named_rows(values: Any, names: Sequence[str]) -> pd.DataFrame:
