@@ -132,7 +132,7 @@ def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> Non
     from skcoral.app.sources import read_table
 
     problem = pose(read_table(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
-    assert problem.dependence is None
+    assert problem.deficiency is None
     threshold(problem.judged)
     fitted(problem, chosen)
     compare_floors(problem.judged)

@@ -8,6 +8,7 @@ import warnings
 import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from skcoral._singular import Deficiency
 from skcoral.app import sidebar, state, view
 from skcoral.app.page import in_words, plain
 from skcoral.app.problem import Problem, pose, variables
@@ -15,7 +16,6 @@ from skcoral.app.sources import Source, TableSource
 from skcoral.exceptions import (
     InvalidTableError,
     NotCertifiedWarning,
-    SingularCorrelationError,
     SingularCorrelationWarning,
 )
 
@@ -83,20 +83,16 @@ def _one_thread_each() -> threadpool_limits:
 
 
 def _show(source: Source) -> None:
-    try:
-        problem = pose(source, state.current())
-    except SingularCorrelationError as error:
-        st.error("Some columns are determined by others, so they cannot be decorrelated.")
-        _offer_removal(source, error)
-        return
+    problem = pose(source, state.current())
     _say_data(problem)
-    if problem.too_few_rows:
-        st.warning(plain(problem.too_few_rows))
-    elif problem.dependence is not None:
+    found = problem.deficiency
+    if found is not None and found.few_rows:
+        st.warning(plain(found.told()))
+    elif found is not None:
         st.warning(
             "Some variables are determined by others, so their outputs cannot all be uncorrelated."
         )
-        _offer_removal(source, problem.dependence)
+        _offer_removal(source, found)
     view.explore(problem)
 
 
@@ -109,11 +105,11 @@ def _say_data(problem: Problem) -> None:
     st.caption(plain(f"{problem.source.label}: {said}"))
 
 
-def _offer_removal(source: Source, error: SingularCorrelationError) -> None:
-    for relation in error.relations[:10]:
+def _offer_removal(source: Source, found: Deficiency) -> None:
+    for relation in found.relations[:10]:
         quoted = re.sub("`([^`]*)`", r"“\1”", relation)
         st.markdown(f"- {plain(quoted)}")
-    redundant = [name for name in error.redundant if name in variables(source, state.current())]
+    redundant = [name for name in found.redundant if name in variables(source, state.current())]
 
     def leave_out(names: list[str]) -> None:
         state.change(without=tuple(dict.fromkeys((*state.current().without, *names))))

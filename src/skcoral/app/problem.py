@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from skcoral import words
 from skcoral._frames import Judged, judge
+from skcoral._singular import Deficiency
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_matrix
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
@@ -86,20 +87,9 @@ class Problem:
         return np.asarray(self.source.R[np.ix_(places, places)])
 
     @property
-    def too_few_rows(self) -> str:
-        """What too few rows for the variables mean; empty where there are enough."""
-        found = self.judged.deficiency
-        return found.told() if found is not None and found.few_rows else ""
-
-    @cached_property
-    def dependence(self) -> SingularCorrelationError | None:
-        """Which variables are determined by others, if any are."""
-        found = self.judged.deficiency
-        if found is None:
-            return None
-        return SingularCorrelationError(
-            found.told(), found.relations, found.variables, found.redundant
-        )
+    def deficiency(self) -> Deficiency | None:
+        """Which variables are determined by others, or how few rows there are; None if neither."""
+        return self.judged.deficiency
 
     @cached_property
     def judged(self) -> Judged:
@@ -244,7 +234,7 @@ def refuse_many(problem: Problem, settings: Settings) -> None:
 def curve_points(problem: Problem, criterion: str) -> int:
     """How many points of the frontier can be computed while a visitor waits."""
     if criterion == "squared":
-        return 25 if len(problem.names) <= MOST_VARIABLES and problem.dependence is None else 7
+        return 25 if len(problem.names) <= MOST_VARIABLES and problem.deficiency is None else 7
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 

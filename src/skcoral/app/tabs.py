@@ -21,6 +21,7 @@ from skcoral.plotting import interactive
 from skcoral.report.facts import held_out, top_sources
 from skcoral.results import Array
 from skcoral.stability import ConfidentFloors
+from skcoral.tables.transforming import output_figures
 
 if TYPE_CHECKING:
     from skcoral.estimator import CORAL
@@ -97,16 +98,7 @@ def _outputs(shown: Shown) -> None:
     ]
     digits = {"fidelity": 4, "floor": 4, "price": 3, "largest residual": 4}
     digits |= {"VIF before": 2, "VIF after": 2}
-    columns = {
-        "output": list(result.names),
-        "fidelity": found.fidelity,
-        "floor": result.rho_min,
-        "price": result.to_frame()["price"].to_numpy(),
-        "largest residual": found.residual,
-        "VIF before": found.vif_before,
-        "VIF after": found.vif,
-        "made of": made_of,
-    }
+    columns = {"output": list(result.names), **output_figures(result, found), "made of": made_of}
     if np.ptp(result.rho_min) == 0:
         del columns["floor"]  # the slider shows it
     st.dataframe(

@@ -85,7 +85,7 @@ def _explore(problem: Problem) -> None:
     with right:
         _say(problem, result, found, chosen)
         others = {}
-        if problem.dependence is None:  # the classical methods need all directions
+        if problem.deficiency is None:  # the classical methods need all directions
             others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
@@ -103,7 +103,7 @@ def _frontier(
 ) -> None:
     criterion = result.criterion
     points = {}
-    if problem.dependence is None:
+    if problem.deficiency is None:
         points = about(
             problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
         )

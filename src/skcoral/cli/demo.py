@@ -14,10 +14,11 @@ _DEMO_FLOOR = 0.85
 
 def demo(options: DemoOptions) -> int:
     """Decorrelate the Wine data, compare with the classical methods, and leave the files."""
-    from skcoral import baselines, report, words
+    from skcoral import report, words
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.models import save_model
+    from skcoral.plotting.fidelity import baseline_fidelities
     from skcoral.tables.writing import table_writer
 
     folder = options.into
@@ -51,12 +52,7 @@ def demo(options: DemoOptions) -> int:
                 command=commands,
             )
         outputs.write_text(files["report.html"], report.render(facts))
-    R = estimator.correlation_
-    others = {
-        "ρ★": th.fidelity,
-        "ZCA-cor": baselines.zca_cor(R).fidelity,
-        "PCA": baselines.pca(R).fidelity,
-    }
+    others = {"ρ★": th.fidelity, **baseline_fidelities(estimator.correlation_)}
     if options.json:
         console.machine(
             {

@@ -137,20 +137,25 @@ def write_transformed(
     return n_rows, dropped
 
 
-def explaining_sheets(
-    result: Decorrelation, measured: Measured, sources: Sequence[str]
-) -> list[Sheet]:
-    """The sheets that go with a table of outputs: of a result, measured on the rows written."""
-    names = list(result.names)
-    columns: dict[str, Any] = {
-        "variable": names,
+def output_figures(result: Decorrelation, measured: Measured) -> dict[str, Any]:
+    """Figures of each output by name: what it keeps and what it costs, VIFs where they compare."""
+    figures = {
         "fidelity": measured.fidelity,
         "floor": result.rho_min,
         "price": result.prices,
         "largest residual": measured.residual,
     }
-    if len(sources) == len(names):
-        columns |= {"VIF before": measured.vif_before, "VIF after": measured.vif}
+    if len(measured.vif_before) == len(measured.vif):
+        figures |= {"VIF before": measured.vif_before, "VIF after": measured.vif}
+    return figures
+
+
+def explaining_sheets(
+    result: Decorrelation, measured: Measured, sources: Sequence[str]
+) -> list[Sheet]:
+    """The sheets that go with a table of outputs: of a result, measured on the rows written."""
+    names = list(result.names)
+    columns = {"variable": names, **output_figures(result, measured)}
     sheets: list[Sheet] = [("fidelity", list(columns), list(columns.values()))]
     if max(len(names), len(sources)) > _MOST_SHEET_COLUMNS:
         return sheets
