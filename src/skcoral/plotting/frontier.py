@@ -90,17 +90,10 @@ class FrontierDisplay(_style.Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, n_points: int = 25) -> FrontierDisplay:
         """Compute the curve for a fitted :class:`skcoral.CORAL` and mark its solution."""
-        R = estimator.correlation_
         result = estimator.result_
-        curve = api.frontier(
-            R,
-            criterion=result.criterion,
-            pair_weights=result.pair_weights,
-            anchors=result.anchors,
-            n_points=n_points,
-        )
-        # The classical methods do not know composites.
-        return cls.from_result(curve, R if result.anchors is None else None, chosen=result)
+        # The classical methods do not know composites, and need a matrix of full rank.
+        R = estimator.correlation_ if result.anchors is None and result.rank is None else None
+        return cls.from_result(curve_of(estimator, n_points), R, chosen=result)
 
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.2
@@ -156,6 +149,18 @@ class FrontierDisplay(_style.Display):
         ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
         ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
         _style.hide_spines(ax)
+
+
+def curve_of(estimator: Any, n_points: int) -> Frontier:
+    """The curve of the problem that a fitted :class:`skcoral.CORAL` solves."""
+    result = estimator.result_
+    return api.frontier(
+        estimator.estimate_ if result.rank else estimator.correlation_,
+        criterion=result.criterion,
+        pair_weights=result.pair_weights,
+        anchors=result.anchors,
+        n_points=n_points,
+    )
 
 
 def curve_line(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skcoral.estimator.rows import column_names
 from skcoral.plotting import _style
 from skcoral.results import Array, Decorrelation, Threshold, read_only
 
@@ -71,7 +72,7 @@ class CorrelationDisplay:
     def from_estimator(cls, estimator: Any) -> CorrelationDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
         return cls.from_result(
-            estimator.result_, estimator.correlation_, names=source_names(estimator)
+            estimator.result_, estimator.correlation_, names=column_names(estimator)
         )
 
     def plot(self, ax: Any = None) -> CorrelationDisplay:
@@ -123,7 +124,7 @@ class TransformDisplay(_style.Display):
     @classmethod
     def from_estimator(cls, estimator: Any) -> TransformDisplay:
         """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
-        return cls.from_result(estimator.result_, names=source_names(estimator))
+        return cls.from_result(estimator.result_, names=column_names(estimator))
 
     def _size(self) -> tuple[float, float]:
         side = float(np.clip(0.17 * len(self.names) + 1.8, 4.0, 13.0))
@@ -157,21 +158,9 @@ def draw_matrix(
     return image
 
 
-def source_names(estimator: Any) -> tuple[str, ...]:
-    """Names of the columns that an estimator was fitted on."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return _numbered(int(estimator.n_features_in_))
-    return tuple(str(name) for name in names)
-
-
 def _sources(result: Decorrelation | Threshold, columns: Any = None) -> tuple[str, ...]:
     """Names of a frame's columns, or of the outputs where they are the sources' own."""
     if columns is not None:
         return tuple(columns)
     p = len(result.T)
-    return result.names if len(result.names) == p else _numbered(p)
-
-
-def _numbered(p: int) -> tuple[str, ...]:
-    return tuple(f"x{j}" for j in range(p))
+    return result.names if len(result.names) == p else tuple(f"x{j}" for j in range(p))

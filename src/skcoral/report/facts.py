@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from skcoral import api, certificates, words
+from skcoral import certificates, words
 from skcoral._lowrank import LowRankTransform
+from skcoral.estimator.rows import column_names
 from skcoral.measured import Measured
 from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.plotting.matrices import source_names
+from skcoral.plotting.frontier import curve_of
 from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
@@ -162,27 +163,18 @@ def gather(
     notes = [*notes]
     if X is not None and not folds:
         notes.append("So many variables take long to fit again: no hold-out table was made.")
-    curve = None
-    if n_points and _is_quick(result):
-        curve = api.frontier(
-            getattr(estimator, "estimate_", R) if result.rank else R,
-            criterion=result.criterion,
-            pair_weights=result.pair_weights,
-            anchors=result.anchors,
-            n_points=n_points,
-        )
     return ReportFacts(
         title=title,
         measured=measured,
         result=result,
         threshold=estimator.threshold_ if _is_quick(result) else None,
         R=R,
-        names=source_names(estimator),
+        names=column_names(estimator),
         asked=_asked(estimator, result),
         checks=[("independent check", verdict)],
         passed=check.passed,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
-        frontier=curve,
+        frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
         holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
         confidence=getattr(estimator, "confidence_", None),
         notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
