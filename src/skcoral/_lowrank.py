@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,10 +167,10 @@ def largest_residuals(G: Any) -> Array:
     return out
 
 
-def strongest_pairs(G: FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
+def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
     """The pairs with the largest absolute correlations, strongest first, in blocks."""
     found: list[tuple[int, int, float]] = []
-    for columns, block in G.blocks():
+    for columns, block in _blocks(G):
         rows = np.arange(len(block))[:, None]
         size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
         count = min(limit, size.size)
@@ -182,15 +182,19 @@ def strongest_pairs(G: FactoredCorrelation, limit: int) -> list[tuple[int, int, 
     return found
 
 
-def spread_of_sizes(G: FactoredCorrelation, edges: Array) -> Array:
+def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:
     """How many pairs have an absolute correlation between one edge and the next."""
     counts = np.zeros(len(edges) - 1)
-    for columns, block in G.blocks():
+    for columns, block in _blocks(G):
         rows = np.arange(len(block))[:, None]
         above = rows < np.arange(columns.start, columns.stop)
         size = np.minimum(np.abs(block[above]), edges[-1])
         counts += np.histogram(size, bins=edges)[0]
     return counts
+
+
+def _blocks(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
+    return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
 
 
 def pseudo_inverse(A: Array) -> Array:

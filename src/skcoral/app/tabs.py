@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from skcoral._lowrank import strongest_pairs
 from skcoral.app import exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
@@ -78,12 +79,11 @@ def _correlations(shown: Shown) -> None:
                 _heat_map(M, found.names, top=1.0, word="correlation", key=f"heat_{title}")
                 continue
             # A cell for each pair could not be read: the strongest pairs are listed instead.
-            strongest = np.argsort(-np.abs(values), kind="stable")[:_STRONGEST_PAIRS]
             st.markdown(f"**{title}**: strongest pairs of {len(values):,}")
-            pairs = [" – ".join(found.names[side[k]] for side in upper) for k in strongest]
-            st.dataframe(
-                {"pair": pairs, "correlation": values[strongest].tolist()}, hide_index=True
-            )
+            pairs = strongest_pairs(M, _STRONGEST_PAIRS)
+            named = [f"{found.names[i]} – {found.names[j]}" for i, j, _ in pairs]
+            correlations = [value for *_, value in pairs]
+            st.dataframe({"pair": named, "correlation": correlations}, hide_index=True)
     if len(found.names) > MOST_VARIABLES:
         show_figure(interactive.distribution(sizes, "|correlation|", "pairs"), "distribution")
 

@@ -6,10 +6,8 @@ import shlex
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from skcoral import api, baselines, measures
-from skcoral._lowrank import FactoredCorrelation, strongest_pairs
+from skcoral._lowrank import strongest_pairs
 from skcoral.choosing import compare_floors
 from skcoral.cli import console
 from skcoral.cli.correlations import Correlations, correlations
@@ -35,7 +33,7 @@ def inspect(options: TableOptions) -> int:
     found = correlations(loaded)
     record = _overview(loaded, found)
     with console.progress("Solving"):
-        record |= _possible(found, loaded.names) | _floors(found, loaded, options)
+        record |= _possible(found, loaded, options)
     if options.json:
         console.machine(record)
     else:
@@ -44,12 +42,14 @@ def inspect(options: TableOptions) -> int:
     return OK if certified else NOT_CERTIFIED
 
 
-def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
+def _possible(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
     """What decorrelation can do for the correlations found, or why it can do nothing."""
+    nothing: dict[str, Any] = {"threshold": None, "floors": [], "recommendation": ""}
     try:
         deficiency = found.judged.deficiency
     except InvalidTableError as error:
-        return {"dependent": [in_options(str(error))], "redundant": [], "threshold": None}
+        return {"dependent": [in_options(str(error))], "redundant": [], **nothing}
+    names, floors = loaded.names, _floors(found, loaded, options)
     if deficiency is not None:
         return {
             "dependent": deficiency.relations or [deficiency.told()],
@@ -57,6 +57,7 @@ def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
             "rank": deficiency.rank,
             "least_residual": welch(len(names), deficiency.rank),
             "threshold": None,
+            **floors,
         }
     R, th = found.judged.R, api.threshold(found.judged)
     return {
@@ -66,16 +67,13 @@ def _possible(found: Correlations, names: tuple[str, ...]) -> dict[str, Any]:
         "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
         "threshold": describe_threshold(th, names),
         "methods": _methods(R, th, found.scale),
+        **floors,
     }
 
 
 def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
-    p = len(loaded.names)
-    try:
-        deficiency = found.judged.deficiency
-    except InvalidTableError:
-        return {"floors": [], "recommendation": ""}
+    p, deficiency = len(loaded.names), found.judged.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR):
         return {"floors": [], "recommendation": _TOO_LARGE}
@@ -107,18 +105,11 @@ def _overview(loaded: Loaded, found: Correlations) -> dict[str, Any]:
             {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in used}
             for c in columns
         ],
-        "strongest_pairs": _strongest(found.R, loaded.names),
+        "strongest_pairs": [
+            {"pair": [loaded.names[i], loaded.names[j]], "correlation": value}
+            for i, j, value in strongest_pairs(found.R, 5)
+        ],
     }
-
-
-def _strongest(R: Any, names: tuple[str, ...], limit: int = 5) -> list[dict[str, Any]]:
-    if isinstance(R, FactoredCorrelation):
-        pairs = strongest_pairs(R, limit)
-    else:
-        i, j = np.triu_indices(len(R), 1)
-        order = np.argsort(-np.abs(R[i, j]), kind="stable")[:limit]
-        pairs = [(i[k], j[k], float(R[i[k], j[k]])) for k in order]
-    return [{"pair": [names[i], names[j]], "correlation": value} for i, j, value in pairs]
 
 
 def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float]]:

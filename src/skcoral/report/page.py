@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcoral import words
-from skcoral._lowrank import FactoredCorrelation, spread_of_sizes, strongest_pairs
+from skcoral._lowrank import spread_of_sizes, strongest_pairs
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting import interactive as plotly
 from skcoral.report import pictures
@@ -153,8 +153,8 @@ def _correlations(facts: ReportFacts, interactive: bool) -> dict[str, Any]:
     """Two pictures, or of many columns the worst pairs and the distribution of all."""
     result, measured = facts.result, facts.measured
     if max(len(facts.names), len(result.names)) > MOST_CELLS or measured.before is None:
-        before = _factored(facts.R if measured.before is None else measured.before)
-        after = _factored(result.correlation if measured.after is None else measured.after)
+        before = facts.R if measured.before is None else measured.before
+        after = result.correlation if measured.after is None else measured.after
         counts = [spread_of_sizes(G, _EDGES) for G in (before, after)]
         return {
             "worst_pairs": {
@@ -193,14 +193,7 @@ def _panel(
     }
 
 
-def _factored(G: Any) -> FactoredCorrelation:
-    if isinstance(G, FactoredCorrelation):
-        return G
-    values, vectors = np.linalg.eigh(G)
-    return FactoredCorrelation(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
-
-
-def _strongest(G: FactoredCorrelation, names: Sequence[str]) -> list[tuple[str, str]]:
+def _strongest(G: Any, names: Sequence[str]) -> list[tuple[str, str]]:
     found = strongest_pairs(G, _PAIRS)
     return [(f"{names[i]} – {names[j]}", f"{value:+.4f}") for i, j, value in found]
 
