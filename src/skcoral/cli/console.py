@@ -96,7 +96,7 @@ def written(files: Iterable[Any], *, stderr: bool = False) -> None:
         say(f"Written: {', '.join(names)}", stderr=stderr)
 
 
-def machine(record: Mapping[str, Any]) -> None:
+def print_json(record: Mapping[str, Any]) -> None:
     """Print a record as JSON; numbers that JSON does not know become null."""
     sys.stdout.write(json.dumps(_plain(record), ensure_ascii=False, indent=2) + "\n")
 

@@ -54,7 +54,7 @@ def demo(options: DemoOptions) -> int:
         outputs.write_text(files["report.html"], report.render(facts))
     others = {"ρ★": th.fidelity, **baseline_fidelities(estimator.correlation_)}
     if options.json:
-        console.machine(
+        console.print_json(
             {
                 "threshold": {"value": th.value, "lower": th.lower, "upper": th.upper},
                 "rho_min": _DEMO_FLOOR,

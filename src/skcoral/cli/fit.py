@@ -84,7 +84,7 @@ def fit(options: FitOptions) -> int:
                 outputs.write_text(options.report, _report(options, fitted, held))
     written = [str(path) for path in files if path is not None]
     if options.json:
-        console.machine(fitted.record(written))
+        console.print_json(fitted.record(written))
     else:
         fitted.show(written, stderr=options.output == "-")
     return OK if words.is_certified(result) else NOT_CERTIFIED

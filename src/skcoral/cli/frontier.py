@@ -58,7 +58,7 @@ def frontier(options: FrontierOptions) -> int:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
     certified = bool(np.all(curve.gap <= OPTIMAL_GAP * np.maximum(1.0, curve.objective)))
     if options.json:
-        console.machine(
+        console.print_json(
             {
                 **found.record(loaded),
                 "criterion": options.criterion,

@@ -35,7 +35,7 @@ def inspect(options: TableOptions) -> int:
     with console.progress("Solving"):
         record |= _possible(found, loaded, options)
     if options.json:
-        console.machine(record)
+        console.print_json(record)
     else:
         _show(record, loaded, found.dropped)
     certified = record["threshold"] is None or record["threshold"]["certified"]

@@ -29,7 +29,7 @@ def reproduce(options: ReproduceOptions) -> int:
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
     if options.json:
         fields = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
-        console.machine(
+        console.print_json(
             {
                 "counts": comparison.counts,
                 "seconds": comparison.seconds,

@@ -66,7 +66,7 @@ def roll(options: RollOptions) -> int:
         run.write(stream, figures)
     written = [str(path) for path in files]
     if options.json:
-        console.machine(run.record(written))
+        console.print_json(run.record(written))
     else:
         run.show(written)
     return OK if run.certified else NOT_CERTIFIED

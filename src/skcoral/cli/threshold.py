@@ -24,7 +24,7 @@ def threshold(options: TableOptions) -> int:
     record = describe_threshold(th, loaded.names)
     if options.json:
         fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
-        console.machine(found.record(loaded) | record | {"fidelity": fidelity})
+        console.print_json(found.record(loaded) | record | {"fidelity": fidelity})
     else:
         if th.rank is None:
             say_threshold(record)

@@ -34,7 +34,7 @@ def transform(options: TransformOptions) -> int:
     measured = _measured(measurement, estimator, n_rows + len(dropped))
     outside = measurement.n_outside
     if options.json:
-        console.machine(
+        console.print_json(
             {
                 "file": loaded.table.label,
                 "measured": None if measured is None else measured.to_dict(),

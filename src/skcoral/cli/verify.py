@@ -40,7 +40,7 @@ def verify(options: VerifyOptions) -> int:
     what = "decorrelation" if isinstance(result, Decorrelation) else "threshold"
     limits = getattr(result, "details", {})
     if options.json:
-        console.machine(
+        console.print_json(
             {
                 "certificate": str(options.certificate),
                 "file": options.file,

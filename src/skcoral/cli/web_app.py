@@ -25,7 +25,7 @@ def web_app(options: AppOptions) -> int:
     command = app_command(options)
     address = f"http://{options.host}:{options.port}"
     if options.json:
-        console.machine({"address": address, "process": os.getpid()})
+        console.print_json({"address": address, "process": os.getpid()})
     else:
         console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()

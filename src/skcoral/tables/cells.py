@@ -274,12 +274,12 @@ def is_number(text: str) -> bool:
     return True
 
 
-def is_dressed_number(cell: str, decimal: str = ".") -> bool:
+def is_formatted_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a number for people only: grouped, with a sign, or the other decimal mark.
 
     Examples
     --------
-    >>> [is_dressed_number(cell) for cell in ["1,234.5", "$3", "12 %", "1,5", "2020-01-01", "A7"]]
+    >>> [is_formatted_number(cell) for cell in ["1,234.5", "$3", "12 %", "1,5", "2020-01-01", "A7"]]
     [True, True, True, True, False, False]
     """
     bare = cell.strip().strip(_SIGNS).strip()
@@ -290,14 +290,14 @@ def is_dressed_number(cell: str, decimal: str = ".") -> bool:
 
 def remedy(cell: str, decimal: str = ".") -> str:
     """What to do about a cell that should be a number and is not."""
-    if any(sign in cell for sign in _SIGNS) and is_dressed_number(cell, decimal):
+    if any(sign in cell for sign in _SIGNS) and is_formatted_number(cell, decimal):
         return "Write the numbers without currency or percent signs, or exclude the column."
-    if decimal == "," and "." in cell and is_dressed_number(cell, decimal):
+    if decimal == "," and "." in cell and is_formatted_number(cell, decimal):
         return (
             "If the point is a decimal point, say so: decimal '.' (--decimal .); "
             "if it groups thousands, remove it."
         )
-    if "," in cell and "." in cell and is_dressed_number(cell, decimal):
+    if "," in cell and "." in cell and is_formatted_number(cell, decimal):
         return "Write the numbers without marks between the thousands, or exclude the column."
     if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
         return (

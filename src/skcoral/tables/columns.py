@@ -14,7 +14,7 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.showing import shortened
-from skcoral.tables.cells import filtered, is_dressed_number, plain_cells, remedy, shown
+from skcoral.tables.cells import filtered, is_formatted_number, plain_cells, remedy, shown
 from skcoral.tables.roles import ColumnWatch
 from skcoral.tables.table import Batch, Table
 
@@ -47,7 +47,7 @@ class ColumnProfile:
         self.first_infinite: int | None = None
         self.marks: Counter[str] = Counter()
         self.flags: Counter[str] = Counter()
-        self._n_sampled = self._n_dressed = 0
+        self._n_sampled = self._n_formatted = 0
         self._low, self._high = np.inf, -np.inf
         self._watch = ColumnWatch()
 
@@ -64,7 +64,7 @@ class ColumnProfile:
             self.first_bad = self.first_bad or (rows[bad[0]], shown(cells, bad[0]))
             for i in bad[: _SAMPLE - self._n_sampled]:
                 self._n_sampled += 1
-                self._n_dressed += is_dressed_number(shown(cells, i), table.decimal)
+                self._n_formatted += is_formatted_number(shown(cells, i), table.decimal)
         self._low = np.fmin.reduce(values, initial=self._low)
         self._high = np.fmax.reduce(values, initial=self._high)
         if not self.n_bad:
@@ -84,7 +84,7 @@ class ColumnProfile:
         """
         if not self.n_bad:
             return "number" if self.n_numbers else "empty"
-        mixed = self.n_numbers > self.n_bad or 2 * self._n_dressed > self._n_sampled
+        mixed = self.n_numbers > self.n_bad or 2 * self._n_formatted > self._n_sampled
         return "mixed" if mixed else "text"
 
     @property

@@ -66,7 +66,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
                     text += int(sizes.sum())
                     found = f"its texts have more than {shown('unpacked_bytes', text)}"
                     limits.require("unpacked_bytes", text, label, found)
-                    for piece in _bearable(part, sizes, label, limits):
+                    for piece in _within_limits(part, sizes, label, limits):
                         rows = range(done + 1, done + 1 + piece.num_rows)
                         done += piece.num_rows
                         yield Batch(rows, piece.columns, done / max(total, 1))
@@ -111,7 +111,9 @@ def _text_bytes(part: Any) -> NDArray[np.int64]:
     return total
 
 
-def _bearable(part: Any, sizes: NDArray[np.int64], label: str, limits: Limits) -> Iterator[Any]:
+def _within_limits(
+    part: Any, sizes: NDArray[np.int64], label: str, limits: Limits
+) -> Iterator[Any]:
     """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
     longest = int(sizes.max(initial=0))
     limits.require("record_bytes", longest, label, f"a row has {longest:,} bytes of text")

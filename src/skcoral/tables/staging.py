@@ -51,7 +51,7 @@ class Outputs:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        with _undisturbed():
+        with _signals_deferred():
             for temporary in (*self._staged.values(), *self._backups.values()):
                 with contextlib.suppress(OSError):
                     temporary.unlink(missing_ok=True)
@@ -114,7 +114,7 @@ class Outputs:
         """Put all files in place, or none of them."""
         mask = os.umask(0)
         os.umask(mask)
-        with _undisturbed():
+        with _signals_deferred():
             placed: list[Path] = []
             try:
                 for target in self._staged:
@@ -183,7 +183,7 @@ def _possible(path: str | Path) -> Path:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_deferred() -> Iterator[None]:
     """Let signals wait until the block has ended."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
