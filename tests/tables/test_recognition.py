@@ -73,7 +73,7 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
         assert [row for batch in table.batches(size) for row in batch.rows] == [2, 3, 4, 5]
         assert table.skipped == [(7, "Source: World Bank"), (9, "Last updated: 2025")]
     with pytest.raises(InvalidTableError, match="line 3, column 'x': 'in between: a note'"):
-        choose_columns(table, profile(table))
+        variables(table, profile(table))
     cells = [
         cell for batch in table.batches(columns=["y"]) for cell in batch.columns[0].to_pylist()
     ]
@@ -83,9 +83,9 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
 def test_too_few_columns_are_told_apart_from_too_few_named_ones():
     table = open_table(b"name,x,y\nA,1,4\nB,2,7\nC,4,1\n", name="t.csv")
     with pytest.raises(InvalidTableError, match=r"only 'x' is chosen\.\nName two or more"):
-        choose_columns(table, profile(table), ["x"])
+        variables(table, profile(table), ["x"])
     with pytest.raises(InvalidTableError, match=r"there is only 'x'; other columns: `name`\.\n"):
-        choose_columns(table, profile(table), exclude=["y"])
+        variables(table, profile(table), exclude=["y"])
 
 
 def test_a_cut_line_is_not_a_note():
