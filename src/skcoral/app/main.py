@@ -13,11 +13,7 @@ from skcoral.app import sidebar, state, view
 from skcoral.app.page import in_words, plain
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import Source, TableSource
-from skcoral.exceptions import (
-    InvalidTableError,
-    NotCertifiedWarning,
-    SingularCorrelationWarning,
-)
+from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationWarning
 
 _STYLE = """<style>
 .stMainBlockContainer {padding-top: 3.5rem; padding-bottom: 4rem}
