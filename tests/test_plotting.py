@@ -293,3 +293,14 @@ def test_dependent_variables_leave_a_level_above_zero():
     # no floor up to the threshold was solved for, so nothing is drawn there
     xs, _ = curve_line(rho, residual, 0.85, 0.5)
     assert xs.tolist() == [0.9, 0.95, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+def test_frontier_of_an_estimator_with_dependent_columns():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = CORAL(0.8).fit(np.column_stack([X, X[:, 0] + X[:, 1]]))
+    display = FrontierDisplay.from_estimator(model, n_points=4)
+    assert display.points == {}  # the classical methods need a matrix of full rank
+    welch = 0.5 * 4 * (4 - 3) / 3
+    assert display.objective.min() == pytest.approx(welch, rel=1e-4)
