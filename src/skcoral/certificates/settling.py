@@ -55,10 +55,11 @@ def settle(result: Decorrelation, R: Array) -> Decorrelation:
 
 
 def rounding_matters(result: Decorrelation) -> bool:
-    """Whether the numbers are so large that their rounding shows in what is promised."""
+    """Whether rounding shows in what is promised: of large numbers, or of a singular matrix."""
     if result.certificate.kind not in ("tradeoff", "frame", "branched"):
         return False
-    return any(many_digits(a, result.T) for a in result.certificate.arrays.values())
+    lifted = result.rank is not None and result.certificate.kind == "tradeoff"
+    return lifted or any(many_digits(a, result.T) for a in result.certificate.arrays.values())
 
 
 def many_digits(dual: Array, T: Array) -> bool:
