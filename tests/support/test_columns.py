@@ -175,3 +175,8 @@ def test_fixed_coefficients():
         feasible_column(R, 0, everything(2), 0.5 * one, 0.5 * one, 0.0, NAMES)
     with pytest.raises(InfeasibleError, match="fidelity above"):
         feasible_column(R, 1, everything(2), one, one, 0.7, NAMES)
+
+
+def test_no_column_within_bounds_that_keep_it_from_its_floor():
+    R, small = np.eye(3), np.full(3, 0.1)  # the largest fidelity is 0.1
+    assert nearest_column(R, 0, np.ones(3, bool), -small, small, 0.9, np.ones(3)) is None
