@@ -6,8 +6,12 @@ are those of docs/guide/certificates.md; docs/theory/certificates.md has the com
 
 import numpy as np
 
-numbers = np.float64  # which reads "inf" and "nan" as what they say
 root = np.linalg.cholesky
+
+
+def numbers(values):
+    """Floats, "inf" and "nan" among them."""
+    return np.asarray(values, dtype=np.float64)
 
 
 def exactly(*matrices):
