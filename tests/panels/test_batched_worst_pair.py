@@ -34,7 +34,8 @@ def test_a_stack_has_the_answers_of_single_problems(p, load, floors):
     assert found.solved.mean() > 0.8  # the others are solved one by one
     for k in np.flatnonzero(found.solved):
         single = decorrelate(R[k], floors, criterion="worst")
-        assert np.abs(found.T[k] - single.T).max() < 1e-8
+        apart = found.T[k] - single.T  # nearly equal columns may trade coefficients
+        assert np.sqrt(np.einsum("ij,ij->j", apart, R[k] @ apart)).max() < 1e-8  # of the outputs
         G = found.T[k].T @ R[k] @ found.T[k]
         value = np.abs(G - np.diag(np.diag(G))).max()
         assert np.allclose(np.diag(G), 1.0, atol=1e-12)
