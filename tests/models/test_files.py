@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -226,6 +227,37 @@ def test_a_resealed_file_with_nonsense_is_refused(saved, change):
     reseal(saved, change)
     with pytest.raises(ModelFileError):
         load_model(saved)
+
+
+def scaled(array, factor):
+    values, shape = np.ravel(array["$array"]), array["shape"]
+    array.clear()
+    array.update({"$array": [float(factor * v).hex() for v in values], "shape": shape})
+
+
+WIDE = {
+    "do not fit the columns": lambda result: result["T"]["fields"]["left"]["shape"].reverse(),
+    "must be finite": lambda result: scaled(result["T"]["fields"]["right"], np.inf),
+    "no unit variance": lambda result: scaled(result["T"]["fields"]["left"], 2.0),
+    "fidelities are not those": lambda result: scaled(result["fidelity"], 0.9),
+    "residual is not that": lambda result: result.update(objective=result["objective"] + 1.0),
+    "lower bound contradict": lambda result: result.update(objective=-1.0),
+    "does not fit its correlations": lambda result: result.update(
+        T={"$array": [(1.0).hex()], "shape": [1, 1]}
+    ),
+}
+
+
+@pytest.mark.parametrize("told", WIDE)
+def test_models_of_wide_tables_are_recomputed_in_their_factors(tmp_path, told):
+    rows = np.random.default_rng(0).normal(size=(8, 20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        save_model(CORAL(0.9).fit(rows), tmp_path / "wide.json")
+    load_model(tmp_path / "wide.json")
+    reseal(tmp_path / "wide.json", lambda content: WIDE[told](content["result"]["fields"]))
+    with pytest.raises(ModelFileError, match=told):
+        load_model(tmp_path / "wide.json")
 
 
 def test_what_cannot_be_stored(wine, tmp_path):
