@@ -32,7 +32,7 @@ help:
 	@echo "make fuzz         random problems and files for FUZZ_SECONDS=60"
 	@echo "make bench        speed, as ratios to one eigendecomposition"
 	@echo "make coverage     how often confident floors hold: a simulation of half an hour, and its table in the docs"
-	@echo "make cov          which lines the tests execute"
+	@echo "make cov          which lines and branches the tests execute"
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
 
@@ -51,9 +51,10 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# What no test executes; the processes that tests start are not counted. Tracing is slow: no time limit.
+# Lines and branches that no test executes, in the processes that tests start as well. Tracing is slow: no time limit.
 cov: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m coverage run --source=skcoral $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
+	$(ONE_THREAD) $(BIN)/python -m coverage run --data-file=$(CURDIR)/.coverage $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
+	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 unit: $(READY)
