@@ -52,10 +52,12 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 # Lines and branches that no test executes, in the processes that tests start as well. Tracing is slow: no time limit.
+LINES := COVERAGE_FILE=$(CURDIR)/build/lines/data
 cov: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m coverage run --data-file=$(CURDIR)/.coverage $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
-	$(BIN)/python -m coverage combine --quiet
-	$(BIN)/python -m coverage report --skip-covered --sort=cover
+	mkdir -p build/lines
+	$(LINES) $(ONE_THREAD) $(BIN)/python -m coverage run $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
+	$(LINES) $(BIN)/python -m coverage combine --quiet
+	$(LINES) $(BIN)/python -m coverage report --skip-covered --sort=cover
 
 unit: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -n $(WORKERS) -m "not slow and not site"
