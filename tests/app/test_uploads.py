@@ -12,6 +12,7 @@ import pytest
 from skcoral import api
 from skcoral.correlation import estimate_from_rows
 from skcoral.moments import Moments
+from workbooks import saved, workbook
 
 
 def csv(table, names):
@@ -162,15 +163,6 @@ def test_dependent_columns_are_left_out_with_one_click(bring, metric, table):
     assert at.query_params["without"] == ["total", "triple"]
 
 
-def workbook(rows):
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
-
-
 def test_excel_and_parquet(bring, metric, table):
     R = np.corrcoef(table, rowvar=False)
     expected = api.decorrelate(R, 0.95).objective
@@ -225,9 +217,7 @@ def test_sheets(bring, metric, table):
     sheet = book.create_sheet("numbers")
     for row in [list("abcd"), *table.tolist()]:
         sheet.append(row)
-    stream = io.BytesIO()
-    book.save(stream)
-    at = bring("mine.xlsx", stream.getvalue(), floor="0.95")
+    at = bring("mine.xlsx", saved(book), floor="0.95")
     assert "Sheet 'numbers' was read; the workbook also has Sheet." in answer(at)
     choice = next(s for s in at.selectbox if s.label == "Sheet")
     choice.set_value("Sheet").run()

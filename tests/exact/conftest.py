@@ -36,6 +36,18 @@ def random_correlation(kind: str, p: int, rng: np.random.Generator) -> np.ndarra
     return r ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
 
 
+@pytest.fixture(scope="session")
+def small_factor_model():
+    """Makes correlations of three to six variables with two factors, from a random generator."""
+
+    def make(rng: np.random.Generator) -> np.ndarray:
+        p = int(rng.integers(3, 7))
+        loadings = rng.normal(size=(p, 2))
+        return to_correlation(loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p)))
+
+    return make
+
+
 KINDS = ("spectrum", "factor", "table", "block", "autoregressive")
 
 

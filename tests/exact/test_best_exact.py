@@ -62,14 +62,12 @@ def test_no_decorrelator_tried_at_random_has_a_larger_mean(ugly: np.ndarray) -> 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_a_semidefinite_solver(seed: int) -> None:
+def test_against_a_semidefinite_solver(small_factor_model, seed: int) -> None:
     """The same maximum over the ball ‖W‖ ≤ 1, by an independent program."""
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
-    p = int(rng.integers(3, 7))
-    loadings = rng.normal(size=(p, 2))
-    C = loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p))
-    R = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    R = small_factor_model(rng)
+    p = len(R)
     floors = threshold(R).value * rng.uniform(0.7, 1.0, p)
     root = np.linalg.cholesky(R)
     W = cp.Variable((p, p))

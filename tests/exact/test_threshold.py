@@ -104,13 +104,11 @@ def test_identity_and_single_variable() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_against_a_semidefinite_solver(seed: int) -> None:
+def test_against_a_semidefinite_solver(small_factor_model, seed: int) -> None:
     cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
-    p = int(rng.integers(3, 7))
-    loadings = rng.normal(size=(p, 2))
-    C = loadings @ loadings.T + np.diag(rng.uniform(0.05, 1, p))
-    R = C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    R = small_factor_model(rng)
+    p = len(R)
     root = np.linalg.cholesky(R).T
     weights = cp.Variable(p, nonneg=True)
     problem = cp.Problem(cp.Minimize(cp.normNuc(root @ cp.diag(weights))), [cp.sum(weights) == 1])

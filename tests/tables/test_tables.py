@@ -30,6 +30,7 @@ from skcoral.tables.cells import (
 from skcoral.tables.columns import profile, select_variables
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import complete_rows
+from workbooks import saved, workbook
 
 UGLY_CELLS = [
     "", " ", "1.5", "007", "NA", "a b", "it's", "5\" pipe", '"q"', '"x, y"', '"two\nlines"', "é",
@@ -47,15 +48,6 @@ NUMBERS = np.array([[1.65, 61.0], [1.6, 55.0]])
 def variables(*arguments, **settings):
     """The columns that are chosen as variables, constants among them."""
     return select_variables(*arguments, **settings, may_be_constant=True).variables
-
-
-def excel(rows):
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    stream = io.BytesIO()
-    book.save(stream)
-    return stream.getvalue()
 
 
 def parquet(**columns):
@@ -83,7 +75,7 @@ SAME_TABLE = {
     "xz": lzma.compress(CSV),
     "zstandard": pa.compress(CSV, codec="zstd", asbytes=True),
     "zip": zipped(CSV),
-    "excel": excel(
+    "excel": workbook(
         [["name", "height", "weight"], ["Ada", 1.65, 61], ["Alan", 1.78, None], ["Grace", 1.6, 55]]
     ),
     "parquet": parquet(
@@ -209,7 +201,7 @@ def test_booleans_and_dates_of_typed_files_are_not_numbers():
     day = datetime.date(2020, 1, 1)
     for data in (
         parquet(flag=[True, False], day=[day, day], text=["1", "2"], n=[1, 2], x=[0.5, 0.25]),
-        excel(
+        workbook(
             [["flag", "day", "text", "n", "x"], [True, day, "a", 1, 0.5], [False, day, "b", 2, 1]]
         ),
     ):
@@ -270,9 +262,9 @@ BAD_FILES = {
         pa.compress(CSV * 500, codec="zstd", asbytes=True)[:-30],
         ["decompressed", "cut short"],
     ),
-    "empty sheet": (excel([]), ["empty"]),
-    "value outside": (excel([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
-    "duplicate in sheet": (excel([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),
+    "empty sheet": (workbook([]), ["empty"]),
+    "value outside": (workbook([["a", "b"], [1, 2, 3]]), ["row 2", "right of", "'b'"]),
+    "duplicate in sheet": (workbook([["a", "a"], [1, 2]]), ["columns 1 and 2", "'a'"]),
 }
 
 
@@ -330,7 +322,7 @@ def test_missing_file_and_folder(tmp_path, where):
 
 @pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
 def test_damage_inside_a_workbook_is_reported(part):
-    with zipfile.ZipFile(io.BytesIO(excel([["a", "b"], [1, 2]]))) as good:
+    with zipfile.ZipFile(io.BytesIO(workbook([["a", "b"], [1, 2]]))) as good:
         files = {name: good.read(name) for name in good.namelist()}
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -345,12 +337,10 @@ def test_sheets_of_a_workbook():
     book.active.title = "notes"
     book.create_sheet("data").append(["a", "b"])
     book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
-    stream = io.BytesIO()
-    book.save(stream)
-    assert sheet_names(stream.getvalue()) == ("notes", "data")
-    assert open_table(stream.getvalue(), sheet="data").names == ("a", "b")
+    assert sheet_names(saved(book)) == ("notes", "data")
+    assert open_table(saved(book), sheet="data").names == ("a", "b")
     with pytest.raises(InvalidTableError, match="no sheet 'picture'"):
-        open_table(stream.getvalue(), sheet="picture")
+        open_table(saved(book), sheet="picture")
     assert sheet_names(b"a,b\n1,2\n") == ()
 
 
@@ -358,10 +348,8 @@ def test_a_workbook_of_charts_only():
     book = openpyxl.Workbook()
     book.remove(book.active)
     book.create_chartsheet("picture").add_chart(openpyxl.chart.BarChart())
-    stream = io.BytesIO()
-    book.save(stream)
     with pytest.raises(InvalidTableError, match="nothing but charts"):
-        open_table(stream.getvalue())
+        open_table(saved(book))
 
 
 @pytest.mark.parametrize(
@@ -379,7 +367,7 @@ def test_a_refusal_says_how_the_file_may_be_read(data, encoding, reading):
 
 
 def test_unknown_sheet_names_the_sheets():
-    data = excel([["a", "b"], [1, 2]])
+    data = workbook([["a", "b"], [1, 2]])
     assert open_table(data, sheet="Sheet").names == ("a", "b")
     with pytest.raises(InvalidTableError, match=r"no sheet 'x'.\nIt has: Sheet"):
         open_table(data, sheet="x")
