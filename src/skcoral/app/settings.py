@@ -80,12 +80,6 @@ class Settings:
     shrinkage: str = "none"
     margins: str = "none"
 
-    def about_another_table(self, source: str) -> Settings:
-        """The settings without those about the columns of one table."""
-        return replace(
-            self, source=source, own=(), mask="", without=(), include=(), weights="", groups=""
-        )
-
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The settings without those about columns that are not there, and notes on these.
 

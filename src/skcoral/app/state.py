@@ -48,7 +48,7 @@ def change(**values: Any) -> Settings:
 
 def start_anew(source: str) -> None:
     """Switch to another table and drop the settings about the columns of the last one."""
-    st.session_state[_SETTINGS] = current().about_another_table(source)
+    change(source=source, own=(), mask="", without=(), include=(), weights="", groups="")
     st.session_state[_NOTES] = []
     refresh_widgets()
 

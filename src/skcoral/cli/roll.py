@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any, BinaryIO
@@ -22,7 +23,6 @@ from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
 from skcoral.results import Array
 from skcoral.tables.cells import plain_cells
-from skcoral.tables.dates import read_dates
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 
@@ -165,7 +165,7 @@ class _Run:
         new = [marks[k] for k in rows]
         labels += new
         if date is not None:
-            times = read_dates(new, date)
+            times = _read_dates(new, date)
         pushed = roller.push(values, times)
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
@@ -233,6 +233,38 @@ class _Run:
         console.say_each(told, stderr=stderr)
         if not stderr:
             console.written(written)
+
+
+def _read_dates(cells: list[Any], name: str) -> Any:
+    """The cells of the column ``name`` as dates; what can be read in two ways is an error."""
+    import pandas as pd
+
+    texts = pd.Series(cells, dtype=object)
+    try:
+        dates = _parsed(texts)
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        if "timezones" in reason:
+            reason = "times have different offsets from UTC; write all of them in UTC"
+        raise InvalidTableError(
+            f"column {name!r} does not hold dates: {reason}\nWrite dates as 2024-12-31."
+        ) from error
+    other = texts[~texts.astype(str).str.match(r"\s*\d{4}") & dates.notna()]
+    unclear = other[_parsed(other) != _parsed(other, dayfirst=True)]
+    if len(unclear):
+        raise InvalidTableError(
+            f"column {name!r} has dates whose day and month cannot be told apart, such as "
+            f"{str(unclear.iloc[0])!r}.\nWrite dates as 2024-12-31."
+        )
+    return dates
+
+
+def _parsed(texts: Any, **how: Any) -> Any:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about dates that can be read in one way only
+        return pd.to_datetime(texts, format="mixed", **how)
 
 
 def _number_or_text(value: str) -> int | str:

@@ -129,15 +129,6 @@ class TableProfile:
     n_rows: int
     columns: tuple[ColumnProfile, ...]
 
-    @property
-    def marks(self) -> Counter[str]:
-        """Which cells of columns of numbers were read as missing, and how many of each."""
-        found: Counter[str] = Counter()
-        for column in self.columns:
-            if column.kind in ("number", "mixed"):
-                found.update(column.marks)
-        return found
-
     def column(self, name: str) -> ColumnProfile:
         """The profile of one column."""
         return self._by_name[name]

@@ -45,15 +45,6 @@ class NamedMatrix:
     scale: Array | None = None
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names, under the attribute where data frames keep them."""
-        return self.names
-
-    def to_numpy(self) -> Array:
-        """Return the correlation matrix."""
-        return self.R
-
-    @property
     def sentence(self) -> str:
         """What was recognised, in words."""
         kind = "correlation" if self.scale is None else "covariance"

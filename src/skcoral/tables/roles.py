@@ -46,7 +46,7 @@ class ColumnWatch:
         self.low, self.high = np.inf, -np.inf
         self.is_whole = self.has_step = self.is_month = self.is_day = self.rises = True
         self._last = self._step = np.nan
-        self._seen: set[float] | None = set()
+        self._seen: set[float] | None = set()  # None once a value came twice
 
     def add(self, values: Array) -> None:
         """Add the numbers of some rows, none of them missing or infinite."""
@@ -82,14 +82,9 @@ class ColumnWatch:
             return "looks like dates"
         if self.rises and self.n >= 2 * _ENOUGH:
             return "whole numbers that rise from row to row, like ids"
-        if self.are_different and (self._is_dense or self._is_coded or _is_id(name)):
+        if self._seen is not None and (self._is_dense or self._is_coded or _is_id(name)):
             return "whole numbers that are all different, like ids"
         return ""
-
-    @property
-    def are_different(self) -> bool:
-        """Whether no value came twice (as far as values are remembered)."""
-        return self._seen is not None
 
     @property
     def _is_dense(self) -> bool:
