@@ -18,7 +18,7 @@ from skcoral.app.settings import Settings
 from skcoral.app.solving import for_download, known
 from skcoral.measured import Measured
 from skcoral.models.files import model_json
-from skcoral.plotting import interactive
+from skcoral.plotting import HoldoutDisplay, interactive
 from skcoral.report.facts import held_out, top_sources
 from skcoral.results import Array
 from skcoral.stability import ConfidentFloors
@@ -138,21 +138,13 @@ def _new_rows(shown: Shown) -> None:
         )
     if hasattr(shown.model, "confidence_"):
         _population(shown.model.confidence_)
-    frame = found.to_frame()
+    display = HoldoutDisplay.from_result(found)
     st.markdown(
         f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
-        f"weakest mean fidelity is **{frame['fidelity_fitted'].min():.4f}** on the rows fitted and "
-        f"**{frame['fidelity_new'].min():.4f}** on new rows. {found.sentence()}"
+        f"weakest mean fidelity is **{display.fitted.min():.4f}** on the rows fitted and "
+        f"**{display.new.min():.4f}** on new rows. {found.sentence()}"
     )
-    show_figure(
-        interactive.new_rows(
-            found.names,
-            frame["fidelity_fitted"].to_numpy(),
-            frame["fidelity_new"].to_numpy(),
-            frame["fidelity_new_worst"].to_numpy(),
-        ),
-        "new_rows",
-    )
+    show_figure(interactive.new_rows(display), "new_rows")
 
 
 def _population(sure: ConfidentFloors) -> None:

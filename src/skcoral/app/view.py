@@ -16,7 +16,7 @@ from skcoral.app.settings import EXPLAINED, MODES, Settings
 from skcoral.app.solving import arguments, fitted, measured, raised
 from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
-from skcoral.plotting import interactive
+from skcoral.plotting import FrontierDisplay, interactive
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
 from skcoral.results import Decorrelation, Threshold
@@ -108,7 +108,15 @@ def _frontier(
             problem, ("points", criterion), lambda: landmark_points(problem.R, criterion)
         )
     curve = _curve(problem, criterion)
-    show_figure(interactive.frontier(curve, points, result, threshold=threshold.value), "frontier")
+    line = ([], [], []) if curve is None else (curve.rho_min, curve.objective, curve.slope)
+    display = FrontierDisplay(
+        *line,
+        threshold=threshold.value,
+        criterion=criterion,
+        points=points,
+        chosen=(result.min_fidelity, result.objective),
+    )
+    show_figure(interactive.frontier(display), "frontier")
     own = problem.estimate.is_about_rows
     said = [words.threshold(threshold, "" if own else problem.estimate.about)]
     if not own:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from skcoral.plotting.frontier import curve_line
+from skcoral.plotting.fidelity import HoldoutDisplay
+from skcoral.plotting.frontier import FrontierDisplay, curve_line
 from skcoral.results import Array, Decorrelation
 from skcoral.showing import printable, shortened
 from skcoral.words import CRITERIA
-
-if TYPE_CHECKING:
-    from skcoral.results import Frontier
 
 Figure = dict[str, Any]
 
@@ -43,25 +41,20 @@ def label(name: str, limit: int = 18) -> str:
     return escape(shortened(printable(name), limit), quote=False) or "·"
 
 
-def frontier(
-    curve: Frontier | None,
-    points: Mapping[str, tuple[float, float]],
-    result: Decorrelation,
-    *,
-    threshold: float,
-    now: str = "now",
-    whole: bool = False,
-) -> Figure:
-    """The least residual for every floor, ρ★, the classical methods and the current point.
+def frontier(display: FrontierDisplay, *, now: str = "now", whole: bool = False) -> Figure:
+    """The least residual for every floor, ρ★, the classical methods and the chosen point.
 
-    ``now`` is what the current point is called; with ``whole`` the picture reaches down to the
+    ``now`` is what the chosen point is called; with ``whole`` the picture reaches down to the
     weakest of the classical methods.
     """
     data: list[Figure] = []
+    threshold, points = display.threshold, display.points
+    assert display.chosen is not None
+    fidelity, residual = display.chosen
     others = [x for name, (x, _) in points.items() if whole or name == "ZCA-cor"]
-    low = max(0.0, min([threshold, result.min_fidelity, *others]) - 0.05)
-    if curve is not None:
-        line = curve_line(curve.rho_min, curve.objective, threshold, low)
+    low = max(0.0, min([threshold, fidelity, *others]) - 0.05)
+    if display.rho_min.size:
+        line = curve_line(display.rho_min, display.objective, threshold, low)
         trace = _trace("scatter", "least possible", *line, "floor %{x:.4f}<br>residual %{y:.4g}")
         data.append(trace | {"mode": "lines", "line": {"color": BLUE, "width": 3}})
     for name, (x, y) in points.items():
@@ -70,9 +63,8 @@ def frontier(
             shape = f"{_SHAPES.get(name, 'circle')}-open"
             data.append(_marks([x], [y], name, shape, ORANGE, 11, hover, edge=2))
     hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}"
-    here = [result.min_fidelity], [result.objective]
+    here = [fidelity], [residual]
     data.append(_marks(*here, now, "circle", BLUE, 16, hover, edge=2, edge_colour=INK))
-    residual = _axis(CRITERIA[result.criterion], rangemode="tozero")
     floor = _axis("floor: fidelity that every output keeps", range=[low, 1.005])
     height = {"y0": 0, "y1": 1, "yref": "paper"}
     dashed = {"color": INK, "width": 1, "dash": "dash"}
@@ -81,7 +73,7 @@ def frontier(
         data,
         430,
         floor,
-        residual,
+        _axis(CRITERIA[display.criterion], rangemode="tozero"),
         shapes=[{"type": "line", "x0": threshold, "x1": threshold, **height, "line": dashed}],
         annotations=[
             {"x": threshold, "y": 1.0, "yref": "paper", "xanchor": "right", "yanchor": "top"} | note
@@ -175,15 +167,15 @@ def heat_map(
     return _figure([cells], height, *axes, legend=False)
 
 
-def new_rows(names: Sequence[str], fitted: Array, new: Array, worst: Array) -> Figure:
+def new_rows(display: HoldoutDisplay) -> Figure:
     """Fidelity on the rows fitted and on rows held out."""
-    places = np.arange(len(names))
+    places = np.arange(len(display.names))
     data = [
-        _marks(fitted, places, "rows fitted", "circle", BLUE, 10),
-        _marks(new, places, "new rows, mean", "diamond", ORANGE, 10),
-        _marks(worst, places, "new rows, worst part", "line-ns-open", GREY, 10, edge=2),
+        _marks(display.fitted, places, "rows fitted", "circle", BLUE, 10),
+        _marks(display.new, places, "new rows, mean", "diamond", ORANGE, 10),
+        _marks(display.worst, places, "new rows, worst part", "line-ns-open", GREY, 10, edge=2),
     ]
-    return _rows_figure(data, names, _axis("fidelity"))
+    return _rows_figure(data, display.names, _axis("fidelity"))
 
 
 def _trace(kind: str, name: str, x: Any, y: Any, hover: str) -> Figure:

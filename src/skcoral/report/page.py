@@ -136,16 +136,7 @@ def _curve(facts: ReportFacts, interactive: bool) -> dict[str, Any] | None:
         "measure": measure,
         "points": len(display.rho_min),
         "still": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
-        "figure": plotly.frontier(
-            facts.frontier,
-            display.points,
-            result,
-            threshold=display.threshold,
-            now="chosen",
-            whole=True,
-        )
-        if interactive
-        else None,
+        "figure": plotly.frontier(display, now="chosen", whole=True) if interactive else None,
     }
 
 
