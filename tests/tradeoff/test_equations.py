@@ -181,7 +181,7 @@ def test_pair_models_linearise_their_own_conditions():
             expected = expected + response.lever * scalar
         off = ~np.eye(p, dtype=bool)
         np.testing.assert_allclose(moved.residual(H + V)[off], expected[off], atol=1e-12)
-        first, second = model.correct(direction)
+        first, second = model.correct(direction, 1.0)
         if isinstance(model, Box):
             pairs = [(moved.plus, moved.u, first), (moved.minus, moved.v, second)]
             on = model.live > 0
