@@ -382,7 +382,8 @@ def equations(
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    up_to = _FORMABLE if formed else FORMED
-    if isinstance(at.R, np.ndarray) and len(at.R) <= up_to:
-        return FormedEquations(at)
+    if isinstance(at.R, np.ndarray):
+        up_to, p = _FORMABLE if formed else FORMED, len(at.R)
+        if p <= up_to or (p <= _FORMABLE and np.sum(at.live) <= FORMED**2):
+            return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)

@@ -74,6 +74,7 @@ class Search:
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.used = 0
+        self.share = 1.0  # of the objective that the products make up where the path has come to
         self.rough = False  # whether to end as soon as the gap is within the tolerance
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
         self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
@@ -121,8 +122,9 @@ class Search:
         for share in (*early, *_LATE):
             progress = self._follow(problem, state, share)
             state = progress.state
-            guess = binding_floors(problem, state, self._size(state))
-            final = share in _LATE or self.criterion != "squared"
+            self.share, late = share, share in _LATE
+            guess = binding_floors(problem, state, self._size(state), late=late)
+            final = late or self.criterion != "squared"
             solved = self._attempt(problem, state, guess, final=final)
             if solved is None:  # all floors bind as far as one can tell
                 candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
@@ -236,14 +238,14 @@ class Search:
             progress = follow(
                 sub,
                 at.restricted(sub, keep),
-                goal=_LATE[0] * size,
+                goal=min(self.share, _LATE[0]) * size,
                 tolerance=1e-11 * size,
                 max_iter=max(self.max_iter - self.used, 1),
             )
             self.used += progress.n_iter
             if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
                 return None
-            binding = binding_floors(sub, progress.state, size)
+            binding = binding_floors(sub, progress.state, size, late=self.share in _LATE)
             if binding.all():
                 T, dual = _dual_of(progress.state, self.active[keep], sub)
                 return dual, T, keep
