@@ -75,7 +75,7 @@ def binding_floors(
     """
     room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
     price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
-    slack = np.asarray(to_host(state.z)) / (2.0 * room)
+    slack = np.minimum(np.asarray(to_host(state.z)) / (2.0 * room), 1.0)
     return problem.fixed | (price > (slack**3 if late else slack))
 
 

@@ -249,7 +249,8 @@ def follow(
     not ``careful``, large systems are solved only roughly, which is enough far from the end.
     """
     steps, short, formed = 0, 0, False
-    previous = last = np.inf
+    before = nowhere = Progress(state, 0)
+    last = np.inf
     while True:
         try:
             point = _Point(problem, state)
@@ -258,20 +259,21 @@ def follow(
         violation = point.violation
         stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
         close, last = point.total <= goal or stalled, point.total
-        if close and (violation <= max(goal, tolerance) or violation > 0.5 * previous):
-            return Progress(state, steps, point.total, violation, done=True)
-        previous = violation if close else np.inf
+        here = Progress(state, steps, point.total, violation, done=close)
+        if close and (violation <= max(goal, tolerance) or violation > 0.5 * before.violation):
+            return here if violation <= before.violation else replace(before, n_iter=steps)
+        before = here if close else nowhere
         if steps >= max_iter or not point.count:
-            return Progress(state, steps, point.total, violation, close)
+            return here
         try:
             formed = formed or violation > _INACCURATE * point.total
             system = equations(point.linearised(), careful=careful, formed=formed)
             length, state = _corrected_step(point, system, 0.3 * goal / point.count)
         except sla.LinAlgError:
-            return Progress(state, steps, point.total, violation, close)
+            return here
         short = short + 1 if length < _SHORT else 0
         if length <= _NO_STEP or short > _PATIENCE:
-            return Progress(state, steps, point.total, violation, close)
+            return here
         formed = system.exact  # where one point needed it, those after it do
         steps += 1
         if report is not None:
