@@ -18,6 +18,7 @@ from skcoral.exceptions import (
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
+from skcoral.frames import brief
 from skcoral.measured import rounded_down
 from skcoral.measures import inflation_factors
 from skcoral.results import Decorrelation, Threshold
@@ -230,12 +231,12 @@ def compare_floors(
         given = judge(R, on_singular="solve")
         th = api.threshold(given) if threshold is None else threshold
         # of a singular matrix the threshold is known by now, and some digits will do
-        few: dict[str, Any] = {} if th.rank is None else {"max_iter": 50}
-        best = api.decorrelate(given, None if th.rank is None else th.lower, **few)
-        answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
-        for floor in sorted(floors):
-            if floor > th.value:
-                answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1], **few)))
+        with brief():
+            best = api.decorrelate(given, None if th.rank is None else th.lower)
+            answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
+            for floor in sorted(floors):
+                if floor > th.value:
+                    answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1])))
     choices = [
         Choice(
             rho_min=rho_min,

@@ -38,6 +38,15 @@ def test_results_pass(tables, kind, criterion, floor):
     assert verdict.passed, verdict.problems
 
 
+def test_the_rank_proves_the_absolute_sum_of_duplicates(tables):
+    """p - r, and not more: a larger bound is refused."""
+    R = matrices(tables)["duplicates"]
+    result = decorrelate(R, 0.9, criterion="absolute")
+    assert (result.status, result.certificate.kind) == ("optimal", "welch")
+    assert result.lower_bound == pytest.approx(1.0, abs=1e-12)
+    assert not check(replace(result, lower_bound=1.001, objective=1.001), R).passed
+
+
 @pytest.mark.parametrize("kind", ["noise", "sums", "duplicates", "rank one"])
 def test_thresholds_pass(tables, kind):
     R = matrices(tables)[kind]

@@ -47,6 +47,61 @@ def test_worst_pair_of_duplicates_in_closed_form():
     assert answer.certified
 
 
+FLOORS = [0.5, 0.95, 0.999]
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("correlated", [False, True])
+@pytest.mark.parametrize("groups", [(0, 0, 1, 2), (0, 0, 1, 1, 2)])
+def test_worst_pair_of_duplicates_among_others(groups, correlated, floor):
+    """Two copies part by twice the angle of the floor, and no further than the others allow."""
+    rng = np.random.default_rng(0)
+    sources = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    if correlated:
+        sources = sources + 0.3 * rng.normal(size=(3, 3))
+        sources /= np.linalg.norm(sources, axis=0)
+    answer = FrameProblem(sources[:, groups], "worst").solve(np.full(len(groups), floor))
+    # lines of R³ that are spread most: four diagonals of a cube, five of six of an icosahedron
+    lines = {4: 1 / 3, 5: 1 / np.sqrt(5)}[len(groups)]
+    parted = np.cos(2 * np.arccos(floor))
+    expected = max(parted, lines)
+    assert answer.objective == pytest.approx(expected, abs=2e-6)
+    assert answer.certified or expected > parted
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_worst_pair_of_triplicates(floor):
+    """In the plane three copies are an angle of the floor apart, in space at 120 degrees."""
+    plane = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    answer = FrameProblem(plane, "worst").solve(np.full(4, floor))
+    assert answer.objective == pytest.approx(max(floor, np.sqrt(0.5)), abs=2e-6)
+    space = np.eye(3)[:, [0, 0, 0, 1, 2]]
+    answer = FrameProblem(space, "worst").solve(np.full(5, floor))
+    parted = (3 * floor**2 - 1) / 2
+    assert answer.objective == pytest.approx(max(parted, 1 / np.sqrt(5)), abs=2e-5)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("groups", [(0, 0, 1), (0, 0, 1, 2), (0, 0, 1, 1, 2), (0, 0, 1, 1, 2, 2)])
+def test_absolute_sum_of_duplicates_of_uncorrelated_columns(groups, floor):
+    """p - r, which the projection on the null space proves: the copies stay together."""
+    r = max(groups) + 1
+    answer = FrameProblem(np.eye(r)[:, groups], "absolute").solve(np.full(len(groups), floor))
+    assert answer.certified
+    assert answer.objective == pytest.approx(len(groups) - r, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rank_bounds_the_absolute_sum(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 9))
+    A = rng.normal(size=(int(rng.integers(1, p)), p)) ** 3
+    A /= np.linalg.norm(A, axis=0)
+    problem = FrameProblem(A, "absolute")
+    assert problem.value(A) >= problem.least
+    assert problem.least >= p - len(A)
+
+
 def test_squares_of_three_directions_in_the_plane():
     """By symmetry: x and its copy at ±t from x, y kept; the floor allows t up to arccos 0.95."""
     A = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

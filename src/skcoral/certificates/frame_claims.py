@@ -126,6 +126,8 @@ def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Fram
         return FrameProof(bound, slopes, _parts(leaves))
     squares = squares_bound(certificate, result.rho_min, A, arithmetic)
     bound = criterion_bound(result.criterion, squares, p)
+    if certificate.kind == "welch" and result.criterion == "absolute":
+        bound = bound.at_least(float(p - len(A)))  # by the projection on the null space
     slopes = 2.0 * certificate.arrays.get("multipliers", np.zeros(p))
     parts = _parts([(squares, 0.5 * slopes)])
     if slopes.any() and result.criterion == "worst":

@@ -20,6 +20,7 @@ from skcoral.results import OPTIMAL_GAP, Criterion
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
+_FURTHER = 1e4  # rp² of all further starts for the other criteria together
 _ROOM = 1e-15
 
 
@@ -44,7 +45,13 @@ class FrameProblem:
     def least(self) -> float:
         """What the rank alone proves about the criterion, for every transformation."""
         r, p = self.A.shape
-        return self._from_squares(welch(p, r))
+        return max(self._from_squares(welch(p, r)), self._from_rank)
+
+    @property
+    def _from_rank(self) -> float:
+        """``Σ|g_ij| ≥ p - r``, more than the squares say where p < 2r."""
+        r, p = self.A.shape
+        return float(p - r) if self.criterion == "absolute" and self.pair_weights is None else 0.0
 
     @property
     def _plain(self) -> bool:
@@ -100,6 +107,8 @@ class FrameProblem:
     def _of_criterion(self, solved: Answer) -> Answer:
         """What a solution for the sum of squares says about another criterion."""
         bound, value = self._from_squares(solved.lower_bound), self.value(solved.U)
+        if self._from_rank > bound:
+            return Answer(solved.U, value, min(self._from_rank, value), None, solved.n_iter)
         share = 0.5 * bound / solved.lower_bound if self.criterion == "worst" else 1.0
         proof = solved.proof if self.pair_weights is None else None
         return Answer(solved.U, value, min(bound, value), proof, solved.n_iter, share)
@@ -142,17 +151,29 @@ class FrameProblem:
         return self._with_bound(answer, found.lower_bound, found.proof)
 
     def _descended(self, answer: Answer, floors: Array) -> Answer:
-        """Look for outputs that are better by the criterion itself."""
-        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
-        U, _, steps = descend_pairs(
-            A,
-            U,
-            floors,
-            self.criterion,
-            self.pair_weights,
-            bound=answer.lower_bound,
-            goal=0.1 * OPTIMAL_GAP,
-            max_iter=int(np.clip(2e9 / (len(A) * A.shape[1] ** 2), 20, 300)),
-        )
-        answer = self._with_outputs(answer, U, floors)
-        return replace(answer, n_iter=answer.n_iter + steps)
+        """Look for outputs that are better by the criterion itself.
+
+        Equal outputs have no slope along which they would part: further starts are moved at random,
+        from a fixed seed.
+        """
+        A, rng = np.asarray(to_host(self.A)), np.random.default_rng(0)
+        U, work = np.asarray(to_host(answer.U)), len(A) * A.shape[1] ** 2
+        for k in range(1 + int(min(self.starts, _FURTHER / work))):
+            if k:
+                moved = rng.normal(size=A.shape) * np.sqrt((1.0 - floors) / len(A))
+                U = on_caps(A, (A if k % 2 else np.asarray(to_host(answer.U))) + moved, floors)
+            U, _, steps = descend_pairs(
+                A,
+                U,
+                floors,
+                self.criterion,
+                self.pair_weights,
+                bound=answer.lower_bound,
+                goal=0.1 * OPTIMAL_GAP,
+                max_iter=int(np.clip(2e9 / work, 20, 300)),
+            )
+            answer = self._with_outputs(answer, U, floors)
+            answer = replace(answer, n_iter=answer.n_iter + steps)
+            if answer.certified:
+                break
+        return answer
