@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from skcoral._arrays import Array as Array
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
@@ -20,9 +22,25 @@ def read_only(a: Any) -> Array:
     return out
 
 
-def freeze(obj: Any, *fields: str) -> None:
-    """Make array fields of a frozen record read-only."""
-    for name in fields:
-        if isinstance(getattr(obj, name), LowRankTransform | FactoredCorrelation):
-            continue  # read-only by themselves
-        object.__setattr__(obj, name, read_only(getattr(obj, name)))
+class Frozen:
+    """Makes the arrays and mappings of a frozen dataclass read-only."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value = read_only(value) if value.dtype.kind == "f" else value.view()
+                value.flags.writeable = False
+            elif isinstance(value, Mapping):
+                value = MappingProxyType(dict(value))
+            object.__setattr__(self, field.name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            key: dict(value) if isinstance(value, MappingProxyType) else value
+            for key, value in self.__dict__.items()
+        }  # mapping proxies cannot be pickled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()

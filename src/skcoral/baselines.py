@@ -22,17 +22,17 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from skcoral._arrays import Array
 from skcoral._linalg import make_exact
+from skcoral._records import Frozen
 from skcoral._requirements import float_array, shown_value
 from skcoral._validation import check_choice, check_correlation, check_count
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import fidelity
-from skcoral.results import read_only
 
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(Frozen):
     """A decorrelator of the literature and how well it keeps each variable.
 
     Attributes
@@ -58,13 +58,6 @@ class Baseline:
     T: Array
     fidelity: Array
     source: Indices
-
-    def __post_init__(self) -> None:
-        for field in ("T", "fidelity"):
-            object.__setattr__(self, field, read_only(getattr(self, field)))
-        source = np.array(self.source, dtype=np.intp)
-        source.flags.writeable = False
-        object.__setattr__(self, "source", source)
 
     @property
     def min_fidelity(self) -> float:

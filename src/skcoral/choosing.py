@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,7 @@ from skcoral.frames import brief
 from skcoral.measured import rounded_down
 from skcoral.measures import inflation_factors
 from skcoral.results import Decorrelation, Threshold
-from skcoral.showing import html
-
-if TYPE_CHECKING:
-    import pandas as pd
+from skcoral.showing import Shown
 
 FLOORS = (0.85, 0.9, 0.95, 0.99)
 #: What counts as little correlation for a recommendation.
@@ -115,7 +112,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class FloorComparison:
+class FloorComparison(Shown):
     """What usual floors give for one matrix, and which of them is recommended.
 
     Attributes
@@ -175,24 +172,10 @@ class FloorComparison:
         """The recommendation, with its reason."""
         return self.sentence()
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (
-                f"{c.floor:.4g}" + (f" ({c.label})" if c.rho_min is None else ""),
-                c.largest_correlation,
-                c.largest_vif,
-                c.min_fidelity,
-            )
-            for c in self.choices
-        ]
-        header = ("floor", "largest |r|", "largest VIF", "weakest fidelity")
-        return html("FloorComparison", self.summary(), header, rows)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per floor."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(choice) for choice in self.choices])
+    def _table(self) -> tuple[str, list[str], dict[str, Any]]:
+        names = [field.name for field in fields(Choice)]
+        columns = {name: [getattr(choice, name) for choice in self.choices] for name in names}
+        return "label", [choice.label for choice in self.choices], columns
 
 
 def compare_floors(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ._linalg import correlation_of_covariance
 from ._lowrank import FactoredCorrelation
-from ._records import freeze
+from ._records import Frozen
 from ._requirements import listing
 from ._singular import Deficiency, of_table
 from ._validation import check_shrinkage as check_shrinkage
@@ -27,7 +27,7 @@ from .results import Array
 
 
 @dataclass(frozen=True)
-class CorrelationEstimate:
+class CorrelationEstimate(Frozen):
     """A correlation matrix with what is needed to standardise the rows it came from.
 
     Functions that take a named correlation matrix take this object as it is.
@@ -74,9 +74,6 @@ class CorrelationEstimate:
     deficiency: Deficiency | None = None
     source: str = ""
     judged: bool = False
-
-    def __post_init__(self) -> None:
-        freeze(self, "R", "mean", "scale")
 
     @property
     def columns(self) -> tuple[str, ...]:

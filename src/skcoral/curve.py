@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from ._records import Array, Criterion, freeze, read_only
-from .showing import Rows, Shown
+from ._records import Array, Criterion, Frozen, read_only
+from .showing import Drawn, Rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier(Shown):
+class Frontier(Drawn, Frozen):
     """The least residual correlation as a function of the common floor.
 
     Zero up to the threshold, convex and increasing after it, the residual of the untransformed
@@ -62,24 +62,6 @@ class Frontier(Shown):
     names: tuple[str, ...]
     pair_weights: Array | None = None
 
-    def __post_init__(self) -> None:
-        freeze(self, *self._columns())
-        if self.pair_weights is not None:
-            freeze(self, "pair_weights")
-
-    @staticmethod
-    def _columns() -> tuple[str, ...]:
-        return (
-            "rho_min",
-            "objective",
-            "lower_bound",
-            "slope",
-            "worst_residual",
-            "mean_residual",
-            "min_fidelity",
-            "mean_fidelity",
-        )
-
     _picture = ("FrontierDisplay", "from_result")
 
     @property
@@ -103,7 +85,9 @@ class Frontier(Shown):
         """One row per floor, one column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame({name: getattr(self, name) for name in self._columns()})
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        one_per_floor = {k: v for k, v in found.items() if getattr(v, "ndim", 0) == 1}
+        return pd.DataFrame(one_per_floor)
 
     def __len__(self) -> int:
         return len(self.rho_min)

@@ -15,9 +15,10 @@ import numpy as np
 
 from . import measures
 from ._linalg import correlation_of_covariance
+from ._records import Frozen
 from .correlation import sample_correlation
 from .moments import Moments
-from .results import Array, read_only
+from .results import Array
 from .showing import shortened
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
@@ -27,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Frozen):
     """The effect of a transformation, measured on rows or on a correlation matrix.
 
     Attributes
@@ -72,10 +73,6 @@ class Measured:
     margins: str = "none"
     weighted: bool = False
     complete: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("fidelity", "residual_before", "residual", "vif_before", "vif"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def largest_correlation_before(self) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from skcoral._requirements import listing
 
 from ._records import Array as Array
 from ._records import Criterion as Criterion
+from ._records import Frozen
 from ._records import Status as Status
-from ._records import freeze
 from ._records import read_only as read_only
 from .curve import Frontier as Frontier
-from .showing import Rows, Shown
+from .showing import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +42,7 @@ BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Frozen):
     """The numbers from which anyone can re-check a claim, without the solver that made it.
 
     Attributes
@@ -72,28 +71,15 @@ class Certificate:
 
     def __post_init__(self) -> None:
         frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
-        object.__setattr__(self, "arrays", MappingProxyType(frozen))
-        object.__setattr__(self, "info", MappingProxyType(dict(self.info)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Certificate, (self.kind, dict(self.arrays), dict(self.info)))
+        object.__setattr__(self, "arrays", frozen)
+        super().__post_init__()
 
 
-class _Transformation(Shown):
+class _Transformation(Drawn, Frozen):
     """What results with a transformation ``T`` have in common."""
 
     T: Any
     names: tuple[str, ...]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            key: dict(value) if isinstance(value, MappingProxyType) else value
-            for key, value in self.__dict__.items()
-        }  # mapping proxies cannot be pickled
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # type: ignore[attr-defined]
 
     def loadings(self) -> pd.DataFrame:
         """``T`` with names: what each output (column) is made of (rows: standardised sources)."""
@@ -162,10 +148,6 @@ class Threshold(_Transformation):
     rank: int | None = None
     least_residual: float = 0.0
 
-    def __post_init__(self) -> None:
-        freeze(self, "weights", "T", "fidelity")
-        object.__setattr__(self, "bounds", MappingProxyType(dict(self.bounds)))
-
     @property
     def value(self) -> float:
         """The common fidelity attained by ``T``."""
@@ -193,18 +175,8 @@ class Threshold(_Transformation):
 
         return threshold_summary(self)
 
-    def _glance(self) -> tuple[tuple[str, ...], Rows]:
-        rows = list(zip(self.names, self.fidelity, self.weights, strict=True))
-        return ("variable", "fidelity", "weight"), rows
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per variable: fidelity and weight."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"fidelity": self.fidelity, "weight": self.weights},
-            index=pd.Index(self.names, name="variable"),
-        )
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        return "variable", self.names, {"fidelity": self.fidelity, "weight": self.weights}
 
     def __repr__(self) -> str:
         return (
@@ -297,13 +269,6 @@ class Decorrelation(_Transformation):
     on_rows: Measured | None = None
     rank: int | None = None
 
-    def __post_init__(self) -> None:
-        freeze(self, "T", "correlation", "fidelity", "rho_min", "prices", "weights")
-        for optional in ("pair_weights", "anchors", "R"):
-            if getattr(self, optional) is not None:
-                freeze(self, optional)
-        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-
     @property
     def gap(self) -> float:
         """``objective - lower_bound``: how much better another transformation could be at most."""
@@ -334,24 +299,14 @@ class Decorrelation(_Transformation):
 
         return summary(self)
 
-    def _glance(self) -> tuple[tuple[str, ...], Rows]:
-        residuals = largest_residuals(self.correlation)
-        rows = zip(self.names, self.fidelity, self.rho_min, self.prices, residuals, strict=True)
-        return ("variable", "fidelity", "floor", "price", "largest residual"), list(rows)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per output: fidelity, floor, price, and largest residual correlation."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "fidelity": self.fidelity,
-                "floor": self.rho_min,
-                "price": self.prices,
-                "max_residual": largest_residuals(self.correlation),
-            },
-            index=pd.Index(self.names, name="variable"),
-        )
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        columns = {
+            "fidelity": self.fidelity,
+            "floor": self.rho_min,
+            "price": self.prices,
+            "max_residual": largest_residuals(self.correlation),
+        }
+        return "variable", self.names, columns
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,6 @@
 """How results show themselves: a summary in words, a small table for notebooks, and a picture.
 
-A class says its :meth:`Shown.summary` and :meth:`Shown._glance`; everything else is here, once.
+A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else is here, once.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Rows = Sequence[Sequence[Any]]
 _MOST_ROWS = 12
@@ -40,18 +43,38 @@ def shortened(name: str, limit: int = 40) -> str:
 
 
 class Shown:
-    """A result with ``summary()``, ``plot()`` and an HTML view for notebooks."""
-
-    #: Which display of :mod:`skcoral.plotting` draws it, and from what.
-    _picture: tuple[str, str] = ("FidelityDisplay", "from_result")
+    """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
 
     def summary(self) -> str:
         """The result in sentences, one per line."""
+        return repr(self)
+
+    def _table(self) -> tuple[str, Sequence[Any], dict[str, Any]]:
+        """What the rows of the table are called, their labels, and its columns by name."""
         raise NotImplementedError
 
+    def to_frame(self) -> pd.DataFrame:
+        """The figures as a table: one row for each output, or for whatever the result is about."""
+        import pandas as pd
+
+        name, labels, columns = self._table()
+        return pd.DataFrame(columns, index=pd.Index(labels, name=name))
+
     def _glance(self) -> tuple[Sequence[str], Rows]:
-        """Header and rows of the small table of a notebook: a name first, then numbers."""
-        return (), ()
+        """Header and rows of the small table of a notebook: a label first, then numbers."""
+        name, labels, columns = self._table()
+        header = [column.replace("_", " ") for column in (name, *columns)]
+        return header, list(zip(map(str, labels), *columns.values(), strict=True))
+
+    def _repr_html_(self) -> str:
+        return html(type(self).__name__, self.summary(), *self._glance())
+
+
+class Drawn(Shown):
+    """A result that can also be drawn."""
+
+    #: Which display of :mod:`skcoral.plotting` draws it, and from what.
+    _picture: tuple[str, str] = ("FidelityDisplay", "from_result")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the result with Matplotlib; returns the display, whose ``figure_`` can be saved.
@@ -65,9 +88,6 @@ class Shown:
 
         name, source = self._picture
         return getattr(getattr(plotting, name), source)(self).plot(ax)
-
-    def _repr_html_(self) -> str:
-        return html(type(self).__name__, self.summary(), *self._glance())
 
 
 def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
@@ -102,7 +122,7 @@ def _cell(kind: str, value: Any, column: int) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    number = float(value)
+    number = math.nan if value is None else float(value)
     if not math.isfinite(number):
         return "∞" if number > 0 else "–"
     return "0" if abs(number) < 1e-12 else f"{number:.4g}"

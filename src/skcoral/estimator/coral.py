@@ -14,14 +14,14 @@ from skcoral.estimator.applying import in_container, invert, residual_of
 from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.showing import Rows, Shown, html
+from skcoral.showing import Drawn, Rows, html
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
 
-class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Shown, BaseEstimator):
+class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimator):
     """Decorrelate the columns of a table while each keeps a promised correlation with itself.
 
     Constrained Oblique Rotation with Anchored Loadings: with ``Z`` the standardised table and

@@ -18,18 +18,20 @@ from typing import Any
 import numpy as np
 
 from skcoral._linalg import make_exact
+from skcoral._records import Frozen
 from skcoral._requirements import float_array, listing
 from skcoral._validation import check_correlation, check_names
 from skcoral.baselines import Baseline
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.measures import fidelity
-from skcoral.results import Array, read_only
+from skcoral.results import Array
+from skcoral.showing import Shown
 
 _STEPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Bets:
+class Bets(Shown, Frozen):
     """The risk of one portfolio on decorrelated factors.
 
     Attributes
@@ -65,18 +67,13 @@ class Bets:
     effective: float
     shared: float
 
-    def to_frame(self) -> Any:
-        """One row per factor: exposure, contribution to the variance, and share of the bets."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "exposure": self.exposures,
-                "contribution": self.contributions,
-                "share": self.shares,
-            },
-            index=pd.Index(self.names, name="factor"),
-        )
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        columns = {
+            "exposure": self.exposures,
+            "contribution": self.contributions,
+            "share": self.shares,
+        }
+        return "factor", self.names, columns
 
     def __repr__(self) -> str:
         return (
@@ -148,10 +145,10 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
     logs = np.log(np.where(shares > 0, shares, 1.0))
     return Bets(
         names=names,
-        exposures=read_only(c),
-        contributions=read_only(c * (T.T @ R @ T @ c)),
+        exposures=c,
+        contributions=c * (T.T @ R @ T @ c),
         variance=variance,
-        shares=read_only(shares),
+        shares=shares,
         effective=float(np.exp(-(shares * logs).sum())),
         shared=variance - total,
     )

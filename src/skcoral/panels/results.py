@@ -17,13 +17,13 @@ from skcoral.exceptions import SkippedWindowsWarning
 from skcoral.panels.solver import NUMBERS, Warned
 from skcoral.panels.windows import Windows
 from skcoral.results import Array
-from skcoral.showing import Shown
+from skcoral.showing import Drawn
 
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(Shown):
+class Panel(Drawn):
     """Outputs of a table by the models of its windows, and what is known of each window.
 
     Frames are of the library of the table. Their rows are the windows, called by the label of the

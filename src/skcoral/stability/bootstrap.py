@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skcoral import api
+from skcoral._records import Frozen
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import (
@@ -19,18 +20,14 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.results import Array
-from skcoral.showing import html
-from skcoral.stability._frozen import Frozen
+from skcoral.showing import Shown
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.resampling import Fitted, Progress, Resampler
 from skcoral.stability.threshold_interval import threshold_interval
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
-class Bootstrap(Frozen):
+class Bootstrap(Shown, Frozen):
     """Resampled thresholds and fidelities, with intervals.
 
     Attributes
@@ -77,19 +74,10 @@ class Bootstrap(Frozen):
     confidence: float
     n_failed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per output and one for ρ★: estimate and interval."""
-        import pandas as pd
-
-        low, high = self.fidelity_interval
-        return pd.DataFrame(
-            {
-                "estimate": np.r_[self.threshold, self.fidelity],
-                "low": np.r_[self.threshold_interval[0], low],
-                "high": np.r_[self.threshold_interval[1], high],
-            },
-            index=pd.Index(["threshold", *self.names], name="quantity"),
-        )
+    def _table(self) -> tuple[str, list[str], dict[str, Array]]:
+        low, high = np.c_[self.threshold_interval, self.fidelity_interval]
+        columns = {"estimate": np.r_[self.threshold, self.fidelity], "low": low, "high": high}
+        return "quantity", ["threshold", *self.names], columns
 
     def summary(self) -> str:
         """The threshold of the table and its interval for the population, in one sentence."""
@@ -99,12 +87,6 @@ class Bootstrap(Frozen):
             f"in the population, with a confidence of {self.confidence:g} "
             f"({len(self.threshold_samples)} samples with replacement)."
         )
-
-    def _repr_html_(self) -> str:
-        intervals = np.c_[self.threshold_interval, self.fidelity_interval]
-        names, estimates = ("ρ★", *self.names), np.r_[self.threshold, self.fidelity]
-        rows = list(zip(names, estimates, *intervals, strict=True))
-        return html("Bootstrap", self.summary(), ("fidelity", "estimate", "low", "high"), rows)
 
     def __repr__(self) -> str:
         low, high = self.threshold_interval

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from skcoral._records import Frozen
 from skcoral._requirements import listing, real_number, shown_value
 from skcoral._validation import check_choice, check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
 from skcoral.results import EXACT_TOL, Array
-from skcoral.showing import Rows, Shown
-from skcoral.stability._frozen import Frozen
+from skcoral.showing import Drawn
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
 from skcoral.stability.resampling import Progress, Resampler
 from skcoral.stability.sampling_errors import residual_bounds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 METHODS = ("left_out", "bootstrap")
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
 @dataclass(frozen=True)
-class ConfidentFloors(Shown, Frozen):
+class ConfidentFloors(Drawn, Frozen):
     """Raised floors, and what holds for the population with them.
 
     Attributes
@@ -128,10 +125,7 @@ class ConfidentFloors(Shown, Frozen):
             instead.append(f"with {self.confidence:.4g} promise {kept:.2f}")
         return f"{said} Floors below one can {', or '.join(instead)}." if instead else said
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per output: floors asked and raised, fidelity fitted, bounds."""
-        import pandas as pd
-
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
         columns = {
             "floor": self.rho_min,
             "raised": self.floors,
@@ -140,15 +134,11 @@ class ConfidentFloors(Shown, Frozen):
         }
         if self.residual_bound is not None:
             columns["residual_bound"] = self.residual_bound
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="variable"))
+        return "variable", self.names, columns
 
     def summary(self) -> str:
         """The same as :meth:`sentence`."""
         return self.sentence()
-
-    def _glance(self) -> tuple[tuple[str, ...], Rows]:
-        frame = self.to_frame()
-        return ("variable", *frame), list(frame.itertuples(name=None))
 
     def __repr__(self) -> str:
         return (

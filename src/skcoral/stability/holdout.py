@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
+from skcoral._records import Frozen
 from skcoral._requirements import checked_weights
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
@@ -24,17 +25,13 @@ from skcoral.exceptions import (
 )
 from skcoral.measured import measure_few_rows, residuals
 from skcoral.results import Array
-from skcoral.showing import Rows, Shown, shortened
-from skcoral.stability._frozen import Frozen
+from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.sampling_errors import mean_of, standardised
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @dataclass(frozen=True)
-class Holdout(Shown, Frozen):
+class Holdout(Drawn, Frozen):
     """Fidelity and residual correlation on the rows fitted and on rows left out, fold by fold.
 
     Attributes
@@ -88,16 +85,6 @@ class Holdout(Shown, Frozen):
             f"{self.sentence()}"
         )
 
-    def _glance(self) -> tuple[tuple[str, ...], Rows]:
-        columns = (
-            self.names,
-            self.fidelity_fitted.mean(axis=0),
-            self.fidelity_new.mean(axis=0),
-            self.fidelity_new.min(axis=0),
-        )
-        header = ("variable", "fidelity, fitted", "left out", "left out, worst part")
-        return header, list(zip(*columns, strict=True))
-
     def sentence(self) -> str:
         """The residual on new rows, between that of the raw table and that of pure noise."""
         return (
@@ -108,21 +95,17 @@ class Holdout(Shown, Frozen):
             f"{self.criterion_noise.mean():.4g} on average."
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per output: means over the folds, and the worst fold on new rows."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "fidelity_fitted": self.fidelity_fitted.mean(axis=0),
-                "fidelity_new": self.fidelity_new.mean(axis=0),
-                "fidelity_new_worst": self.fidelity_new.min(axis=0),
-                "residual_fitted": self.residual_fitted.mean(axis=0),
-                "residual_new": self.residual_new.mean(axis=0),
-                "residual_new_worst": self.residual_new.max(axis=0),
-            },
-            index=pd.Index(self.names, name="variable"),
-        )
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        """Means over the folds, and the worst fold on new rows."""
+        columns = {
+            "fidelity_fitted": self.fidelity_fitted.mean(axis=0),
+            "fidelity_new": self.fidelity_new.mean(axis=0),
+            "fidelity_new_worst": self.fidelity_new.min(axis=0),
+            "residual_fitted": self.residual_fitted.mean(axis=0),
+            "residual_new": self.residual_new.mean(axis=0),
+            "residual_new_worst": self.residual_new.max(axis=0),
+        }
+        return "variable", self.names, columns
 
     def __repr__(self) -> str:
         return (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skcoral import api
+from skcoral._records import Frozen
 from skcoral._validation import check_count
 from skcoral.correlation import estimate
 from skcoral.estimator import CORAL
@@ -16,15 +17,11 @@ from skcoral.estimator.rows import column_names, read_rows
 from skcoral.exceptions import CoralError
 from skcoral.moments import Moments
 from skcoral.results import Array
-from skcoral.showing import html
-from skcoral.stability._frozen import Frozen
-
-if TYPE_CHECKING:
-    import pandas as pd
+from skcoral.showing import Shown
 
 
 @dataclass(frozen=True)
-class Influence(Frozen):
+class Influence(Shown, Frozen):
     """How much each row moves the threshold ρ★.
 
     Attributes
@@ -55,18 +52,14 @@ class Influence(Frozen):
     refitted: np.ndarray[Any, np.dtype[np.intp]]
     threshold_without: Array
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per row refitted, the most influential first."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "threshold_without": self.threshold_without,
-                "change": self.threshold_without - self.threshold,
-                "first_order": self.first_order[self.refitted],
-            },
-            index=pd.Index([self.labels[i] for i in self.refitted], name="row"),
-        )
+    def _table(self) -> tuple[str, list[Any], dict[str, Array]]:
+        """The rows that were left out, the most influential first."""
+        columns = {
+            "threshold_without": self.threshold_without,
+            "change": self.threshold_without - self.threshold,
+            "first_order": self.first_order[self.refitted],
+        }
+        return "row", [self.labels[i] for i in self.refitted], columns
 
     def summary(self) -> str:
         """The threshold with all rows, and without the row that moves it most."""
@@ -76,11 +69,6 @@ class Influence(Frozen):
         label, value = self.labels[self.refitted[0]], self.threshold_without[0]
         without = "not determined" if np.isnan(value) else f"{value:.4f}"
         return f"{told} and {without} without row {label}, which moves it most."
-
-    def _repr_html_(self) -> str:
-        names = [str(self.labels[i]) for i in self.refitted]
-        rows = list(zip(names, self.threshold_without, strict=True))
-        return html("Influence", self.summary(), ("row left out", "ρ★"), rows)
 
     def __repr__(self) -> str:
         shown = "".join(

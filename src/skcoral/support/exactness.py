@@ -9,8 +9,9 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from skcoral._records import Frozen
 from skcoral._validation import check_correlation
-from skcoral.results import Array, read_only
+from skcoral.results import Array
 from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound
 from skcoral.support.lower_bounds import least_norm_bound
@@ -20,7 +21,7 @@ _MAX_TRIES = 20_000
 
 
 @dataclass(frozen=True)
-class Exactness:
+class Exactness(Frozen):
     """Verdict on exact decorrelation within a support.
 
     Attributes
@@ -114,7 +115,7 @@ def exactness(R: Any, support: Any) -> Exactness:
     if found is not None:
         T, order = found
         ordered = tuple(names[k] for k in order)
-        return Exactness("possible", read_only(T), ordered, None, 0.0, 0.0, "", counts)
+        return Exactness("possible", T, ordered, None, 0.0, 0.0, "", counts)
     least = least_norm_bound(matrix, mask)
     # A partial correlation is known up to a rounding that grows with the condition of R.
     doubt = _doubt(matrix)
