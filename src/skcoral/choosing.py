@@ -175,7 +175,7 @@ class FloorComparison(Shown):
     def _table(self) -> tuple[str, list[str], dict[str, Any]]:
         names = [field.name for field in fields(Choice)]
         columns = {name: [getattr(choice, name) for choice in self.choices] for name in names}
-        return "label", [choice.label for choice in self.choices], columns
+        return "choice", [choice.label for choice in self.choices], columns
 
 
 def compare_floors(

@@ -4,7 +4,8 @@ Each row is transformed by the model of its own window or group, and every windo
 certified like a table of its own.
 """
 
-from skcoral.panels.bets import Bets, effective_bets, minimum_torsion
+from skcoral.baselines import minimum_torsion
+from skcoral.panels.bets import Bets, effective_bets
 from skcoral.panels.results import Panel
 from skcoral.panels.rolling import grouped, rolling
 

@@ -17,17 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._linalg import make_exact
 from skcoral._records import Frozen
 from skcoral._requirements import float_array, listing
 from skcoral._validation import check_correlation, check_names
-from skcoral.baselines import Baseline
+from skcoral.baselines import minimum_torsion
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.measures import fidelity
 from skcoral.results import Array
 from skcoral.showing import Shown
-
-_STEPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,40 +148,6 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
         effective=float(np.exp(-(shares * logs).sum())),
         shared=variance - total,
     )
-
-
-def minimum_torsion(R: Any, *, tol: float = 1e-13) -> Baseline:
-    """Uncorrelated factors that are nearest to the given ones: least sum of ``1 - f_j²``.
-
-    The outputs may be rescaled, so what is lost of factor j is ``1 - f_j²`` of its variance with
-    ``f_j`` its fidelity. The largest ``Σ f_j²`` is attained in the weighted-ZCA family by weights
-    that equal the fidelities, and found by iterating that.
-
-    Parameters
-    ----------
-    R : array-like of shape (p, p)
-        Correlation matrix.
-    tol : float, default=1e-13
-        Change of the weights at which the iteration stops.
-
-    Examples
-    --------
-    >>> from skcoral.panels import minimum_torsion
-    >>> minimum_torsion([[1.0, 0.6], [0.6, 1.0]])
-    Baseline('minimum torsion', min_fidelity=0.948683, mean_fidelity=0.948683, p=2)
-    """
-    R = check_correlation(R)
-    weights = np.ones(len(R))
-    for _ in range(_STEPS):
-        values, V = np.linalg.eigh(R * np.outer(weights, weights))
-        root = np.sqrt(np.maximum(values, 0.0))
-        f = (V * V) @ root / weights
-        change, weights = float(np.abs(f - weights).max()), f
-        if change <= tol:
-            break
-    values, V = np.linalg.eigh(R * np.outer(weights, weights))
-    T = make_exact(R, weights[:, None] * ((V / np.sqrt(values)) @ V.T))[0]
-    return Baseline("minimum torsion", T=T, fidelity=fidelity(R, T), source=np.arange(len(R)))
 
 
 def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
