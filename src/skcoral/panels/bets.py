@@ -104,7 +104,7 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
     >>> from skcoral.panels import effective_bets
     >>> from skcoral.baselines import pca
     >>> covariance = [[1.0, 0.8], [0.8, 1.0]]
-    >>> effective_bets([1.0, 1.0], covariance).effective
+    >>> round(effective_bets([1.0, 1.0], covariance).effective, 6)
     2.0
     >>> round(effective_bets([1.0, 1.0], covariance, pca(covariance)).effective, 6)
     1.0
