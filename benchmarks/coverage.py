@@ -21,8 +21,8 @@ import numpy as np
 
 from skcoral import CORAL, threshold
 from skcoral.stability import confident_floors
+from skcoral.stability.bootstrap import threshold_interval
 from skcoral.stability.resampling import Resampler
-from skcoral.stability.threshold_interval import threshold_interval
 
 MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
 CONFIDENCE = 0.95

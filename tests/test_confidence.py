@@ -9,10 +9,10 @@ from sklearn.datasets import load_wine
 from skcoral import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.stability import bootstrap, confident_floors
+from skcoral.stability.bootstrap import _left_out
 from skcoral.stability.dependence import Dependence
 from skcoral.stability.resampling import Resampler
 from skcoral.stability.sampling_errors import Draws
-from skcoral.stability.threshold_interval import _left_out
 
 MIXING = np.eye(5) + 0.4 * np.random.default_rng(1).normal(size=(5, 5))
 

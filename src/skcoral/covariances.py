@@ -265,16 +265,13 @@ def em_moments(
 
 
 def expected_rows(rows: Array, table: CorrelationEstimate) -> Array:
-    """Rows with each missing value replaced by what the others of its row lead to expect.
+    """Rows with each missing value replaced by its conditional mean, as for normal rows.
 
-    That is the conditional mean of normal rows. Expected values vary less than those that are
-    there; a row without any value becomes the mean.
+    Expected values vary less than those that are there; a row without any value becomes the mean.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from skcoral.correlation import shrunk_matrix
-    >>> from skcoral.covariances import expected_rows
     >>> table = shrunk_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]), ("a", "b"), 0.0)
     >>> expected_rows(np.array([[2.0, np.nan]]), table)
     array([[2., 1.]])

@@ -79,18 +79,8 @@ class Limits:
     def require(self, name: str, amount: float, label: str, what: str, advice: str = "") -> None:
         """Refuse an amount above the limit called ``name``, in words that quote both figures.
 
-        Parameters
-        ----------
-        name : str
-            Attribute of this class.
-        amount : float
-            What came.
-        label : str
-            The file, for the message.
-        what : str
-            What there is too much of, with the amount: ``"the header has 7 columns"``.
-        advice : str
-            What to do besides raising the limit.
+        ``label`` is the file, ``what`` there is too much of is said with the amount (``"the header
+        has 7 columns"``), and ``advice`` is what to do besides raising the limit.
         """
         allowed = getattr(self, name)
         if amount > allowed:

@@ -20,7 +20,7 @@ from skcoral.measures import residual_by
 from skcoral.results import Certificate, Decorrelation
 from skcoral.support import certified_bound
 from skcoral.support.caps import feasible_set
-from skcoral.support.frame_relaxation import FrameBound, frame_bound, frame_value
+from skcoral.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.support.lower_bounds import frame_certificate
 
 from .conftest import ANCHORS, MASK, R, honest
@@ -343,8 +343,13 @@ def test_the_bound_by_the_nuclear_norm() -> None:
     space = feasible_set(R, MASK, floors)
     found = frame_bound(space, norm="nuclear")
     for scale in (1.0, 3.0, -1.0, -3.0):
-        point = FrameBound(found.value, scale * found.M, abs(scale) * found.eta, 0.0, 0)
+        point = FrameBound(found.value, scale * found.M, abs(scale) * found.eta)
         proof = frame_certificate(space, point, "absolute", "nuclear").certificate
-        wanted = max(frame_value(space, point.M, point.eta, "nuclear"), 0.0)
+        linear = -np.trace(point.M)
+        for k, frame in enumerate(space.frames):
+            form = (frame @ point.M @ frame.T)[np.ix_(space.valid[k], space.valid[k])]
+            form[0, 0] -= point.eta[k]
+            linear += np.linalg.eigvalsh(form)[0] + point.eta[k] * floors[k] ** 2
+        wanted = max(0.5 * linear / max(1.0, np.linalg.norm(point.M, 2)), 0.0)
         assert certified_bound(R, floors, proof) == pytest.approx(wanted, abs=1e-9)
     assert found.value > 0.05

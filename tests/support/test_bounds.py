@@ -11,14 +11,14 @@ from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
 from skcoral.support import certified_bound, solve_support
 from skcoral.support.caps import feasible_set
-from skcoral.support.frame_relaxation import frame_bound, frame_value
+from skcoral.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.support.lower_bounds import (
     frame_certificate,
     least_norm_bound,
     lifted_bound,
+    multipliers,
 )
 from skcoral.support.objectives import residuals
-from skcoral.support.optimality import multipliers
 
 FLOORS = (0.0, 0.8, 0.97, "mixed")
 
@@ -210,8 +210,11 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     eta = rng.uniform(0, 0.3, size=p)
     U = space.onto_caps(np.where(space.valid, rng.normal(size=(1, p, space.m)), 0.0))
     E = residuals(space, U)[0]
-    assert frame_value(space, M, eta) <= 0.5 * np.sum(E * E) + 1e-10
-    assert frame_value(space, M, eta, "nuclear") <= 0.5 * np.abs(E).sum() + 1e-10
+    point = FrameBound(0.0, M, eta)
+    squares = frame_certificate(space, point, "squared", "frobenius").value
+    assert squares <= 0.5 * np.sum(E * E) + 1e-10
+    total = frame_certificate(space, point, "absolute", "nuclear").value
+    assert total <= 0.5 * np.abs(E).sum() + 1e-10
 
 
 def test_tampered_certificates_are_refused(sparse_cases):

@@ -9,9 +9,8 @@ from skcoral.support import certified_bound, exactness
 from skcoral.support.caps import feasible_set, fold
 from skcoral.support.frame_relaxation import frame_bound
 from skcoral.support.interior_point import refine
-from skcoral.support.lower_bounds import frame_certificate
+from skcoral.support.lower_bounds import frame_certificate, multipliers, quadratic_form
 from skcoral.support.objectives import absolute_loss, power_loss, residuals
-from skcoral.support.optimality import multipliers, quadratic_form
 
 
 @pytest.fixture

@@ -36,21 +36,9 @@ def solve(
 ) -> None:
     """Solve for ``table`` with an estimator's settings and set its fitted attributes.
 
-    Parameters
-    ----------
-    estimator : CORAL
-        The settings; ``estimate_``, ``result_``, ``output_scale_`` and ``threshold_`` are set.
-    table : CorrelationEstimate
-        The matrix to solve for.
-    moments, unweighted : Moments
-        Those of the rows, and those of what T acts on (scores, with margins) without weights, where
-        they are known: the effect is measured on these.
-    floors : array-like, optional
-        Instead of those of the settings.
-    judged : Judged, optional
-        The matrix of ``table``, where it was judged before.
-    measured_on : array-like of shape (p, p), optional
-        The correlation matrix on which the effect is measured where there are no rows.
+    The effect is measured on the moments of what T acts on (scores, with margins) without weights,
+    where they are known, or on the correlation matrix ``measured_on`` where there are no rows.
+    ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before.
     """
     given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
     result = decorrelate_table(estimator, given, floors=floors)

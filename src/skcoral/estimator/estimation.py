@@ -23,13 +23,8 @@ def estimate_rows(
 ) -> Estimated:
     """Estimate the correlation matrix of rows with an estimator's settings.
 
-    Returns
-    -------
-    table : CorrelationEstimate
-    moments : Moments
-        Of the columns as they are.
-    unweighted : Moments
-        Of what the transformation acts on (scores, with margins), without weights.
+    Also returns the moments of the columns as they are, and those of what the transformation acts
+    on (scores, with margins) without weights.
     """
     weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
     if estimator.missing == "em" and np.isnan(rows).any():

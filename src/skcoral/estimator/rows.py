@@ -23,18 +23,10 @@ def rows_at(X: Any, places: NDArray[Any]) -> Any:
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:
-    """Return ``X`` as a finite array of float64 or float32.
+    """Return ``X`` as a finite array of float64 or float32, with NaN only where it ``may_miss``.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set, or compared with.
-    X : array-like of shape (n, p)
-        The rows.
-    reset : bool
-        Whether to set the names or to compare with them.
-    may_miss : bool
-        Whether values may be missing (NaN).
+    ``n_features_in_`` and ``feature_names_in_`` of the estimator are set (``reset``), or compared
+    with.
     """
     if hasattr(X, "column_names"):  # a table of Arrow's, where columns are not their names
         X = X.to_pandas()

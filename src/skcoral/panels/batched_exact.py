@@ -114,12 +114,7 @@ class LargestMeans:
 def thresholds(R: Array, near: Array) -> Thresholds:
     """Find ρ★ of each matrix from weights of a neighbouring one.
 
-    Parameters
-    ----------
-    R : ndarray of shape (n, p, p)
-        Correlation matrices.
-    near : ndarray of shape (n, p)
-        Weights to start from; where they are zero, a variable is taken not to bind.
+    Where these are zero, a variable is taken not to bind.
     """
     n, p = near.shape
     roots = Roots.of(R, near / near.sum(axis=1, keepdims=True))
@@ -243,14 +238,7 @@ def assemble(kept: Mask, T_kept: Array, T_rest: Array, mix: Array) -> Array:
 def largest_means(C: Array, floors: Array, near: Array) -> LargestMeans:
     """Find the exact decorrelators of largest mean fidelity with ``f_j ≥ floors_j``.
 
-    Parameters
-    ----------
-    C : ndarray of shape (n, p, p)
-        Positive definite matrices.
-    floors : ndarray of shape (n, p)
-        The least fidelities.
-    near : ndarray of shape (n, p)
-        Weights, at least one, to start from.
+    The matrices are positive definite; the search starts from the weights ``near``, at least one.
     """
     n, p = near.shape
     roots = Roots.of(C, near)

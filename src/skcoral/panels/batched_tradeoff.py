@@ -36,16 +36,9 @@ class Tradeoffs(Batch):
 
 
 def tradeoffs(R: Array, floors: Array, multipliers: Array, H: Array) -> Tradeoffs:
-    """Solve from the dual points of neighbouring problems.
+    """Solve from the dual points of neighbouring problems, for floors above the threshold.
 
-    Parameters
-    ----------
-    R : ndarray of shape (n, p, p)
-        Correlation matrices.
-    floors : ndarray of shape (p,)
-        Floors in (0, 1), above what exact decorrelation allows.
-    multipliers, H : ndarray of shape (n, p) and (n, p, p)
-        The dual points; where a multiplier is zero the floor is taken not to bind.
+    Where a multiplier is zero, the floor is taken not to bind.
     """
     n, p = multipliers.shape
     members = multipliers > 0

@@ -66,18 +66,8 @@ def run(
 ) -> tuple[Array, dict[str, Any], Warned]:
     """Solve the windows: outputs of all rows, figures of all windows, and warnings.
 
-    Parameters
-    ----------
-    values, complete : ndarray
-        Rows sorted by group, and which of them have no missing value.
-    windows : Windows
-        The windows.
-    solver : Solver
-        The settings.
-    n_jobs : int, optional
-        Processes, as in joblib.
-    callback : callable, optional
-        Called with the number of windows done and their total.
+    Rows are sorted by group, and ``complete`` ones have no missing value. The callback is given the
+    number of windows done and their total.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 

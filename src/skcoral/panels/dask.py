@@ -37,15 +37,8 @@ class DaskPanel:
 def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:
     """Bring the rows of each group together and run :func:`skcoral.panels.grouped` there.
 
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame
-        The rows. Partitions may come in any order, so that windows follow the column ``on``, or
-        else the index, which must give the order of time.
-    by : str or list of str
-        Columns whose values are groups.
-    **arguments
-        Of :func:`skcoral.panels.grouped`.
+    Partitions may come in any order, so that windows follow the column ``on``, or else the index,
+    which must give the order of time.
     """
     names = [by] if isinstance(by, str) else list(by)
     missing = [name for name in names if name not in X.columns]

@@ -18,39 +18,17 @@ _KEPT = "row"  # what windows are called by where rows have no labels
 
 @dataclass
 class Rows:
-    """The rows of a table, sorted by group and otherwise in their order.
+    """The rows of a table, sorted by group and otherwise in their order."""
 
-    Attributes
-    ----------
-    source : frame or array
-        The table as it came.
-    names : tuple of str
-        The variables.
-    values : ndarray of shape (n, p)
-        Their values, NaN where missing, in the order of ``order``.
-    order : ndarray of int
-        Where each of these rows stands in the table.
-    labels : array
-        Date, index label or position of each row, in the order of the table.
-    label : str
-        What the labels are.
-    groups : list of (key, slice)
-        The groups: their keys, and where their rows are.
-    by : tuple of str
-        What the groups are called.
-    dated : bool
-        Whether the labels may be dates.
-    """
-
-    source: Any
-    names: tuple[str, ...]
-    values: Array
-    order: Any
-    labels: Any
-    label: str
-    groups: list[tuple[tuple[Any, ...], slice]]
-    by: tuple[str, ...]
-    dated: bool
+    source: Any  # the table as it came
+    names: tuple[str, ...]  # the variables
+    values: Array  # their values, NaN where missing, in the order of ``order``
+    order: Any  # where each of these rows stands in the table
+    labels: Any  # date, index label or position of each row, in the order of the table
+    label: str  # what the labels are
+    groups: list[tuple[tuple[Any, ...], slice]]  # their keys, and where their rows are
+    by: tuple[str, ...]  # what the groups are called
+    dated: bool  # whether the labels may be dates
 
     @property
     def is_polars(self) -> bool:

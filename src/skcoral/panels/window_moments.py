@@ -53,18 +53,10 @@ class WindowMoments:
 def window_moments(
     rows: Array, starts: Array, ends: Array, halflife: float | None, fresh: Any = None
 ) -> WindowMoments:
-    """Moments of ``rows[start:end]`` for each window; both ends move forward.
+    """Moments of the complete rows ``rows[start:end]`` of each window; both ends move forward.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Complete rows, in the order of time.
-    starts, ends : ndarray of int
-        First row of each window, and the row after its last.
-    halflife : float, optional
-        Rows by which a row's weight falls to a half; the last row of a window has weight one.
-    fresh : ndarray of bool, optional
-        Windows whose sums are begun afresh, the first among them: every ``REFRESH`` by default.
+    The last row of a window has weight one, and one that came ``halflife`` rows before counts half.
+    Sums of ``fresh`` windows, the first among them, are begun afresh: every ``REFRESH`` by default.
     """
     n, p = len(starts), rows.shape[1]
     q = 1.0 if halflife is None else 0.5 ** (1.0 / halflife)

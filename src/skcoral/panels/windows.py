@@ -82,48 +82,24 @@ def rule(
 
 @dataclass
 class Windows:
-    """The windows of all groups.
+    """The windows of all groups."""
 
-    Attributes
-    ----------
-    first, last : ndarray of int
-        Rows that each window begins and ends with, incomplete ones included.
-    starts, ends : ndarray of int
-        The same among the complete rows, ``ends`` exclusive.
-    long_enough : ndarray of bool
-        Windows with at least ``min_rows`` complete rows.
-    of_row : ndarray of int
-        The window of each row; -1 before there is one.
-    group : ndarray of int
-        The group of each window, in increasing order.
-    """
-
-    first: Any
-    last: Any
-    starts: Any
-    ends: Any
-    long_enough: Any
-    of_row: Any
-    group: Any
+    first: Any  # row that each window begins with, incomplete ones included
+    last: Any  # row that it ends with
+    starts: Any  # the same among the complete rows
+    ends: Any  # exclusive
+    long_enough: Any  # which windows have at least ``min_rows`` complete rows
+    of_row: Any  # the window of each row; -1 before there is one
+    group: Any  # the group of each window, in increasing order
 
 
 def cut(
     complete: Any, times: Any, rule: Rule, groups: Sequence[slice], anchor: int | None = None
 ) -> Windows:
-    """Cut rows that are sorted by group into windows.
+    """Cut rows that are sorted by group into windows of ``complete`` ones.
 
-    Parameters
-    ----------
-    complete : ndarray of bool
-        Which rows have no missing value.
-    times : ndarray of int64 or None
-        Nanoseconds, where windows are spans of time or models begin with calendar periods.
-    rule : Rule
-        How.
-    groups : sequence of slice
-        Where the rows of each group are.
-    anchor : int, optional
-        The row that a window is known to end with: the first, where rows go on from earlier ones.
+    ``times`` are nanoseconds, where the rule needs them. The ``anchor`` is the row that a window is
+    known to end with: the first, where rows go on from earlier ones.
     """
     seen = np.concatenate([[0], np.cumsum(complete)])
     begins, ends, of_rows = [], [], []

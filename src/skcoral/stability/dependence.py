@@ -24,27 +24,13 @@ _FEWEST_UNITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Which rows of a table depend on each other, and how much each counts.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows of the table.
-    groups : ndarray of int of shape (n,) or None
-        The cluster of each row, numbered from zero.
-    block_length : int or None
-        Mean length of the blocks in which rows of a series are drawn.
-    weights : ndarray of shape (n,) or None
-        Weights of the rows.
-    counted : bool
-        Whether weights count equal rows; otherwise they compare rows.
-    """
+    """Which rows of a table depend on each other, and how much each counts."""
 
     n_rows: int
-    groups: Index | None = None
-    block_length: int | None = None
+    groups: Index | None = None  # the cluster of each row, numbered from zero
+    block_length: int | None = None  # mean length of the blocks in which rows in time are drawn
     weights: Array | None = None
-    counted: bool = True
+    counted: bool = True  # whether weights count equal rows; otherwise they compare rows
 
     @property
     def n_units(self) -> int:
@@ -143,19 +129,10 @@ def read_dependence(
     sample_weight: Any = None,
     weight_kind: str = "auto",
 ) -> Dependence:
-    """Validate what is known about the rows of a table.
+    """Validate what is known about the rows of a table, which are in time where there are blocks.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        The rows, in time where there are blocks.
-    groups : array-like of shape (n,), optional
-        Labels of clusters, of any type.
-    block_length : int or "auto", optional
-        Mean length of blocks; "auto" chooses it by :func:`automatic_block_length` for the squares
-        of the standardised columns.
-    sample_weight, weight_kind
-        As in :class:`skcoral.CORAL`.
+    A ``block_length`` of "auto" is chosen by :func:`automatic_block_length` for the squares of the
+    standardised columns.
     """
     n = len(rows)
     weights = checked_weights(sample_weight, n)

@@ -45,16 +45,8 @@ class Fitted:
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to the table with other weights.
 
-    Parameters
-    ----------
-    estimator : CORAL or None
-        The settings; ``CORAL()`` unless given.
-    X : array-like of shape (n, p)
-        The table.
-    sample_weight, groups, block_length, n_jobs, callback
-        As in :func:`~skcoral.stability.confident_floors`.
-    total : int
-        Number of refits that the callback is given.
+    The arguments are those of :func:`~skcoral.stability.confident_floors`; ``total`` is the number
+    of refits that the callback is given.
     """
 
     def __init__(

@@ -25,22 +25,12 @@ _LARGEST = np.tanh(18.0)  # the largest correlation that differs from one
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Fidelities of a fit, of rows left out, and draws of the error between them.
+    """Fidelities of a fit, of rows left out, and draws of the error between them."""
 
-    Attributes
-    ----------
-    fitted, optimism : ndarray of shape (k,)
-        Fidelity on the rows fitted, and how much lower it is expected elsewhere; Fisher's scale.
-    spread : ndarray of shape (k,)
-        Standard error.
-    draws : ndarray of shape (m, k)
-        Draws of the error over its standard error.
-    """
-
-    fitted: Array
-    optimism: Array
-    spread: Array
-    draws: Array
+    fitted: Array  # fidelities on the rows fitted
+    optimism: Array  # how much lower they are expected elsewhere
+    spread: Array  # standard errors
+    draws: Array  # (m, k), of the error over its standard error
 
     def margin(self, confidence: float, promised: Any, simultaneous: bool) -> Array:
         """By how much a fidelity on the rows fitted must exceed that promised in the population.
@@ -73,11 +63,7 @@ def left_out(
     errors of the folds cancel in their mean. The distribution of the largest error comes from
     drawing units of rows and studentising anew each time, without a refit.
 
-    Returns
-    -------
-    errors : Errors
-    outputs : ndarray of shape (n, k)
-        Standardised outputs, each from the fit that left its row out.
+    Also returns the standardised outputs (n, k), each from the fit that left its row out.
     """
     sides = sample.by_fold(_outputs_left_out, n_folds, floors, fit)
     u, v = (standardised(side, sample.weights) for side in sides)
@@ -126,15 +112,7 @@ def _refitted(sample: Resampler, weights: Array, floors: Array, fit: Fitted) -> 
 
 
 class Draws:
-    """Draws of units (rows, groups or blocks) with replacement, made once for any values.
-
-    Parameters
-    ----------
-    dependence : Dependence
-        Which rows depend on each other.
-    n_draws, seed : int
-        How many draws, and where they begin.
-    """
+    """Draws of units (rows, groups or blocks) with replacement, made once for any values."""
 
     def __init__(self, dependence: Dependence, n_draws: int, seed: int) -> None:
         self.dependence = dependence
@@ -209,14 +187,8 @@ def mean_of(values: Array, weights: Array | None) -> Array:
 def residual_bounds(outputs: Array, draws: Draws, confidence: float) -> Array:
     """Bounds for the correlations of each output with the others, in the population.
 
-    Parameters
-    ----------
-    outputs : ndarray of shape (n, k)
-        Standardised outputs, each from a fit that left its row out.
-    draws : Draws
-        Of the rows.
-    confidence : float
-        Of all correlations together.
+    The ``outputs`` are standardised, each from a fit that left its row out, and the ``confidence``
+    is that of all correlations together.
     """
     n, k = outputs.shape
     left, right = np.triu_indices(k, 1)

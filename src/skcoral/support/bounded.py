@@ -25,7 +25,6 @@ from skcoral.support.bounded_columns import (
     nearest_column,
 )
 from skcoral.support.caps import Caps, feasible_set, fold, unfold
-from skcoral.support.multistart import EXACT, SupportProblem, solve_unbounded
 from skcoral.support.objectives import (
     Loss,
     absolute_loss,
@@ -36,7 +35,8 @@ from skcoral.support.objectives import (
 )
 from skcoral.support.pattern import Mask
 from skcoral.support.quasi_newton import Rows, descend
-from skcoral.support.starts import random_starts
+from skcoral.support.search import random_starts
+from skcoral.support.solver import EXACT, SupportProblem, solve_unbounded
 
 # One loss per round of the augmented Lagrangian.
 _LOSSES: dict[str, list[Loss]] = {

@@ -20,34 +20,17 @@ from skcoral.support.pattern import Mask
 class Caps:
     """The feasible set of a support problem; columns are padded to a common size m.
 
-    Attributes
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix.
-    mask : ndarray of bool, shape (p, p)
-        True where a coefficient exists.
-    floors : ndarray of shape (p,)
-        Least fidelity of each output.
-    index : ndarray of int, shape (p, m)
-        The sources of each column, its own first; padding repeats the own source.
-    valid : ndarray of bool, shape (p, m)
-        False on padding.
-    frames : ndarray of shape (p, m, p)
-        Row-wise orthonormal: ``w_j = u_j @ frames[j]`` satisfies ``w_i · w_j = t_iᵀ R t_j``.
-    to_coefficients : ndarray of shape (p, m, m)
-        ``t_j[Ω_j] = u_j @ to_coefficients[j]``.
-    from_coefficients : ndarray of shape (p, m, m)
-        The inverse map.
+    The vectors ``w_j = u_j @ frames[j]`` satisfy ``w_i · w_j = t_iᵀ R t_j``.
     """
 
     R: Array
-    mask: Mask
+    mask: Mask  # True where a coefficient exists
     floors: Array
-    index: NDArray[np.intp]
-    valid: Mask
-    frames: Array
-    to_coefficients: Array
-    from_coefficients: Array
+    index: NDArray[np.intp]  # (p, m): the sources of each column, its own first
+    valid: Mask  # (p, m): False on padding
+    frames: Array  # (p, m, p), row-wise orthonormal
+    to_coefficients: Array  # (p, m, m): t_j[Ω_j] = u_j @ to_coefficients[j]
+    from_coefficients: Array  # the inverse map
 
     @property
     def p(self) -> int:

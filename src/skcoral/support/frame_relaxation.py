@@ -47,27 +47,13 @@ DENSE_LIMIT = 60
 
 @dataclass(frozen=True)
 class FrameBound:
-    """A dual point of the frame relaxation.
-
-    Attributes
-    ----------
-    value : float
-        The lower bound that it proves.
-    M : ndarray of shape (p, p)
-        Symmetric multiplier of ``F − I``, in the coordinates of the Cholesky factor of R.
-    eta : ndarray of shape (p,)
-        Multipliers of the squared floors.
-    gap : float
-        How far the value can be from the optimum of the relaxation.
-    n_iter : int
-        Newton steps.
-    """
+    """A dual point of the frame relaxation, and the lower bound at it."""
 
     value: float
-    M: Array
-    eta: Array
-    gap: float
-    n_iter: int
+    M: Array  # multiplier of F − I, in the coordinates of the Cholesky factor of R
+    eta: Array  # multipliers of the squared floors
+    gap: float = 0.0  # how far the value can be from the optimum of the relaxation
+    n_iter: int = 0
 
 
 def block_forms(frames: Array, M: Array) -> Array:
@@ -85,46 +71,6 @@ def block_minima(caps: Caps, forms: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(forms)[:, 0], dtype=np.float64)
 
 
-def column_minima(caps: Caps, M: Array, eta: Array) -> Array:
-    """Lower bounds of ``u_kᵀ B_kᵀ M B_k u_k`` on the caps, proved by multipliers η ≥ 0.
-
-    That is ``θ_k + η_k ρ_k²`` with θ the smallest eigenvalue of ``B_kᵀ M B_k − η_k e₁e₁ᵀ``. A high
-    floor makes η large and the sum a small difference of large numbers. There the pair (θ, η) is
-    replaced by (θ, μ − θ) with μ the Schur complement ``f − cᵀ(C − θI)⁻¹c`` of the first entry,
-    which is as valid, and the sum by ``ρ²μ + (1 − ρ²)θ``.
-    """
-    forms = block_forms(caps.frames, M)
-    plain = block_minima(caps, forms)
-    tilted = forms.copy()
-    tilted[:, 0, 0] -= eta
-    theta = block_minima(caps, tilted)
-    value = np.where(eta > 0, theta + eta * caps.floors**2, plain)
-    size = np.abs(forms).sum(axis=2).max(axis=1)
-    large = np.flatnonzero(eta > size)
-    if len(large) and caps.m > 1:
-        theta = theta[large] - 8 * caps.m * _EPS * (size + eta)[large]
-        side, rest = forms[large, 0, 1:], forms[large, 1:, 1:].copy()
-        diagonal = np.arange(caps.m - 1)
-        rest[:, diagonal, diagonal] -= np.where(caps.valid[large, 1:], theta[:, None], -1.0)
-        top = forms[large, 0, 0]
-        mu = top - np.einsum("ka,ka->k", side, np.linalg.solve(rest, side[..., None])[..., 0])
-        square = caps.floors[large] ** 2
-        share = (1.0 - caps.floors[large]) * (1.0 + caps.floors[large])
-        value[large] = np.where(mu >= theta, square * mu + share * theta, plain[large])
-    return np.asarray(np.maximum(value, plain))
-
-
-def frame_value(caps: Caps, M: Array, eta: Array, norm: Norm = "frobenius") -> float:
-    """The bound that a dual point proves, recomputed from nothing but the point."""
-    minima = column_minima(caps, M, eta)
-    linear = float(minima.sum() - np.trace(M))
-    # What the sums and the eigenvalues can be off by rounding.
-    linear -= (caps.p + caps.m) * _EPS * float(np.abs(minima).sum() + np.abs(np.diag(M)).sum())
-    if norm == "frobenius":
-        return linear - 0.5 * float(np.sum(M * M))
-    return 0.5 * linear / max(1.0, float(np.linalg.norm(M, 2)))
-
-
 def frame_bound(
     caps: Caps,
     *,
@@ -135,43 +81,27 @@ def frame_bound(
     max_iter: int = 200,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> FrameBound:
-    """Maximise the dual of the frame relaxation.
+    """Maximise the dual of the frame relaxation, from the M of another bound if given.
 
-    Parameters
-    ----------
-    caps : Caps
-        The feasible set; a floor of 1 must come with a column of size one.
-    norm : {"frobenius", "nuclear"}
-        Bound D2 or the absolute sum.
-    start : ndarray of shape (p, p), optional
-        Symmetric M to start from, such as that of the least-norm bound.
-    stop_at : float
-        Stop as soon as the bound reaches this value.
-    tol : float
-        Stop when the bound is this close to its optimum, relative to its size.
-    max_iter : int
-        Largest number of Newton steps.
-    on_iteration : callable, optional
-        Called with the step and the best bound so far.
+    The Frobenius norm bounds D2, the nuclear one the absolute sum. The search ends with a bound of
+    ``stop_at``, or within ``tol`` of the optimum, relative to its size. ``on_iteration`` is given
+    the step and the best bound so far.
     """
     barrier = _Barrier(caps, norm)
     M = np.zeros((caps.p, caps.p)) if start is None else 0.9 * start
     if norm == "nuclear":
         M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
-    none = np.zeros(caps.p)
-    best = FrameBound(frame_value(caps, M, none, norm), M, none, np.inf, 0)
     mu, phi = barrier.inside(M, _WIDTH)
+    best = FrameBound(-np.inf, M, np.zeros(caps.p), np.inf)
     tau = _WIDTH / 3
     for n_iter in range(1, max_iter + 1):
         step, decrement = barrier.newton(M, mu, phi, tau)
         moved = barrier.move(M, mu, phi, tau, step) if np.isfinite(decrement) else None
         if moved is not None:
             M, mu, phi = moved
-        eta = barrier.floor_multipliers(mu, phi)
-        value = frame_value(caps, M, eta, norm)
-        gap = barrier.order * tau
+        value, gap = barrier.bound(M, mu, phi), barrier.order * tau
         if value > best.value:
-            best = FrameBound(value, M, eta, gap, n_iter)
+            best = FrameBound(value, M, barrier.floor_multipliers(mu, phi), gap, n_iter)
         if on_iteration is not None:
             on_iteration(n_iter, best.value)
         if best.value >= stop_at:
@@ -241,16 +171,22 @@ class _Barrier:
             logs = np.log(
                 np.diagonal(np.linalg.cholesky(self.slacks(M, mu, phi)), axis1=1, axis2=2)
             ).sum()
-            total = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M))
-            total += tau * (2.0 * logs + np.log(room[on]).sum())
-            if not self.nuclear:
-                return float(total - 0.5 * np.sum(M * M))
-            identity = np.eye(self.caps.p)
-            for ball in (identity - M, identity + M):
-                total += 2.0 * tau * np.log(np.diag(np.linalg.cholesky(ball))).sum()
+            total = self._objective(M, mu, phi) + tau * (2.0 * logs + np.log(room[on]).sum())
+            if self.nuclear:
+                identity = np.eye(self.caps.p)
+                for ball in (identity - M, identity + M):
+                    total += 2.0 * tau * np.log(np.diag(np.linalg.cholesky(ball))).sum()
         except np.linalg.LinAlgError:
             return -np.inf
         return float(total)
+
+    def _objective(self, M: Array, mu: Array, phi: Array) -> float:
+        linear = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M))
+        return linear if self.nuclear else linear - 0.5 * float(np.sum(M * M))
+
+    def bound(self, M: Array, mu: Array, phi: Array) -> float:
+        """The lower bound at a point inside, up to rounding."""
+        return (0.5 if self.nuclear else 1.0) * self._objective(M, mu, phi)
 
     def newton(
         self, M: Array, mu: Array, phi: Array, tau: float

@@ -11,12 +11,18 @@ Three dual points prove a bound, each from a few arrays and without the solver t
 
       φ ≥ 2 ρᵀλ − tr H − φ*(off H) − bᵀ Q⁻¹ b,    b_ij = λ_j R_ij,
 
-  which for a full support is the bound of the unrestricted problem.
+  which for a full support is the bound of the unrestricted problem. λ and H are those of a
+  stationary point: with ``dφ = Σ_ij H_ij dG_ij`` its Lagrangian is the quadratic form
+
+      Σ_ij H_ij w_i·w_j − 2 Σ_j λ_j (f_j − ρ_j) − tr H,    H = off(H) + Diag(h),
+
+  in the points u, whose Hessian is 2Q with blocks ``Q_kl = H_kl B_kᵀ B_l``: if Q ⪰ 0, the point
+  is globally optimal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -25,12 +31,13 @@ from numpy.typing import NDArray
 
 from skcoral import _criteria as criteria
 from skcoral.certificates.settling import proved_bound
+from skcoral.exceptions import CertificateError
 from skcoral.results import Array, Certificate, Criterion
 from skcoral.support.caps import Caps
 from skcoral.support.frame_relaxation import FrameBound, Norm
-from skcoral.support.optimality import quadratic_form
 from skcoral.support.pattern import Mask
 
+_ON_RIM = 1e-7
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_PAIRS = 2000
 _MAX_FORM = 3000
@@ -47,28 +54,15 @@ class LowerBound:
 
 
 @dataclass(frozen=True)
-class LeastNorm:
-    """The least-norm bound on D2 and its strongest pair.
+class LeastNorm(FrameBound):
+    """The least-norm bound on D2, zero if no two rows of the support are disjoint.
 
-    Attributes
-    ----------
-    value : float
-        Lower bound on D2; zero if no two rows of the support are disjoint.
-    M : ndarray of shape (p, p)
-        Its dual point in the coordinates of the Cholesky factor of R.
-    pair : tuple of int or None
-        The disjoint pair with the largest absolute partial correlation.
-    partial_correlation : float
-        That partial correlation.
-    n_pairs : int
-        How many disjoint pairs entered.
+    The ``pair`` is that of disjoint rows with the largest absolute partial correlation.
     """
 
-    value: float
-    M: Array
-    pair: tuple[int, int] | None
-    partial_correlation: float
-    n_pairs: int
+    pair: tuple[int, int] | None = None
+    partial_correlation: float = 0.0
+    n_pairs: int = 0
 
 
 def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
@@ -84,7 +78,7 @@ def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
     K = sla.cho_solve(factor, np.eye(p))
     K = 0.5 * (K + K.T)
     if not len(i):
-        return LeastNorm(0.0, np.zeros((p, p)), None, 0.0, 0)
+        return LeastNorm(0.0, np.zeros((p, p)), np.zeros(p))
     scale = np.sqrt(np.diag(K))
     partial = -K / np.outer(scale, scale)
     strength = np.abs(partial[i, j])
@@ -101,38 +95,80 @@ def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
     M = sla.solve_triangular(np.tril(factor[0]), half.T, lower=True)
     M = 0.5 * (M + M.T)
     value = float(-np.trace(M) - 0.5 * np.sum(M * M))
-    return LeastNorm(max(value, 0.0), M, pair, float(partial[pair]), len(i))
+    return LeastNorm(
+        max(value, 0.0),
+        M,
+        np.zeros(p),
+        pair=pair,
+        partial_correlation=float(partial[pair]),
+        n_pairs=len(i),
+    )
 
 
 def frame_certificate(
-    space: Caps, bound: FrameBound | LeastNorm, criterion: Criterion, norm: Norm
+    space: Caps, bound: FrameBound, criterion: Criterion, norm: Norm
 ) -> LowerBound:
-    """Translate a bound on D2 or on the nuclear norm into one on the criterion."""
+    """What a dual point of the frame relaxation proves of the criterion."""
     root = np.linalg.cholesky(space.R)
     P = root @ bound.M @ root.T
-    eta = bound.eta if isinstance(bound, FrameBound) else np.zeros(space.p)
-    name = "frame" if isinstance(bound, FrameBound) else "least-norm"
-    value = _from_norm(bound.value, criterion, norm, space.p)
-    arrays = {"P": 0.5 * (P + P.T), "eta": eta, "support": space.mask.astype(np.float64)}
+    name = "least-norm" if isinstance(bound, LeastNorm) else "frame"
+    arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
     info = {"bound": name, "criterion": criterion, "norm": norm}
-    return LowerBound(value, name, Certificate("support", arrays, info))
+    certificate = Certificate("support", arrays, info)
+    try:
+        value = proved_bound(space.R, space.floors, certificate)
+    except CertificateError:  # rounding leaves nothing of it
+        value = 0.0
+    return LowerBound(value, name, certificate)
 
 
 def nothing_proved(space: Caps, criterion: Criterion) -> LowerBound:
     """The bound of an exact answer: no residual is less than zero."""
-    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.p), 0.0, 0)
-    certificate = frame_certificate(space, zero, criterion, "frobenius").certificate
-    return LowerBound(0.0, "none", certificate)
+    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.p))
+    return replace(frame_certificate(space, zero, criterion, "frobenius"), name="none")
 
 
-def _from_norm(value: float, criterion: Criterion, norm: Norm, p: int) -> float:
-    """The nuclear norm bounds the absolute sum as it is; D2 bounds the others by Cauchy–Schwarz."""
-    value = max(value, 0.0)
-    if norm == "nuclear" or criterion == "squared":
-        return value
-    if criterion == "worst":
-        return float(np.sqrt(value / max(p * (p - 1) / 2, 1.0)))
-    return float(np.sqrt(value))
+@dataclass(frozen=True)
+class Multipliers:
+    """λ of the floors, H of the correlations, and the largest violation of stationarity."""
+
+    floors: Array
+    H: Array
+    stationarity: float
+
+
+def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
+    """Multipliers of one point (p, m), given ``off(H)`` as the half-gradient of the criterion."""
+    W = caps.outputs(U[None])[0]
+    gradient = caps.pull_back((half_slope @ W)[None])[0]
+    f = U[:, 0]
+    fixed = caps.floors >= 1.0
+    active = ~fixed & caps.on_rim(U, _ON_RIM)
+    radial = np.einsum("ka,ka->k", gradient, U)
+    # λ = (g₁ − f uᵀg) / (1 − f²), where the difference is taken before the division.
+    across = np.einsum("ka,ka->k", gradient[:, 1:], U[:, 1:])
+    side = np.where(active, np.einsum("ka,ka->k", U[:, 1:], U[:, 1:]), 1.0)
+    lam = np.where(active, gradient[:, 0] - f * across / np.maximum(side, 1e-300), 0.0)
+    lam = np.maximum(lam, 0.0)
+    h = lam * f - radial
+    # A column without freedom is stationary with any h: a large one keeps the form positive.
+    ample = 1.0 + np.abs(radial) + 10.0 * np.abs(half_slope).sum(axis=1)
+    h = np.where(fixed, ample, h)
+    lam = np.where(fixed, ample + radial, lam)
+    left = gradient + h[:, None] * U
+    left[:, 0] -= lam
+    return Multipliers(lam, half_slope + np.diag(h), float(np.abs(left).max()))
+
+
+def quadratic_form(caps: Caps, H: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Q over the existing coefficients, and the position of each column's first one."""
+    p, m = caps.p, caps.m
+    slots = np.flatnonzero(caps.valid.ravel())
+    vectors = caps.frames.reshape(p * m, p)[slots]
+    owner = slots // m
+    position = np.full(p * m, -1)
+    position[slots] = np.arange(len(slots))
+    return (vectors @ vectors.T) * H[np.ix_(owner, owner)], position[np.arange(p) * m]
 
 
 def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> LowerBound | None:

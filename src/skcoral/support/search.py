@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral import _criteria as criteria
+from skcoral.exact import KeptThreshold, best_exact
 from skcoral.results import Array, Criterion
 from skcoral.support.caps import Caps, fold, unfold
+from skcoral.support.exactness import cholesky_within
 from skcoral.support.interior_point import Candidate, candidate, refine
 from skcoral.support.objectives import (
     Loss,
@@ -21,7 +23,6 @@ from skcoral.support.objectives import (
     squared_loss,
 )
 from skcoral.support.quasi_newton import Descent, descend
-from skcoral.support.starts import midpoints, random_starts
 
 # Quasi-Newton steps on D2 at most, then for each further loss: how many points go on per start, how
 # many at least, and its steps at most. The other criteria need D2 only to begin with.
@@ -67,23 +68,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates of a search, best first, and the best one refined.
+    """Candidates of a search, best first, and the best one refined."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n, p, m)
-        Candidates, best first.
-    values : ndarray of shape (n,)
-        Their criterion.
-    reached : ndarray
-        The value that every start reached.
-    best : Candidate
-        The best point.
-    """
-
-    points: Array
-    values: Array
-    reached: Array
+    points: Array  # (n, p, m)
+    values: Array  # their criterion
+    reached: Array  # the value that every start reached
     best: Candidate
 
     def merge(self, other: Found) -> Found:
@@ -246,3 +235,53 @@ def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np
         if len(chosen) == count:
             break
     return np.asarray(chosen, dtype=np.intp)
+
+
+def structured_starts(space: Caps, warm: Array, threshold: KeptThreshold) -> Array:
+    """Points (S, p, m): warm ones, then the identity and masked exact decorrelators of R.
+
+    In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
+    there is one; the exact decorrelator with the best mean fidelity under the floors, or the one
+    with the best common fidelity; the identity; ZCA-cor; Cholesky factors in input order and
+    backwards.
+    """
+    R, p = space.R, space.p
+    values, vectors = np.linalg.eigh(R)
+    candidates = list(warm)
+    fitting = cholesky_within(R, space.mask)
+    if fitting is not None:
+        candidates.append(fitting[0])
+    candidates.append(_dense_exact(R, space.floors, threshold))
+    candidates.append(np.eye(p))
+    candidates.append((vectors / np.sqrt(values)) @ vectors.T)
+    candidates.append(np.linalg.inv(np.linalg.cholesky(R)).T)
+    backwards = np.linalg.cholesky(R[::-1, ::-1])[::-1, ::-1]
+    candidates.append(np.linalg.inv(backwards).T)
+    return space.points(np.stack(candidates))
+
+
+def random_starts(space: Caps, n: int, rng: np.random.Generator) -> Array:
+    """Points (n, p, m) midway between the sources and uniform points on the spheres."""
+    sources = np.zeros((1, space.p, space.m))
+    sources[..., 0] = 1.0
+    return midpoints(space, sources, n, rng)
+
+
+def midpoints(space: Caps, points: Array, n: int, rng: np.random.Generator) -> Array:
+    """Points (n, p, m) midway between given ones, taken in turn, and uniform ones."""
+    uniform = _unit(np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0))
+    # The factor keeps a midpoint for opposite points, which a column without freedom has often.
+    middle = (1.0 + 1e-9) * points[np.arange(n) % len(points)] + uniform
+    return _unit(middle)
+
+
+def _unit(X: Array) -> Array:
+    return np.asarray(X / np.linalg.norm(X, axis=2, keepdims=True))
+
+
+def _dense_exact(R: Array, floors: Array, threshold: KeptThreshold) -> Array:
+    below_one = np.minimum(floors, 1.0 - 1e-9)
+    best = best_exact(R, below_one)
+    if best.feasible:
+        return np.asarray(best.T)
+    return np.asarray(threshold.solve().T)
