@@ -28,8 +28,10 @@ class Frozen:
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value = read_only(value) if value.dtype.kind == "f" else value.view()
+            if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == float):
+                value = read_only(value)
+            elif isinstance(value, np.ndarray):
+                value = value.view()
                 value.flags.writeable = False
             elif isinstance(value, Mapping):
                 value = MappingProxyType(dict(value))

@@ -211,10 +211,10 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     U = space.onto_caps(np.where(space.valid, rng.normal(size=(1, p, space.m)), 0.0))
     E = residuals(space, U)[0]
     point = FrameBound(0.0, M, eta)
-    squares = frame_certificate(space, point, "squared", "frobenius").value
-    assert squares <= 0.5 * np.sum(E * E) + 1e-10
-    total = frame_certificate(space, point, "absolute", "nuclear").value
-    assert total <= 0.5 * np.abs(E).sum() + 1e-10
+    squares = frame_certificate(space, point, "squared", "frobenius").certificate
+    assert certified_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
+    total = frame_certificate(space, point, "absolute", "nuclear").certificate
+    assert certified_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
 
 
 def test_tampered_certificates_are_refused(sparse_cases):
