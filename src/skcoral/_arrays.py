@@ -151,18 +151,16 @@ def column_sums(A: Any) -> Array:
     return np.asarray(to_host(library(A).sum(A, axis=0)))
 
 
-def row_dots(A: Any, B: Any) -> Array:
-    """``diag(ABᵀ)``, in NumPy."""
-    if isinstance(A, np.ndarray):
-        return np.asarray(np.einsum("ij,ij->i", A, B))
-    return np.asarray(to_host(library(A).sum(A * B, axis=1)))
-
-
 def row_products(A: Any, B: Any) -> Any:
     """``diag(ABᵀ)``, in the library of ``A``."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, B)
     return library(A).sum(A * B, axis=1)
+
+
+def row_dots(A: Any, B: Any) -> Array:
+    """``diag(ABᵀ)``, in NumPy."""
+    return np.asarray(to_host(row_products(A, B)))
 
 
 def largest_ratio(a: Any, b: Any) -> float:
@@ -250,19 +248,16 @@ def cholesky_or_none(A: Any) -> Any:
     return factor if bool(np.isfinite(diagonal(factor)).all()) else None  # CuPy's way to fail
 
 
-def solve_factored(factor: Any, b: Array) -> Array:
-    """Solve for a vector, in NumPy, by the lower factor of the matrix."""
-    if isinstance(factor, np.ndarray):
-        return np.asarray(sla.lapack.dpotrs(factor, b, lower=1)[0])
-    half = solve_lower(factor, to_device(b[:, None], factor))
-    return np.asarray(to_host(solve_lower(factor, half, transposed=True)))[:, 0]
-
-
 def solve_lower_factored(factor: Any, b: Any) -> Any:
     """Solve for a vector by the lower factor of the matrix, in the library that holds both."""
     if isinstance(factor, np.ndarray):
         return sla.lapack.dpotrs(factor, b, lower=1)[0]
     return solve_lower(factor, solve_lower(factor, b[:, None]), transposed=True)[:, 0]
+
+
+def solve_factored(factor: Any, b: Array) -> Array:
+    """Solve for a vector, in NumPy, by the lower factor of the matrix."""
+    return np.asarray(to_host(solve_lower_factored(factor, to_device(b, factor))))
 
 
 def inverse_factored(factor: Any) -> Any:

@@ -28,7 +28,9 @@ class Frozen:
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if isinstance(value, list) or (isinstance(value, np.ndarray) and value.dtype == float):
+            if isinstance(value, list) or (
+                isinstance(value, np.ndarray) and value.dtype.kind == "f"
+            ):
                 value = read_only(value)
             elif isinstance(value, np.ndarray):
                 value = value.view()

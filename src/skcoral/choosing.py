@@ -30,6 +30,7 @@ LITTLE_CORRELATION, LITTLE_VIF = 0.5, 2.0
 #: Outputs that keep this much without any residual need no compromise.
 NEARLY_ALL = 0.95
 _TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
+_SETTINGS = ("pair_weights", "anchors", "tol", "max_iter", "on_singular", "rank_tol")
 
 
 def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
@@ -55,29 +56,31 @@ def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
         )
 
 
-def solve_for(R: Any, asked: Any, **settings: Any) -> Decorrelation:
-    """Solve for floors, a budget or a limit, whichever ``asked`` has as an attribute.
+def solve_for(
+    R: Any, asked: Any, *, floors: Any = None, warm: Decorrelation | None = None
+) -> Decorrelation:
+    """Solve for floors, a budget or a limit, whichever the settings have: those of a ``CORAL``.
 
-    ``asked`` has ``rho_min``, ``budget``, ``max_vif``, ``max_correlation``, ``criterion`` and
-    ``support``, such as a :class:`skcoral.CORAL`; ``settings`` are those of
-    :func:`skcoral.decorrelate`.
+    ``floors`` replace those of the settings; ``warm`` is the answer to a neighbouring problem.
     """
     check_target(asked)
-    criterion = asked.criterion
+    settings = {name: getattr(asked, name) for name in _SETTINGS}
+    floors = asked.rho_min if floors is None else floors
+    criterion, budget = asked.criterion, asked.budget
     if asked.max_vif is not None:
-        return api.maximize_fidelity(R, asked.max_vif, criterion="vif", **settings)
-    if asked.max_correlation is not None:
-        limit = check_budget(asked.max_correlation, "The largest correlation")
-        return api.maximize_fidelity(R, limit, criterion="worst", **settings)
-    if asked.budget is not None:
-        return api.maximize_fidelity(R, asked.budget, criterion=criterion, **settings)
-    random_state = getattr(asked, "random_state", 0)
+        criterion, budget = "vif", asked.max_vif
+    elif asked.max_correlation is not None:
+        criterion = "worst"
+        budget = check_budget(asked.max_correlation, "The largest correlation")
+    if floors is None and budget is not None:
+        return api.maximize_fidelity(R, budget, criterion=criterion, **settings)
     return api.decorrelate(
         R,
-        asked.rho_min,
+        floors,
         criterion=criterion,
         support=asked.support,
-        random_state=random_state,
+        random_state=asked.random_state,
+        warm=warm,
         **settings,
     )
 

@@ -300,28 +300,6 @@ def measure_matrix(
     )
 
 
-def measure_few_rows(
-    sources: Array, outputs: Array, targets: Array, names: Sequence[str], *, margins: str = "none"
-) -> Measured:
-    """The figures of rows that are fewer than their columns, without a p × p matrix.
-
-    ``targets`` are what the outputs belong to: the sources themselves, or composites of them.
-    """
-    pairs = _PairedSums(len(names))
-    pairs.add(targets, outputs)
-    return Measured(
-        names=tuple(names),
-        fidelity=pairs.correlations(),
-        residual_before=_residuals_in_blocks(sources),
-        residual=_residuals_in_blocks(outputs),
-        vif_before=np.full(sources.shape[1], math.inf),
-        vif=np.full(len(names), math.inf),
-        rows_used=len(sources),
-        rows_given=len(sources),
-        margins=margins,
-    )
-
-
 def residuals(R: Any) -> Array:
     """Largest absolute correlation of each variable with another one; 0 for a single variable.
 

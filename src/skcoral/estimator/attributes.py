@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral import api
-from skcoral._frames import Judged, judge
+from skcoral._frames import judge
 from skcoral._lowrank import LowRankTransform
 from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate, sample_correlation
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.few_rows import RowMoments
-from skcoral.measured import Measured, measure_few_rows, measure_matrix
+from skcoral.measured import Measured, Measurement, measure_matrix
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 
@@ -41,7 +41,7 @@ def solve(
     ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before.
     """
     given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
-    result = decorrelate_table(estimator, given, floors=floors)
+    result = solve_for(given, estimator, floors=floors)
     long = table.is_wide and len(table.names) > _LONG
     on_rows = None
     if measured_on is not None:
@@ -57,32 +57,6 @@ def solve(
         guarantee=table.guarantee,
         about=table.about,
         is_about_rows=table.is_about_rows,
-    )
-
-
-def decorrelate_table(
-    estimator: Any,
-    table: CorrelationEstimate | Judged,
-    *,
-    floors: Any = None,
-    warm: Decorrelation | None = None,
-) -> Decorrelation:
-    """Solve for ``table`` with an estimator's settings, or with other floors if given."""
-    settings = {
-        name: getattr(estimator, name)
-        for name in ("pair_weights", "anchors", "tol", "max_iter", "on_singular", "rank_tol")
-    }
-    floors = estimator.rho_min if floors is None else floors
-    if floors is None:
-        return solve_for(table, estimator, **settings)
-    return api.decorrelate(
-        table,
-        floors,
-        criterion=estimator.criterion,
-        support=estimator.support,
-        random_state=estimator.random_state,
-        warm=warm,
-        **settings,
     )
 
 
@@ -121,7 +95,8 @@ def _measure(
     if isinstance(source, RowMoments) and table.is_wide:
         Z = source.deviations / table.scale
         targets = Z if result.anchors is None else Z @ result.anchors
-        return measure_few_rows(Z, Z @ result.T, targets, result.names, margins=margins)
+        measurement = Measurement(table.names, result.names).add(Z, Z @ result.T, targets)
+        return measurement.result(margins=margins)
     # T acts on columns standardised by the estimate, with weights if there are any
     relative = (source.scale / table.scale)[:, None]
     found = measure_matrix(

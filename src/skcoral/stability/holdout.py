@@ -23,7 +23,7 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import measure_few_rows, residuals
+from skcoral.measured import Measurement, residuals
 from skcoral.results import Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
@@ -257,7 +257,7 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
     raw = residual_of(result, sources, sample_weight=weights)
     after = residual_of(result, outputs, sample_weight=weights)
     if weights is None:
-        found = measure_few_rows(sources, outputs, sources, result.names)
+        found = Measurement(result.names, result.names).add(sources, outputs).result()
         return found.fidelity, found.residual, after, raw
     u, v = standardised(outputs, weights), standardised(sources, weights)
     G = (u * weights[:, None]).T @ u / weights.sum()

@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from skcoral._requirements import checked_weights
 from skcoral._validation import check_callback, check_jobs
+from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
-from skcoral.estimator.attributes import decorrelate_table
 from skcoral.estimator.estimation import estimate_rows
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.estimator.settings import check_settings, faded
@@ -111,7 +111,7 @@ class Resampler:
             # of a refit, only how it does on other rows is of interest
             warnings.simplefilter("ignore", SingularCorrelationWarning)
             warnings.simplefilter("ignore", NotCertifiedWarning)
-            return Fitted(table, decorrelate_table(self.model, table, floors=floors, warm=warm))
+            return Fitted(table, solve_for(table, self.model, floors=floors, warm=warm))
 
     def by_fold(
         self, function: Callable[..., tuple[Array, Array]], n_folds: int, *args: Any
