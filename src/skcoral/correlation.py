@@ -292,12 +292,8 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
 
     Parameters
     ----------
-    X : array-like of shape (n, p)
-        The rows.
-    moments : Moments
-        Of these rows, with the same weights.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, as in ``moments``.
+    X, moments, sample_weight
+        As in :func:`estimate_from_rows`.
 
     Examples
     --------

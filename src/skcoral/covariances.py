@@ -87,14 +87,9 @@ def estimate_by(
     covariance : estimator or callable
         With ``fit`` and ``covariance_`` as in scikit-learn, or a function from an array of rows to
         a p × p matrix (a covariance or a correlation matrix).
-    X : array-like of shape (n, p)
-        The rows.
-    moments : Moments
-        Of these rows.
-    sample_weight : array-like of shape (n,), optional
-        Only frequencies: such estimators know no weights, and rows are repeated.
-    margins, on_singular, rank_tol
-        As in :func:`skcoral.correlation.estimate_from_rows`.
+    X, moments, sample_weight, margins, on_singular, rank_tol
+        As in :func:`skcoral.correlation.estimate_from_rows`; weights only count rows, which are
+        repeated, because such estimators know no others.
 
     Examples
     --------

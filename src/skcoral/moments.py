@@ -126,16 +126,12 @@ class Moments:
         batch = self._of_batch(X, sample_weight)
         if batch is None:
             return self
-        left = self.weight - batch.weight
-        if batch.n_rows >= self.n_rows or not left > 0.0:
+        if batch.n_rows >= self.n_rows or not self.weight > batch.weight:
             raise InvalidTableError(
                 f"{batch.n_rows} rows of weight {batch.weight:g} cannot be taken out of "
                 f"{self.n_rows} rows of weight {self.weight:g}: at least one has to stay."
             )
-        gap = batch._mean.minus(self._mean)
-        mean = self._mean.plus(-gap * (batch.weight / left))
-        between = np.outer(gap, gap) * (self.weight * batch.weight / left)
-        comoment = self._comoment.plus(-batch._comoment.value).plus(-between)
+        mean, comoment = self._combined(batch, -1.0)
         negative = np.diag(comoment.value) < -1e-14 * self.squares
         if negative.any():
             raise InvalidTableError(
@@ -144,7 +140,7 @@ class Moments:
             )
         self._mean, self._comoment = mean, comoment
         self.n_rows -= batch.n_rows
-        self.weight = left
+        self.weight -= batch.weight
         self.squared_weight = max(self.squared_weight - batch.squared_weight, 0.0)
         return self
 
@@ -332,24 +328,26 @@ class Moments:
         batch._comoment = CompensatedSum(comoment)
         return batch
 
+    def _combined(self, other: Moments, sign: float) -> tuple[CompensatedSum, CompensatedSum]:
+        """Mean and co-moment with the rows of ``other`` added or taken out: Chan's formulas."""
+        total = self.weight + sign * other.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = other._mean.minus(self._mean)
+            mean = self._mean.plus(gap * (sign * other.weight / total))
+            between = np.outer(gap, gap) * (sign * self.weight * other.weight / total)
+            return mean, self._comoment.plus(sign * other._comoment.value).plus(between)
+
     def _absorb(self, other: Moments) -> None:
-        """Chan's formulas."""
         if other.n_rows == 0:
             return
-        total = self.weight + other.weight
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.n_rows:
-                gap = other._mean.minus(self._mean)
-                mean = self._mean.plus(gap * (other.weight / total))
-                between = np.outer(gap, gap) * (self.weight * other.weight / total)
-                comoment = self._comoment.plus(other._comoment.value).plus(between)
-            else:
-                mean, comoment = other._mean, other._comoment
+        mean, comoment = other._mean, other._comoment
+        if self.n_rows:
+            mean, comoment = self._combined(other, 1.0)
         # judged before anything is stored, so that a bad batch leaves no trace
         self._refuse_non_finite(np.diag(comoment.value))
         self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows
-        self.weight = total
+        self.weight += other.weight
         self.squared_weight += other.squared_weight
         self.whole_weights = self.whole_weights and other.whole_weights
 
