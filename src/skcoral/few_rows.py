@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import checked_weights, float_array
 from skcoral._singular import Deficiency, dropped_share
-from skcoral._validation import SINGULAR_TOL, check_choice, check_names
+from skcoral._validation import SINGULAR_TOL, check_names
 from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
 from skcoral.exceptions import InvalidTableError
 from skcoral.margins import Margins
-from skcoral.moments import WEIGHT_KINDS, Moments
+from skcoral.moments import Moments
 from skcoral.results import Array
 
 _DUPLICATE = 1e-10  # distance of unit columns that count as copies of each other
@@ -62,13 +62,7 @@ class RowMoments(Moments):
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]
         self.names = check_names(names, rows.shape[1])
-        self.weight_kind = check_choice("weight_kind", weight_kind, WEIGHT_KINDS)
-        self.n_rows = len(rows)
-        self.weight = self.squared_weight = float(len(rows))
-        self.whole_weights = True
-        if weights is not None:
-            self.weight, self.squared_weight = float(weights.sum()), float(weights @ weights)
-            self.whole_weights = bool((weights == np.floor(weights)).all())
+        self._count(len(rows), weights, weight_kind)
         self._centre(rows, weights)
 
     def _centre(self, rows: Array, weights: Array | None) -> None:
@@ -123,28 +117,15 @@ class RowMoments(Moments):
         state["comoment"] = np.stack([self.comoment, zeros])
         return Moments.from_state(state)
 
-    def state(self) -> dict[str, Any]:
-        """Everything there is to know, as plain values and arrays, for writing to a file."""
-        return {
-            "names": list(self.names),
-            "n_rows": self.n_rows,
-            "weight": self.weight,
-            "squared_weight": self.squared_weight,
-            "whole_weights": self.whole_weights,
-            "weight_kind": self.weight_kind,
-            "mean": self._means,
-            "deviations": self.deviations,
-        }
+    def _sums(self) -> dict[str, Array]:
+        return {"mean": self._means, "deviations": self.deviations}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Moments:
         """Rebuild from what :meth:`state` returned."""
         few = cls.__new__(cls)
         few.names = check_names(state["names"], len(state["names"]))
-        few.weight_kind = check_choice("weight_kind", str(state["weight_kind"]), WEIGHT_KINDS)
-        few.n_rows, few.weight = int(state["n_rows"]), float(state["weight"])
-        few.squared_weight = float(state["squared_weight"])
-        few.whole_weights = bool(state["whole_weights"])
+        few._read_counts(state)
         few._means = np.array(state["mean"], dtype=np.float64)
         few.deviations = np.array(state["deviations"], dtype=np.float64)
         p = few.n_features

@@ -21,16 +21,17 @@ from ._requirements import (
     listing,
     real_number,
 )
-from ._validation import check_choice, check_names
+from ._row_counts import WEIGHT_KINDS as WEIGHT_KINDS
+from ._row_counts import RowCounts
+from ._validation import check_names
 from .exceptions import InvalidTableError
 from .limits import current
 from .results import Array
 
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
-WEIGHT_KINDS = ("auto", "frequency", "reliability")
 
 
-class Moments:
+class Moments(RowCounts):
     """Number of rows, weight, mean and co-moment of a table, one batch at a time.
 
     Rows are measured from the mean so far, which is kept to twice the usual number of digits, so
@@ -81,11 +82,7 @@ class Moments:
             "Use fewer columns.",
         )
         self.names = check_names(names, p)
-        self.weight_kind = check_choice("weight_kind", weight_kind, WEIGHT_KINDS)
-        self.n_rows = 0
-        self.weight = 0.0
-        self.squared_weight = 0.0
-        self.whole_weights = True
+        self._count(0, None, weight_kind)
         self._mean = CompensatedSum(np.zeros(p))
         self._comoment = CompensatedSum(np.zeros((p, p)))
 
@@ -202,50 +199,14 @@ class Moments:
         return np.diag(self.comoment)
 
     @property
-    def weights_count_rows(self) -> bool:
-        """Whether the weights are frequencies: by ``weight_kind``, or because all are whole."""
-        if self.weight_kind == "auto":
-            return self.whole_weights
-        return self.weight_kind == "frequency"
-
-    @property
-    def effective_rows(self) -> float:
-        """Sum of the frequencies, or Kish's ``(Σw)² / Σw²`` for reliability weights."""
-        if self.weights_count_rows or not self.n_rows:
-            return self.weight
-        return self.weight**2 / self.squared_weight
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """What the comoment is divided by to give an unbiased covariance."""
-        if self.weights_count_rows:
-            return self.weight - 1.0
-        return self.weight - self.squared_weight / self.weight
-
-    @property
     def covariance(self) -> Array:
         """Unbiased sample covariance, ``comoment / degrees_of_freedom``."""
-        self._refuse_too_few()
-        return self.comoment / self.degrees_of_freedom
+        return self.comoment / self._enough_freedom()
 
     @property
     def scale(self) -> Array:
         """Sample standard deviation of each column."""
-        self._refuse_too_few()
-        return np.sqrt(self.squares / self.degrees_of_freedom)
-
-    def _refuse_too_few(self) -> None:
-        if self.n_rows < 2 and self.weight <= 1.0:
-            raise InvalidTableError(
-                "A covariance needs at least two rows with a positive weight, or one that counts "
-                f"twice; got {self.n_rows} {'sample' if self.n_rows == 1 else 'rows'}."
-            )
-        if self.weights_count_rows and self.weight < 2.0:
-            raise InvalidTableError(
-                f"Weights that count rows sum to {self.weight:g} over {self.n_rows} rows, so they "
-                "are no frequencies (weight 2 is a row that occurs twice). Use "
-                "weight_kind='reliability' for weights that only compare rows."
-            )
+        return np.sqrt(self.squares / self._enough_freedom())
 
     def constant_columns(self) -> tuple[str, ...]:
         """Names of the columns without spread, up to the rounding of their values."""
@@ -260,27 +221,17 @@ class Moments:
 
     def state(self) -> dict[str, Any]:
         """Everything there is to know, as plain values and arrays, for writing to a file."""
-        return {
-            "names": list(self.names),
-            "n_rows": self.n_rows,
-            "weight": self.weight,
-            "squared_weight": self.squared_weight,
-            "whole_weights": self.whole_weights,
-            "weight_kind": self.weight_kind,
-            "mean": self._mean.parts(),
-            "comoment": self._comoment.parts(),
-        }
+        return {"names": list(self.names), **self._counts(), **self._sums()}
+
+    def _sums(self) -> dict[str, Array]:
+        return {"mean": self._mean.parts(), "comoment": self._comoment.parts()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Moments:
         """Rebuild moments, to the last bit, from what :meth:`state` returned."""
-        moments = cls(state["names"], weight_kind=str(state.get("weight_kind", "auto")))
+        moments = cls(state["names"])
+        moments._read_counts(state)
         p = moments.n_features
-        moments.n_rows = int(state["n_rows"])
-        moments.weight = float(state["weight"])
-        # earlier files have no squares: their weights counted rows
-        moments.squared_weight = float(state.get("squared_weight", moments.weight))
-        moments.whole_weights = bool(state.get("whole_weights", True))
         moments._mean = CompensatedSum(*np.array(state["mean"], dtype=np.float64).reshape(2, p))
         moments._comoment = CompensatedSum(
             *np.array(state["comoment"], dtype=np.float64).reshape(2, p, p)
@@ -306,14 +257,8 @@ class Moments:
             rows, weights = rows[weights > 0], weights[weights > 0]
         if len(rows) == 0:
             return None
-        batch = Moments(self.names, weight_kind=self.weight_kind)
-        batch.n_rows = len(rows)
-        batch.weight = batch.squared_weight = float(len(rows))
-        if weights is not None:
-            batch.weight, batch.squared_weight = float(weights.sum()), float(weights @ weights)
-            # beyond 2^53 every float is whole, and nothing was counted
-            whole = (weights == np.floor(weights)) & (weights <= 2.0**53)
-            batch.whole_weights = bool(whole.all())
+        batch = Moments(self.names)
+        batch._count(len(rows), weights, self.weight_kind)
         # a row, unlike a computed mean, equals its constant columns exactly
         origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
