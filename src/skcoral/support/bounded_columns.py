@@ -179,37 +179,16 @@ class _Column:
         start: Array,
         constraints: Sequence[Constraint],
     ) -> Array | None:
-        """Minimise over the coefficients that can move; bounds put the others in their place."""
-        free = self.low < self.high
-        if not free.any():
+        """Minimise within the bounds and the constraints; None if no point meets them."""
+        if (self.low == self.high).all():
             met = all(f(self.low) >= -1e-12 for _, f, _ in constraints)
             return self.low.copy() if met else None
-
-        def full(x: Array) -> Array:
-            out = np.where(free, 0.0, self.low)
-            out[free] = x
-            return out
-
-        def reduced(x: Array) -> tuple[float, Array]:
-            value, gradient = function(full(x))
-            return value, gradient[free]
-
-        def restricted(constraint: Constraint) -> Constraint:
-            kind, f, slope = constraint
-            return kind, lambda x: f(full(x)), lambda x: slope(full(x))[free]
-
         solved = minimise_sqp(
-            reduced,
-            start[free],
-            self.low[free],
-            self.high[free],
-            [restricted(c) for c in constraints],
-            max_iter=500,
-            tol=1e-14,
+            function, start, self.low, self.high, constraints, max_iter=500, tol=1e-14
         )
         if solved.status not in (0, 8):
             return None
-        return np.asarray(np.clip(full(solved.x), self.low, self.high))
+        return np.asarray(np.clip(solved.x, self.low, self.high))
 
     def large_variance(self, floor: float, inner: Array) -> Array | None:
         """A point of C with a variance of at least one, if one can be found."""
