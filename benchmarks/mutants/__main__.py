@@ -42,8 +42,16 @@ TESTS = {
 }
 JUDGEMENTS = (
     *("_frames", "_lowrank", "_requirements", "_singular", "_validation", "covariances"),
-    *("few_rows", "measured", "measures", "moments", "estimator/rounding", "exact/results"),
-    *("frames/curve", "models/decoding", "support/multistart", "support/optimality"),
+    *(
+        "few_rows",
+        "measured",
+        "measures",
+        "moments",
+        "_row_counts",
+        "estimator/rounding",
+        "exact/results",
+    ),
+    *("frames/curve", "models/decoding", "support/solver", "support/lower_bounds"),
     *("tables/matrices", "tradeoff/results"),
 )
 
