@@ -22,6 +22,13 @@ Index = NDArray[np.intp]
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
 
+def read_only(a: Any) -> Array:
+    """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
+    out = np.asarray(a, dtype=np.float64).view()
+    out.flags.writeable = False
+    return out
+
+
 def library(A: Any) -> Any:
     """The functions that work on ``A``: those of its own library, or else NumPy's."""
     name = type(A).__module__.partition(".")[0]

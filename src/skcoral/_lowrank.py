@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral._arrays import Array
+from skcoral._arrays import Array, read_only
 
 _BLOCK = 512  # columns at a time
 _MANY = 5000  # columns whose pairs are not looked at one by one
@@ -47,8 +47,8 @@ class LowRankTransform:
     __array_ufunc__ = None  # so that an array to the left of @ asks this object
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "left", _read_only(self.left))
-        object.__setattr__(self, "right", _read_only(self.right))
+        object.__setattr__(self, "left", read_only(self.left))
+        object.__setattr__(self, "right", read_only(self.right))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,7 +122,7 @@ class FactoredCorrelation:
     __array_ufunc__ = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", _read_only(self.factor))
+        object.__setattr__(self, "factor", read_only(self.factor))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -207,9 +207,3 @@ def transform_of(A: Array, U: Array, *, dense: bool) -> Any:
     """``T = I + A⁺(U - A)``: the transformation nearest to the identity with ``AT = U``."""
     low = LowRankTransform(pseudo_inverse(A), U - A)
     return low.toarray() if dense else low
-
-
-def _read_only(a: Any) -> Array:
-    out = np.asarray(a, dtype=np.float64).view()
-    out.flags.writeable = False
-    return out

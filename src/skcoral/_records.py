@@ -10,16 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from skcoral._arrays import Array as Array
+from skcoral._arrays import read_only as read_only
 
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
-
-
-def read_only(a: Any) -> Array:
-    """Return ``a`` as a float64 array that cannot be written to (a view where possible)."""
-    out = np.asarray(a, dtype=np.float64).view()
-    out.flags.writeable = False
-    return out
 
 
 class Frozen:

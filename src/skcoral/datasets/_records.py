@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
+from skcoral._arrays import Array, read_only
+from skcoral._records import Frozen
 from skcoral.correlation import sample_correlation
 from skcoral.moments import Moments
-from skcoral.results import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True)
-class NamedCorrelation:
+class NamedCorrelation(Frozen):
     """A correlation matrix, the names of its variables, and where it comes from.
 
     Attributes
@@ -45,9 +45,6 @@ class NamedCorrelation:
     n_rows: int
     source: str
     licence: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "correlation", read_only(self.correlation))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         # NumPy before version 2 does not know copy=None.

@@ -165,7 +165,8 @@ class Points(Batch):
             lever = np.sign(self.S[:, i, j]) * capped
             lever = lever / np.sqrt(np.maximum(capped.sum(axis=1), 1))[:, None]
         found: list[Any] = [None] * n
-        size, rows = _chunk(len(i)), np.arange(len(i))
+        rows = np.arange(len(i))
+        size = max(1, 60_000 // len(i) ** 2)  # systems at once, so that they stay in the cache
         for start in range(0, n, size):
             part = slice(start, start + size)
             A = _equations(self.G[part], self.B[part])
@@ -222,11 +223,6 @@ def _equations(G: Array, B: Array) -> Array:
     A = np.zeros((n, size**2))
     A[:, upper] = unit * sum(g.take(i, axis=1) * b.take(j, axis=1) for i, j in products)
     return A.reshape(n, size, size)
-
-
-def _chunk(size: int) -> int:
-    """How many systems of this size are formed at once, so that they stay in the cache."""
-    return max(1, 60_000 // size**2)
 
 
 @dataclass

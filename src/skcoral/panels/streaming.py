@@ -87,15 +87,7 @@ class Roller:
         self._reported = -1  # row that the last window reported ended with
 
     def push(self, values: Any, times: Any = None) -> Pushed:
-        """Take the next rows; returns their outputs.
-
-        Parameters
-        ----------
-        values : array-like of shape (n, p)
-            The rows, NaN where missing.
-        times : array-like of shape (n,), optional
-            Their dates, where windows are spans of time or models begin with calendar periods.
-        """
+        """Take the next rows, NaN where missing, with dates where windows need them."""
         rows = np.asarray(values, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise InvalidTableError(

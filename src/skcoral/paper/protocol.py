@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from skcoral._arrays import Array
+from skcoral._records import Frozen
 from skcoral._requirements import real_number, square_matrix
 from skcoral._validation import check_correlation, check_count, check_floors, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
-from skcoral.results import read_only
 
 VIOLATION = 1e-4
 _THRESHOLD_VIOLATION = 1e-7
@@ -42,7 +42,7 @@ End = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class ProtocolRun:
+class ProtocolRun(Frozen):
     """Where each random start of the paper's protocol ended.
 
     Attributes
@@ -72,10 +72,6 @@ class ProtocolRun:
     violations: Array
     determinants: Array
     seconds: float
-
-    def __post_init__(self) -> None:
-        for name in ("values", "violations", "determinants"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:

@@ -51,15 +51,7 @@ _PROGRAMME_SIZE = 160
 def _within_support(
     bounds: tuple[Array, Array], mask: Mask, names: Sequence[str]
 ) -> tuple[Array, Array]:
-    """The two matrices of coefficient bounds, zero off the support.
-
-    Raises
-    ------
-    InvalidSupportError
-        A lower bound exceeds the upper one.
-    InfeasibleError
-        A coefficient off the support is required to differ from zero.
-    """
+    """The two matrices of coefficient bounds, zero off the support."""
     lower, upper = bounds
     for i, j in np.argwhere(lower > upper)[:1]:
         raise InvalidSupportError(

@@ -35,12 +35,9 @@ def feasible_column(
     floor: float,
     names: Sequence[str],
 ) -> Array:
-    """A column of unit variance within its bounds and above its floor, or the proof of none.
+    """A column of unit variance within its bounds and above its floor.
 
-    Raises
-    ------
-    InfeasibleError
-        Quotes the largest fidelity or the range of variances that the bounds allow.
+    Where there is none, the error quotes the largest fidelity or the variances that they allow.
     """
     column = _Column(R, j, allowed, lower, upper)
     listed = listing([names[int(i)] for i in column.index], 6, quote="'")
