@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral import api
-from skcoral._frames import judge
+from skcoral._frames import Judged, judge
 from skcoral._lowrank import LowRankTransform
 from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate, sample_correlation
