@@ -84,6 +84,14 @@ class CorrelationEstimate(Frozen):
         """Return the correlation matrix."""
         return self.R.toarray() if isinstance(self.R, FactoredCorrelation) else self.R
 
+    def scores(self, rows: Any) -> Any:
+        """What the margins make of rows: ranks or normal scores, or the rows themselves."""
+        return rows if self.margins is None else self.margins.transform(rows)
+
+    def standardised(self, rows: Any) -> Any:
+        """What a transformation acts on: rows, or their scores, in units of ``scale``."""
+        return (self.scores(rows) - self.mean) / self.scale
+
     @property
     def is_wide(self) -> bool:
         """Whether ``R`` is kept as a factor, because columns are many more than rows."""

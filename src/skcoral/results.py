@@ -284,6 +284,10 @@ class Decorrelation(_Transformation):
         """The mean correlation of the outputs with their sources."""
         return float(self.fidelity.mean())
 
+    def outputs_and_sources(self, Z: Any) -> tuple[Any, Any]:
+        """Outputs of standardised rows, and the columns or composites that they belong to."""
+        return Z @ self.T, Z if self.anchors is None else Z @ self.anchors
+
     @property
     def measured(self) -> Measured | None:
         """The effect in figures: on the rows where there were any, else on the matrix given."""

@@ -94,8 +94,7 @@ def _measure(
     margins = "none" if table.margins is None else table.margins.kind
     if isinstance(source, RowMoments) and table.is_wide:
         Z = source.deviations / table.scale
-        targets = Z if result.anchors is None else Z @ result.anchors
-        measurement = Measurement(table.names, result.names).add(Z, Z @ result.T, targets)
+        measurement = Measurement(table.names, result.names).add(Z, *result.outputs_and_sources(Z))
         return measurement.result(margins=margins)
     # T acts on columns standardised by the estimate, with weights if there are any
     relative = (source.scale / table.scale)[:, None]

@@ -334,7 +334,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
             Fidelities are correlations of the outputs with these.
         """
         check_is_fitted(self)
-        return (self._scores(read_rows(self, X, reset=False)) - self.mean_) / self.scale_
+        return self.estimate_.standardised(read_rows(self, X, reset=False))
 
     def summary(self) -> str:
         """Measured figures, what is proved, floors and ρ★: one line each."""
@@ -365,9 +365,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def _scores(self, rows: Any) -> Any:
-        return rows if self.margins_ is None else self.margins_.transform(rows)
-
     def _centred_outputs(self, rows: Any) -> Any:
-        out = ((self._scores(rows) - self.mean_) / self.scale_) @ self.T_
+        out = self.estimate_.standardised(rows) @ self.T_
         return out * self.moments_.scale if self.output_scale_ == "original" else out

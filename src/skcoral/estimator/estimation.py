@@ -81,8 +81,7 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
         table = estimate_by(other, rows, moments, **settings)
     if table.margins is None and table.weights == "none":
         return table, moments, moments
-    scores = rows if table.margins is None else table.margins.transform(rows)
-    return table, moments, Moments(names).update(scores)
+    return table, moments, Moments(names).update(table.scores(rows))
 
 
 def _from_incomplete_rows(

@@ -55,8 +55,7 @@ def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         Z = estimator.standardised(rows)
-    outputs = Z @ result.T
-    targets = Z if result.anchors is None else Z @ result.anchors
+    outputs, targets = result.outputs_and_sources(Z)
     k = outputs.shape[1]
     both = Moments([f"x{j}" for j in range(2 * k)], weight_kind=estimator.weight_kind)
     both.update(np.hstack((outputs, targets)), sample_weight=sample_weight)

@@ -251,8 +251,7 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
     """Fidelities, largest residual of each output, and the criterion after and before."""
     result = model.result_
     Z = model.standardised(X)
-    outputs = Z @ model.T_
-    sources = Z if result.anchors is None else Z @ result.anchors
+    outputs, sources = result.outputs_and_sources(Z)
     # names the columns that are constant in these rows
     raw = residual_of(result, sources, sample_weight=weights)
     after = residual_of(result, outputs, sample_weight=weights)

@@ -35,11 +35,7 @@ class Fitted:
 
     def outputs_and_sources(self, rows: Array) -> tuple[Array, Array]:
         """Outputs of these rows, and the standardised columns or composites they belong to."""
-        maps = self.table.margins
-        scores = rows if maps is None else maps.transform(rows)
-        Z = (scores - self.table.mean) / self.table.scale
-        anchors = self.result.anchors
-        return np.asarray(Z @ self.result.T), Z if anchors is None else np.asarray(Z @ anchors)
+        return self.result.outputs_and_sources(self.table.standardised(rows))
 
 
 class Resampler:
