@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral._records import Frozen
-from skcoral._validation import check_correlation
+from skcoral._validation import check_correlation, check_names, frame_names
 from skcoral.results import Array
 from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound
@@ -51,13 +52,13 @@ class Exactness(Frozen):
     """
 
     verdict: Literal["possible", "impossible", "undecided"]
-    T: Array | None
-    order: tuple[str, ...]
-    pair: tuple[str, str] | None
-    partial_correlation: float
-    bound: float
-    bound_name: str
-    degrees_of_freedom: DegreesOfFreedom
+    T: Array | None = None
+    order: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    partial_correlation: float = 0.0
+    bound: float = 0.0
+    bound_name: str = ""
+    degrees_of_freedom: DegreesOfFreedom = field(kw_only=True)
 
     def __repr__(self) -> str:
         if self.verdict == "possible":
@@ -105,36 +106,31 @@ def exactness(R: Any, support: Any) -> Exactness:
     Exactness(impossible: x0 and x1 share no output, partial correlation 0.4472;
     D2 ≥ 0.285714 by the least-norm bound)
     """
-    names = tuple(str(c) for c in R.columns) if hasattr(R, "columns") else None
-    matrix = check_correlation(R, names)
-    p = len(matrix)
-    names = names or tuple(f"x{j}" for j in range(p))
+    matrix = check_correlation(R)
+    names = check_names(frame_names(R), len(matrix))
     mask = pattern(support, names)
-    counts = degrees_of_freedom(mask)
+    verdict = partial(Exactness, degrees_of_freedom=degrees_of_freedom(mask))
     found = cholesky_within(matrix, mask)
     if found is not None:
         T, order = found
-        ordered = tuple(names[k] for k in order)
-        return Exactness("possible", T, ordered, None, 0.0, 0.0, "", counts)
+        return verdict("possible", T, tuple(names[k] for k in order))
     least = least_norm_bound(matrix, mask)
     # A partial correlation is known up to a rounding that grows with the condition of R.
     doubt = _doubt(matrix)
     if least.pair is not None and abs(least.partial_correlation) > doubt:
         pair = (names[least.pair[0]], names[least.pair[1]])
-        return Exactness(
+        return verdict(
             "impossible",
-            None,
-            (),
-            pair,
-            least.partial_correlation,
-            least.value,
-            "least-norm",
-            counts,
+            pair=pair,
+            partial_correlation=least.partial_correlation,
+            bound=least.value,
+            bound_name="least-norm",
         )
-    frame = frame_bound(feasible_set(matrix, mask, np.zeros(p)), start=least.M, tol=1e-6)
+    space = feasible_set(matrix, mask, np.zeros(len(matrix)))
+    frame = frame_bound(space, start=least.M, tol=1e-6)
     if frame.value > max(1e-9, doubt):
-        return Exactness("impossible", None, (), None, 0.0, frame.value, "frame", counts)
-    return Exactness("undecided", None, (), None, 0.0, 0.0, "", counts)
+        return verdict("impossible", bound=frame.value, bound_name="frame")
+    return verdict("undecided")
 
 
 def cholesky_within(R: Array, mask: Mask) -> tuple[Array, list[int]] | None:
