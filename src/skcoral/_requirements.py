@@ -336,8 +336,10 @@ def repeated(names: Sequence[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def refuse_missing(rows: NDArray[Any], names: Sequence[str], advice: str = "") -> None:
-    """Raise an error that names the columns with missing or infinite values, if there are any.
+def refuse_missing(
+    rows: NDArray[Any], names: Sequence[str], advice: str = "", *, may_miss: bool = False
+) -> None:
+    """Raise an error that names the columns with infinite or, unless they may be, missing values.
 
     With ``advice`` about missing values.
     """
@@ -346,7 +348,8 @@ def refuse_missing(rows: NDArray[Any], names: Sequence[str], advice: str = "") -
         if np.isfinite(rows.sum(dtype=np.float64)):
             return
     told = []
-    for kind, mask in (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf)):
+    kinds = (("missing values (NaN)", np.isnan), ("infinite values (inf)", np.isinf))
+    for kind, mask in kinds[may_miss:]:
         bad = mask(rows)
         columns = [name for name, hit in zip(names, bad.any(axis=0), strict=True) if hit]
         if columns:

@@ -53,10 +53,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) ->
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    refused = np.where(np.isnan(rows), 0.0, rows) if may_miss else rows
     advice = "Or estimate the correlations in spite of missing values: CORAL(missing='em')."
     known = getattr(estimator, "missing", "em") == "em"
-    refuse_missing(refused, column_names(estimator), "" if known else advice)
+    refuse_missing(rows, column_names(estimator), "" if known else advice, may_miss=may_miss)
     return rows
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skcoral._requirements import refuse_missing
 from skcoral._validation import check_names
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
@@ -16,7 +17,6 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.panels.blocks import run
 from skcoral.panels.results import window_columns
 from skcoral.panels.solver import Solver
-from skcoral.panels.tables import refuse_infinite
 from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
 from skcoral.results import Array
 
@@ -93,7 +93,7 @@ class Roller:
             raise InvalidTableError(
                 f"Rows of {len(self.names)} columns are needed; got an array of shape {rows.shape}."
             )
-        refuse_infinite(rows, self.names)
+        refuse_missing(rows, self.names, may_miss=True)
         if self.needs_times and (times is None or len(times) != len(rows)):
             raise InvalidTableError(f"times must hold the dates of these {len(rows)} rows.")
         before = len(self._values)

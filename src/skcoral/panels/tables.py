@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._requirements import listing
+from skcoral._requirements import listing, refuse_missing
 from skcoral.estimator.rows import refuse_text, refuse_unreadable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.results import Array
@@ -151,20 +151,8 @@ def _numbers(table: Any) -> tuple[Array, tuple[str, ...]]:
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = (table.to_numpy() if _is_polars(table) else table).astype(np.float64)
-    refuse_infinite(values, names)
+    refuse_missing(values, names, may_miss=True)
     return values, names
-
-
-def refuse_infinite(values: Array, names: tuple[str, ...]) -> None:
-    """Name the columns that hold infinite values."""
-    infinite: Any = np.isinf(values)
-    if infinite.any():
-        bad = [name for name, hit in zip(names, infinite.any(axis=0), strict=True) if hit]
-        row = int(np.flatnonzero(infinite.any(axis=1))[0])
-        raise InvalidTableError(
-            f"The table has infinite values in {listing(bad)}, first in row {row}: turn them into "
-            "missing values or drop these rows."
-        )
 
 
 def _labels(X: Any, on: str | None) -> tuple[Any, str, bool]:
