@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skcoral import CORAL, decorrelate, maximize_fidelity
+from skcoral import CORAL, covariances, decorrelate, maximize_fidelity
 from skcoral._lowrank import LowRankTransform
 from skcoral._singular import linear_relations
 from skcoral._validation import (
@@ -27,6 +27,7 @@ from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
     InvalidCorrelationError,
+    InvalidTableError,
     ModelFileError,
     SingularCorrelationError,
 )
@@ -371,3 +372,25 @@ def test_maximum_likelihood_of_incomplete_rows_is_a_fixed_point_of_em() -> None:
         second += (np.outer(full, full) + rest) / len(X)
     change = np.abs(second - np.outer(first, first) - C) / np.outer(*[np.sqrt(np.diag(C))] * 2)
     assert 1e-11 < change.max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("weight", "refused"), [(3e-100, False), (0.3e-100, True), (0.3e100, False), (3e100, True)]
+)
+def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool) -> None:
+    X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
+    if refused:
+        with pytest.raises(InvalidTableError, match="must lie between"):
+            Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
+    else:
+        Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
+
+
+@pytest.mark.parametrize(("least", "regular"), [(3e-10, True), (0.3e-10, False)])
+def test_directions_without_variance_among_incomplete_rows(least: float, regular: bool) -> None:
+    """Of twins, the slopes on both are those of least norm once their difference has none."""
+    assert covariances._is_regular(np.diag([1.0, least])) == regular
+    C = np.array([[1.0, 1 - least, 0.5], [1 - least, 1.0, 0.5 + 1e-6], [0.5, 0.5 + 1e-6, 1.0]])
+    slope = covariances._slope(C, np.array([True, True, False]), regular=False)[:, 0]
+    # eigenvalues 2 and `least`, whose ratio is half of it
+    assert (abs(slope[0] - slope[1]) > 1) == (0.5 * least > 1e-10)
