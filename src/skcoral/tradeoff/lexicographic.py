@@ -9,6 +9,7 @@ completed exactly. This second level has no part in the proof.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -53,7 +54,7 @@ _MAX_ITER = 50  # steps after which there is taken to be no feasible point
 
 @dataclass(frozen=True)
 class Decided:
-    """The variables decided on either level, and their transformation."""
+    """The variables decided on either level, their transformation, and the steps so far."""
 
     members: Index
     T: Any
@@ -69,16 +70,16 @@ def break_ties(
     worst: float,
     max_iter: int,
     near: tuple[State, Index] | None = None,
-) -> Decided | None:
+) -> Iterator[Decided]:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    ``near`` is where the first level ended, with its variables. Returns None if no such outputs
-    were found.
+    ``near`` is where the first level ended, with its variables. Yields outputs for every guess of
+    the floors that bind; the completion tells whether it was right.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
-        return None
+        return
     every = np.concatenate([members, others])
     held, p = len(members), len(every)
     U = identity(p, R)
@@ -111,7 +112,7 @@ def break_ties(
     max_iter = min(max_iter, _MAX_ITER)
     end = follow(problem, first, share=_SHARE, max_iter=max_iter)
     if not end.done:
-        return None
+        return
     whole, used = end.state, end.n_iter
     binding = binding_floors(problem, whole, _squares(whole))
     close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
@@ -122,12 +123,9 @@ def break_ties(
         progress = follow(sub, at, share=_FINAL, max_iter=max(max_iter - used, 1))
         used += progress.n_iter
         if not sub.n_free or (progress.done and progress.violation <= _FAILED):
-            break
-    else:
-        return None
-    T = submatrix(U, keep, keep) @ progress.state.T
-    order = np.argsort(every[keep])
-    return Decided(every[keep][order], submatrix(T, order, order), used)
+            order = np.argsort(every[keep])
+            found = submatrix(U, keep, keep) @ progress.state.T
+            yield Decided(every[keep][order], submatrix(found, order, order), used)
 
 
 def _from_centre(

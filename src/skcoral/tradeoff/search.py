@@ -50,6 +50,7 @@ _EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
 _TRIES = 4  # corrections of one guess
+_ENOUGH = 30  # steps within which the path of the right guess ends
 # Residuals at which the other outputs are completed for the first time, and at the end; where the
 # gap, about their square, need only be within the tolerance, larger ones will do.
 _GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
@@ -240,7 +241,7 @@ class Search:
                 at.restricted(sub, keep),
                 goal=min(self.share, _LATE[0]) * size,
                 tolerance=1e-11 * size,
-                max_iter=max(self.max_iter - self.used, 1),
+                max_iter=min(max(self.max_iter - self.used, 1), _ENOUGH),
             )
             self.used += progress.n_iter
             if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
@@ -284,11 +285,13 @@ class Search:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
         left = max(self.max_iter - self.used, 1)
         near = None if centre is None else (centre, self.active)
-        more = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left, near)
-        if more is None:
-            return complete(self.R, self.floors, T, dual)
-        self.used += more.n_iter
-        return complete(self.R, self.floors, more.T, dual, more.members)
+        before = self.used
+        for more in break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left, near):
+            self.used = before + more.n_iter
+            candidate = complete(self.R, self.floors, more.T, dual, more.members)
+            if candidate.complete:
+                return candidate
+        return complete(self.R, self.floors, T, dual)
 
     def _worst(self, members: Index, T: Any) -> float:
         """The worst pair among the decided outputs; zero for the other criteria."""
