@@ -54,7 +54,9 @@ def test_vif_of_the_report_is_infinite_only_where_a_column_is_determined(coral, 
 
 def test_a_mark_of_missing_values_is_reported_with_the_option_that_reads_it(coral, survey):
     folder, table = survey
-    table.astype(object).replace({table["b"][3]: "k. A."}).to_csv(folder / "t.csv", index=False)
+    table = table.astype(object)
+    table.loc[3, "b"] = "k. A."
+    table.to_csv(folder / "t.csv", index=False)
     told = coral("inspect", folder / "t.csv")
     assert told.returncode == 3
     assert "--na 'k. A.'" in told.stderr
