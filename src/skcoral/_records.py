@@ -22,9 +22,8 @@ class Frozen:
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if isinstance(value, list) or (
-                isinstance(value, np.ndarray) and value.dtype.kind == "f"
-            ):
+            numbers = isinstance(value, list) and field.type in ("Any", "Array", "Array | None")
+            if numbers or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
                 value = read_only(value)
             elif isinstance(value, np.ndarray):
                 value = value.view()
