@@ -242,6 +242,8 @@ def _read_dates(cells: list[Any], name: str) -> Any:
     texts = pd.Series(cells, dtype=object)
     try:
         dates = _parsed(texts)
+        if dates.dtype == object:  # as pandas 2 keeps times of several zones
+            raise ValueError("Mixed timezones detected.")
     except (ValueError, TypeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         if "timezones" in reason:
