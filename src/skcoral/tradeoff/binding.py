@@ -63,20 +63,20 @@ class DualPoint:
 
 
 def binding_floors(
-    problem: Problem, state: State, size: float, *, late: bool = False
+    problem: Problem, state: State, size: float, *, by_slack: bool = False
 ) -> NDArray[np.bool_]:
     """Guess which floors bind at a point of the central path, where all ``λ_j z_j`` are equal.
 
     A floor is taken to bind if its multiplier, relative to the objective of about ``size``, exceeds
     its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as
-    floors tend to one. ``late`` on the path it need only exceed the cube of the slack: weights and
-    chains of variables make multipliers small, but nothing makes slacks small. The completion tells
-    whether the guess is right.
+    floors tend to one. ``by_slack`` it need only exceed the cube of the slack: weights and chains
+    of variables can make multipliers of binding floors small. The completion tells whether the
+    guess is right.
     """
     room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
     price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
     slack = np.minimum(np.asarray(to_host(state.z)) / (2.0 * room), 1.0)
-    return problem.fixed | (price > (slack**3 if late else slack))
+    return problem.fixed | (price > (slack**3 if by_slack else slack))
 
 
 def complete(

@@ -20,8 +20,7 @@ from skcoral._arrays import Array, cholesky_or_none, column_dots, to_host
 from skcoral.exact import Options, best_exact
 from skcoral.results import Frontier
 from skcoral.tradeoff.feasible import correlation_of
-from skcoral.tradeoff.results import Solved, warn_open_gap
-from skcoral.tradeoff.search import Warm
+from skcoral.tradeoff.results import Solved, Warm, warn_open_gap
 from skcoral.tradeoff.solver import solve_floors
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from

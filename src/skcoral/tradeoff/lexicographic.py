@@ -49,7 +49,7 @@ _START = 0.1  # products at its start
 _CENTRED = 0.01  # least products where it starts from the centre
 _NEAR = 1e-3  # of the room above its floor that an output which may bind has left
 _FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
-_MAX_ITER = 50  # steps after which there is taken to be no feasible point
+_MAX_ITER = 150  # steps after which there is taken to be no feasible point
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,14 @@ from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
 
 _AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Where a neighbouring problem ended: H of all variables, and which floors bound."""
+
+    H: Any
+    binding: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

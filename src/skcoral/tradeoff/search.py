@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from skcoral.tradeoff.lexicographic import break_ties
 from skcoral.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.tradeoff.pairs import Quadratic
 from skcoral.tradeoff.points import Problem, State, start
-from skcoral.tradeoff.results import Solved
+from skcoral.tradeoff.results import Solved, Warm
 
 Index = NDArray[np.intp]
 Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
@@ -57,14 +57,6 @@ _GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
 _FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
 
 
-@dataclass(frozen=True)
-class Warm:
-    """Where a neighbouring problem ended: H of all variables, and which floors bound."""
-
-    H: Any
-    binding: NDArray[np.bool_]
-
-
 class Search:
     """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
 
@@ -75,6 +67,7 @@ class Search:
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.used = 0
+        self.by_slack = False  # whether binding floors are guessed by their slack alone
         self.share = 1.0  # of the objective that the products make up where the path has come to
         self.rough = False  # whether to end as soon as the gap is within the tolerance
         self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
@@ -123,18 +116,27 @@ class Search:
         for share in (*early, *_LATE):
             progress = self._follow(problem, state, share)
             state = progress.state
-            self.share, late = share, share in _LATE
-            guess = binding_floors(problem, state, self._size(state), late=late)
-            final = late or self.criterion != "squared"
-            solved = self._attempt(problem, state, guess, final=final)
-            if solved is None:  # all floors bind as far as one can tell
-                candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
-                solved = self.finish(candidate)
-            best = solved if best is None else best.joined(solved)
+            self.share = share
+            for self.by_slack in (False, True) if share in _LATE else (False,):
+                solved = self._guess(problem, state)
+                best = solved if best is None else best.joined(solved)
+                if best.certified or self.used >= self.max_iter:
+                    break
+            assert best is not None
             if best.certified or self.used >= self.max_iter or not progress.done:
                 break
         assert best is not None
         return replace(best, n_iter=self.used)
+
+    def _guess(self, problem: Problem, state: State) -> Solved:
+        """Guess which floors bind at a state, and solve for them."""
+        guess = binding_floors(problem, state, self._size(state), by_slack=self.by_slack)
+        final = self.share in _LATE or self.criterion != "squared"
+        solved = self._attempt(problem, state, guess, final=final)
+        if solved is None:  # all floors bind as far as one can tell
+            candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
+            solved = self.finish(candidate)
+        return solved
 
     def _follow(self, problem: Problem, state: State, share: float) -> Progress:
         progress = follow_until(
@@ -246,7 +248,7 @@ class Search:
             self.used += progress.n_iter
             if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
                 return None
-            binding = binding_floors(sub, progress.state, size, late=self.share in _LATE)
+            binding = binding_floors(sub, progress.state, size, by_slack=self.by_slack)
             if binding.all():
                 T, dual = _dual_of(progress.state, self.active[keep], sub)
                 return dual, T, keep

@@ -16,8 +16,8 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.exact import BestExact, ExactThreshold, Options
 from skcoral.results import Decorrelation
-from skcoral.tradeoff.results import Solved, as_result
-from skcoral.tradeoff.search import Search, Warm
+from skcoral.tradeoff.results import Solved, Warm, as_result
+from skcoral.tradeoff.search import Search
 
 
 def solve_tradeoff(
