@@ -166,10 +166,14 @@ class Search:
         """Solve for the floors that seem to bind, and complete the others; correct the guess.
 
         ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
-        the criterion leaves open. None where the guess could not be corrected.
+        the criterion leaves open; others end after an eighth of the steps. None where the guess
+        could not be corrected.
         """
         tried: set[bytes] = set()
+        until = self.used + self.max_iter // (1 if final else 8)
         for _ in range(_TRIES):
+            if self.used >= until:
+                return None
             found = self._solve_binding(problem, at, np.flatnonzero(guess))
             if found is None or found[2].tobytes() in tried:
                 return None
