@@ -24,7 +24,6 @@ from skcoral._validation import (
     frame_names,
     judge_correlation,
 )
-from skcoral.certificates.reading import FRAME_KINDS
 from skcoral.certificates.settling import rounding_matters, settle
 from skcoral.exact import KeptThreshold
 from skcoral.exceptions import (
@@ -141,7 +140,7 @@ class Composites:
             gram = gram_defect(given.R, directions, precise=True) + np.eye(k)
         else:
             half = given.deficiency.factor @ directions
-            gram = half.T @ half
+            gram = half.T @ half  # directions that do not count make no composite independent
         length = np.sqrt(np.diag(gram))
         nothing = [self.names[j] for j in np.flatnonzero(length <= 1e-12)]
         if nothing:
@@ -154,17 +153,26 @@ class Composites:
         np.fill_diagonal(R, 1.0)
         try:
             matrix, found = judge_correlation(0.5 * (R + R.T), self.names)
-            if found is not None and given.deficiency is None:
-                refuse_singular(found, matrix, has_scale=False)
         except InvalidCorrelationError as reason:
             raise InvalidAnchorError(f"The composites cannot be decorrelated: {reason}") from reason
-        self.judged = Judged(matrix, self.names, found)
+        if found is not None:  # outputs outside their span could be less correlated
+            raise InvalidAnchorError(
+                f"The composites depend on each other: {'; '.join(found.relations[:5])} (in "
+                f"standardised units; {k} composites of rank {found.rank}). Composites have to be "
+                "linearly independent: leave one of each relation out, or anchors altogether to "
+                "decorrelate the variables themselves."
+            )
+        if given.deficiency is not None and given.dense:  # to the digits of R itself
+            self._unit = of_unit_variance(given.R, self._unit)
+            matrix = gram_defect(given.R, self._unit, precise=True)
+            np.fill_diagonal(matrix, 1.0)
+        self.judged = Judged(matrix, self.names, None)
 
     def map_back(self, result: Decorrelation) -> Decorrelation:
         """Coefficients on the variables instead of on the composites."""
         T = precise_product(self._unit, result.T)
         result = replace(result, T=T, anchors=self.B)
-        if self._wide or result.certificate.kind in FRAME_KINDS:
+        if self._wide:
             return result
         exact = result.certificate.kind in ("exact", "threshold")
         # An exact decorrelator is not turned for a miss that does not count.

@@ -247,7 +247,8 @@ def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
             "nothing to anchor its output to."
         )
     units = B / largest
-    directions, size, _ = np.linalg.svd((units / np.linalg.norm(units, axis=0)).T)
+    unit = units / np.linalg.norm(units, axis=0)
+    directions, size, _ = np.linalg.svd(unit.T, full_matrices=False)
     dependent = size < 1e-10 * size[0]
     if dependent.any():
         composites = [f"composite {j}" for j in range(B.shape[1])]

@@ -16,7 +16,7 @@ from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
 from skcoral.exceptions import CertificateError
-from skcoral.results import Decorrelation, Threshold
+from skcoral.results import FACTOR_TOL, Decorrelation, Threshold
 
 
 def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:
@@ -125,7 +125,7 @@ def _matrix_or_factor(result: Any, R: Any, factor: Any) -> tuple[Array | None, A
         raise CertificateError("give the correlation matrix R, or a factor of it.")
     if R is not None:
         return claimed_matrix(result, R), None
-    if getattr(result, "rank", None) is None:
+    if getattr(result, "rank", None) is None and getattr(result, "anchors", None) is None:
         raise CertificateError("a factor goes with results of rank below p; give R.")
     factor = np.asarray(factor, dtype=np.float64)
     if not np.isfinite(factor).all():
@@ -139,6 +139,8 @@ def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arith
     # Overflow and undefined operations end in intervals that prove nothing.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if R is not None and result.rank is None:
-            require_definite(arithmetic, R)
+            # Independent composites say all there is to know about a singular R.
+            composites = getattr(result, "anchors", None) is not None
+            require_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
         judge = judge_threshold if isinstance(result, Threshold) else judge_decorrelation
         return judge(result, R, factor, arithmetic)

@@ -7,6 +7,7 @@ inequality that the certificate's arrays plug into, and the status has to follow
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from skcoral.certificates.reading import (
     dual_parts,
     multipliers_and_matrix,
     number,
+    numbers,
+    require_fields,
 )
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
@@ -33,6 +36,7 @@ from skcoral.results import (
     BUDGET_TOL,
     CROWDED,
     EXACT_TOL,
+    FACTOR_TOL,
     FLOOR_TOL,
     MEAN_TOL,
     OPTIMAL_GAP,
@@ -47,8 +51,14 @@ def judge_decorrelation(
     result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
 ) -> Check:
     """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor."""
+    if result.anchors is not None and result.rank is not None:
+        raise CertificateError("a rank below p is not combined with anchors.")
+    if result.anchors is not None and factor is not None:
+        result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
     if claims.kind in FRAME_KINDS:
+        if result.anchors is not None:
+            raise CertificateError("a frame is not combined with anchors.")
         attained, bound = claims.frame()
     elif R is not None:
         attained = claims.attained = Attained(result, R, arithmetic)
@@ -62,6 +72,23 @@ def judge_decorrelation(
         claims.within("R", off, BOUND_TOL, "the result is about another R (off by {:.1e})")
     lower, upper = max(float(bound.lower), 0.0), float(attained.residual.upper)
     return claims.verdict(lower, upper, rigorous=arithmetic.rigorous)
+
+
+def _in_factor_space(
+    result: Decorrelation, factor: Array, arithmetic: Arithmetic
+) -> tuple[Decorrelation, Array]:
+    """The same claims about the vectors ``A T`` and ``A B``, whose matrix is the identity."""
+    if factor.ndim != 2:
+        raise CertificateError(f"a factor is a matrix, got shape {factor.shape}.")
+    p = factor.shape[1]
+    B, moved = require_fields(result, p)[0], []
+    for what in (numbers(result.T, (p, len(result.names)), "`T`"), np.asarray(B)):
+        found = arithmetic.enclosed(factor, what)
+        off, length = (found - found.middle).size(), np.linalg.norm(found.middle, axis=0)
+        if not np.all(off <= FACTOR_TOL * length):
+            raise CertificateError("outputs or anchors need more digits than floats have.")
+        moved.append(found.middle)
+    return replace(result, T=moved[0], anchors=moved[1], R=None), np.eye(len(factor))
 
 
 def tradeoff_bound(

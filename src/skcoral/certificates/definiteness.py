@@ -102,13 +102,13 @@ def first_definite(attempts: Iterable[tuple[Any, Any]], problem: str) -> tuple[A
     raise CertificateError(problem)
 
 
-def require_definite(arithmetic: Arithmetic, R: Array) -> None:
-    """Refuse a correlation matrix that is not proved to be positive definite.
+def require_definite(arithmetic: Arithmetic, R: Array, *, slack: float = 0.0) -> None:
+    """Refuse a correlation matrix that is not proved to have eigenvalues above ``-slack``.
 
     The completed squares hold for no other: a transformation can be arbitrarily large along an
     eigenvector whose eigenvalue is not positive.
     """
-    if definite(arithmetic, R) is None:
+    if definite(arithmetic, R + slack * np.eye(len(R))) is None:
         least = float(np.linalg.eigvalsh(R)[0])
         raise CertificateError(
             f"R is singular, or so nearly that its rank is not certain (an eigenvalue of about "

@@ -127,7 +127,7 @@ def certificate_text(result: Threshold | Decorrelation, R: Any, *, sources: Any 
             raise CertificateError("the result is about another correlation matrix.")
         T = {"left": T.left, "right": T.right}
     else:
-        matrix = claimed_matrix(result, R)
+        matrix = claimed_matrix(result, R.toarray() if isinstance(R, FactoredCorrelation) else R)
     names = sources if sources is not None else getattr(R, "columns", None)
     if names is None and getattr(result, "anchors", None) is None:
         names = result.names

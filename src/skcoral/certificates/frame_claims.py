@@ -106,8 +106,6 @@ class FrameProof:
 def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> FrameProof:
     """What the certificate of a frame proves."""
     certificate, p = result.certificate, A.shape[1]
-    if result.anchors is not None:
-        raise CertificateError("a frame is not combined with anchors.")
     if result.pair_weights is not None:
         if certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")

@@ -1,0 +1,181 @@
+"""Composites of linearly dependent variables: results pass their own check, or are refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.definiteness import require_definite
+from skcoral.certificates.products import Floats
+from skcoral.exceptions import CertificateError, InvalidAnchorError
+from skcoral.results import Decorrelation
+
+from .test_standalone import FULL, problems
+
+# Two equal variables, in numbers that floats hold: an eigenvalue of zero, or of either sign.
+COPIES = np.array([[4, 4, 2, 1], [4, 4, 2, 1], [2, 2, 4, 2], [1, 1, 2, 4]]) / 4.0
+ROWS = np.random.default_rng(5).normal(size=(40, 4))
+TOTAL = np.corrcoef(np.c_[ROWS, ROWS.sum(axis=1), ROWS[:, 0] - ROWS[:, 2]].T)
+MATRICES = {"copies": COPIES, "totals": TOTAL}
+WEIGHTS = np.array([[0.0, 1, 2], [1, 0, 0], [2, 0, 0]])
+QUESTIONS: dict[str, Any] = {
+    "highest": lambda R, B: decorrelate(R, anchors=B),
+    "low": lambda R, B: decorrelate(R, 0.5, anchors=B),
+    "high": lambda R, B: decorrelate(R, [0.9999, 0.98, 0.99], anchors=B),
+    "next to one": lambda R, B: decorrelate(R, 1 - 3e-15, anchors=B),
+    "one": lambda R, B: decorrelate(R, [1.0, 0.99, 1.0], anchors=B),
+    "worst": lambda R, B: decorrelate(R, 0.999, anchors=B, criterion="worst"),
+    "absolute": lambda R, B: decorrelate(R, 0.999, anchors=B, criterion="absolute"),
+    "weighted": lambda R, B: decorrelate(R, 0.999, anchors=B, pair_weights=WEIGHTS),
+    "budget": lambda R, B: maximize_fidelity(R, 0.01, anchors=B),
+    "no budget": lambda R, B: maximize_fidelity(R, 0.0, anchors=B),
+    "worst budget": lambda R, B: maximize_fidelity(R, 0.05, anchors=B, criterion="worst"),
+    "VIF": lambda R, B: maximize_fidelity(R, 1.05, anchors=B, criterion="vif"),
+    "rank": lambda R, B: decorrelate(R, 0.99, anchors=B, rank_tol=1e-6),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def composites(R: np.ndarray) -> np.ndarray:
+    return 1e3 * np.random.default_rng(len(R)).normal(size=(len(R), 3))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_results_pass_their_own_check(matrix: str, question: str) -> None:
+    R = MATRICES[matrix]
+    result = QUESTIONS[question](R, composites(R))
+    text = certificate_text(result, R)
+    assert (question == "VIF") == (result.status == "best_found")
+    for verdict in (check(result, R), prove(result, R), parse_certificate(text).verify(R)):
+        assert verdict.passed, verdict.problems
+    if question != "one":  # multipliers of 1e9 take more digits than that verifier has
+        assert not problems(FULL, json.loads(text), R)
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-3])
+def test_directions_that_do_not_count(size: float) -> None:
+    """They are left out of the rank, and what is claimed is true of R itself."""
+    noise = size * np.random.default_rng(1).normal(size=40)
+    R = np.corrcoef(np.c_[ROWS, ROWS[:, 0] + ROWS[:, 1] + noise].T)
+    result = decorrelate(R, 0.9, anchors=composites(R), rank_tol=10 * size**2)
+    assert check(result, R).passed
+    with pytest.raises(InvalidAnchorError, match="depend on each other"):
+        decorrelate(R, 0.9, anchors=np.eye(5), rank_tol=10 * size**2)
+
+
+def test_dependent_composites_are_refused_before_the_work() -> None:
+    """Outputs beside their span can be less correlated than any within it.
+
+    In the plane of these three no outputs have a sum of squares below 3/4 (Welch), and the three
+    dimensions of the variables have room for outputs that are uncorrelated.
+    """
+    B = pd.DataFrame(np.eye(4)[:, [0, 2]] @ [[1, 0, 1], [0, 1, 1]], columns=["a", "b", "both"])
+    B.iloc[1, 2] = 0.5
+    table = ROWS[:, [0, 0, 1, 2]]
+    R = np.corrcoef(table.T)
+    Z = (table - table.mean(axis=0)) / table.std(axis=0)
+    own = np.linalg.svd(Z, full_matrices=False)[0][:, :3].T @ Z @ B.to_numpy()
+    own /= np.linalg.norm(own, axis=0)
+    left, _, right = np.linalg.svd(own)
+    assert np.sum(own * (left @ right), axis=0).min() > 0.5  # of three orthogonal vectors
+    for ask in (
+        lambda: decorrelate(R, 0.5, anchors=B),
+        lambda: decorrelate(R, 0.5, anchors=B, criterion="worst"),
+        lambda: maximize_fidelity(R, 1.0, anchors=B),
+        lambda: frontier(R, anchors=B),
+        lambda: CORAL(0.5, anchors=B.to_numpy()).fit(table),
+    ):
+        with pytest.raises(InvalidAnchorError, match=r"depend on each other: .* rank 2"):
+            ask()
+
+
+def wide() -> tuple[Decorrelation, Any]:
+    rows = np.random.default_rng(2).normal(size=(9, 40))
+    model = CORAL(0.99, anchors=np.random.default_rng(3).normal(size=(40, 3))).fit(rows)
+    return model.result_, model.correlation_
+
+
+@pytest.mark.parametrize("rho", [None, 0.3, 0.99, 1 - 3e-15])
+@pytest.mark.parametrize("shape", [(5, 6), (9, 40)])
+def test_tables_with_fewer_rows_than_columns(shape: tuple[int, int], rho: float | None) -> None:
+    rng = np.random.default_rng(7)
+    B = rng.normal(size=(shape[1], 3))
+    model = CORAL(rho, anchors=B).fit(rng.normal(size=shape))
+    result, R = model.result_, model.correlation_
+    text = certificate_text(result, R)
+    for verdict in (check(result, R), prove(result, R), parse_certificate(text).verify(R)):
+        assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize("judge", [check, prove])
+def test_falsified_results_of_wide_tables(judge: Any) -> None:
+    result, R = wide()
+    assert judge(result, R).passed
+    T, B = result.T.copy(), np.array(result.anchors)
+    T[3, 1] += 1e-6
+    B[3, 1] += 1e-4
+    for change in (
+        {"T": T},
+        {"anchors": B},
+        {"lower_bound": result.lower_bound + 1e-6},
+        {"objective": result.objective + 1e-6},
+        {"fidelity": result.fidelity + 1e-6},
+        {"rho_min": result.rho_min + 1e-6},
+        {"status": "exact"},
+    ):
+        assert not judge(replace(result, **change), R).passed, change
+    other = np.random.default_rng(0).normal(size=R.factor.shape)
+    assert not judge(result, factor=other / np.linalg.norm(other, axis=0)).passed
+
+
+def test_parts_of_wide_results_that_do_not_fit() -> None:
+    result, R = wide()
+    for change, told in (
+        ({"rank": 8}, "anchors"),
+        ({"T": result.T[1:]}, "40 by 3"),
+        ({"anchors": None}, "rank below p"),
+        ({"anchors": np.array(result.anchors)[1:]}, "40 rows"),
+    ):
+        with pytest.raises(CertificateError, match=told):
+            check(replace(result, **change), R)
+    with pytest.raises(CertificateError, match="shape"):
+        check(result, factor=np.ones(40))
+    with pytest.raises(CertificateError, match="digits"):
+        check(result, factor=1e307 * R.factor)
+    null = np.array(result.anchors)
+    null[:, 0] = np.linalg.svd(R.factor)[2][-1]  # a composite without variance
+    assert not check(replace(result, anchors=null), R).passed
+
+
+def test_eigenvalues_below_zero_are_refused() -> None:
+    vectors = np.linalg.qr(np.random.default_rng(4).normal(size=(4, 4)))[0]
+    for least, fine in ((-5e-11, True), (-2e-10, False)):
+        R = (vectors * [least, 0.5, 1.0, 2.0]) @ vectors.T
+        R = 0.5 * (R + R.T)
+        if fine:
+            require_definite(Floats(3), R, slack=1e-10)
+            continue
+        with pytest.raises(CertificateError, match="singular"):
+            require_definite(Floats(3), R, slack=1e-10)
+
+
+def test_the_command_verifies_their_files(coral: Any, tmp_path: Any) -> None:
+    rows = np.random.default_rng(8).normal(size=(30, 4))
+    table = pd.DataFrame(np.c_[rows, rows[:, 0] + rows[:, 1]], columns=list("abcde"))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    R = table.corr()
+    result = decorrelate(R, 0.99, anchors=composites(R.to_numpy()))
+    (tmp_path / "proof.json").write_text(certificate_text(result, R), "utf-8")
+    for more in ((), ("--rigorous",)):
+        done = coral("verify", tmp_path / "table.csv", tmp_path / "proof.json", *more)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (table + rows[:, :1]).to_csv(tmp_path / "table.csv", index=False)
+    assert coral("verify", tmp_path / "table.csv", tmp_path / "proof.json").returncode != 0
