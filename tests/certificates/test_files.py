@@ -170,6 +170,8 @@ def test_every_word_of_a_claim(kind: str) -> None:
         lambda c: c["claim"].update(rank=3),
         lambda c: c["claim"].update(rank=0),
         lambda c: c["claim"].update(rank=True),
+        lambda c: c["claim"].update(rank="3"),
+        lambda c: c["claim"].update(rank=[3]),
         lambda c: c["claim"].update(what="theorem"),
         lambda c: c["claim"]["sources"].append("more"),
         lambda c: c["claim"]["sources"].reverse(),
@@ -191,6 +193,16 @@ def test_parts_that_do_not_fit(kind: str, change: Any) -> None:
     renamed = content["claim"].get("sources", [""])[0] == "x5"
     if not ("anchors" in kind and renamed):  # sources of composites are judged with a named matrix
         assert refused(signed(content))
+
+
+@pytest.mark.parametrize("kind", ["exact", "squared", "support", "support, open"])
+def test_a_support_goes_with_a_certificate_of_its_kind(kind: str) -> None:
+    """A support beside another proof would be a restriction that nobody judges."""
+    content = json.loads(text_of(kind))
+    own = content["claim"]["support"]
+    content["claim"]["support"] = np.ones((6, 6), int).tolist() if own is None else None
+    with pytest.raises(CertificateError, match="a support goes with"):
+        parse_certificate(signed(content))
 
 
 def test_names_are_those_of_the_matrix(kind: str) -> None:

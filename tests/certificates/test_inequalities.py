@@ -16,12 +16,13 @@ import pytest
 import scipy.linalg as sla
 
 from skcoral import decorrelate
-from skcoral.certificates.attained import Attained, Outputs
+from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
 from skcoral.certificates.claims import tradeoff_bound
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import squares_bound, threshold_bound
 from skcoral.certificates.inequalities import (
     complete_square,
+    conjugate,
     definite,
     floors_of,
     root_diagonal,
@@ -484,3 +485,39 @@ def test_definite_with_a_radius() -> None:
         size = np.abs(alone.inverse)
         crude = float(np.sum((size @ np.abs(Z)) ** 2))
         assert value * (1 - 1e-12) <= alone.inverse_form(np.abs(Z)) <= crude * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_pairs_of_weight_zero_have_no_part_in_the_conjugate(criterion: str) -> None:
+    H, weights = np.zeros((4, 4)), np.zeros((4, 4))
+    for i, j, h, w in ((0, 1, 0.5, 2.0), (0, 2, -3.0, 0.5), (1, 3, 0.25, 1.0)):
+        H[i, j] = H[j, i] = h
+        weights[i, j] = weights[j, i] = w
+    value, outside = conjugate(criterion, H, weights)
+    ratios = [2 * 0.5 / 2.0, 2 * 3.0 / 0.5, 2 * 0.25]
+    expected = {
+        "squared": (0.25 / 2 + 9 / 0.5 + 0.0625, 1.0),
+        "worst": (0.0, sum(ratios)),
+        "absolute": (0.0, max(ratios)),
+    }
+    assert (float(value.middle), float(outside.middle)) == pytest.approx(expected[criterion])
+    H[2, 3] = H[3, 2] = 1e-300
+    with pytest.raises(CertificateError, match="weight zero"):
+        conjugate(criterion, H, weights)
+
+
+@arithmetics
+def test_correlations_of_outputs_of_a_factor(kind_of_arithmetic: str) -> None:
+    """The interval contains ``TᵀAᵀAT`` of the floats T and A, and what rounding took of ``AT``."""
+    rng = np.random.default_rng(6)
+    A, T = rng.normal(size=(3, 8)), rng.normal(size=(8, 8)) * 10.0 ** rng.integers(-3, 4, 8)
+    true = exact(A) * exact(T)
+    true = true.transpose() * true
+    for columns, block in FactorOutputs(T, A, ARITHMETICS[kind_of_arithmetic]()).blocks():
+        assert columns == slice(0, 8)
+        for i in range(8):
+            for j in range(8):
+                low, high = flint.arb(float(block.lower[i, j])), flint.arb(float(block.upper[i, j]))
+                assert low <= true[i, j] <= high, (i, j)
+                size = float(np.linalg.norm(A @ T[:, i]) * np.linalg.norm(A @ T[:, j]))
+                assert float(high - low) <= 1e-13 * size
