@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, frontier, threshold
-from skcoral.plotting import WindowsDisplay, interactive
+from skcoral.plotting import FrontierDisplay, HoldoutDisplay, WindowsDisplay, interactive
 
 R = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, -0.3], [0.1, -0.3, 1.0]])
 NAMES = ("a<b", "b", "c")
@@ -26,7 +26,16 @@ def test_the_frontier_shows_the_curve_the_point_and_the_methods_in_range(answer)
     curve = frontier(R, n_points=7)
     rho = threshold(R).value
     points = {"ZCA-cor": (rho - 0.01, 0.0), "PCA": (0.1, 0.0)}
-    figure = interactive.frontier(curve, points, answer, threshold=rho)
+    chosen = float(np.diag(R @ answer.T).min()), answer.objective
+    display = FrontierDisplay(
+        curve.rho_min,
+        curve.objective,
+        curve.slope,
+        threshold=rho,
+        points=points,
+        chosen=chosen,
+    )
+    figure = interactive.frontier(display)
     shown = traces(figure)
     assert set(shown) == {"least possible", "ZCA-cor", "now"}  # PCA lies to the left of the range
     line = shown["least possible"]
@@ -39,7 +48,8 @@ def test_the_frontier_shows_the_curve_the_point_and_the_methods_in_range(answer)
     assert shown["now"]["x"] == [pytest.approx(np.diag(R @ answer.T).min())]
     assert shown["now"]["y"] == [pytest.approx((off**2).sum() / 2)]
     assert figure["layout"]["shapes"][0]["x0"] == rho
-    whole = interactive.frontier(None, points, answer, threshold=rho, whole=True)
+    empty = FrontierDisplay([], [], [], threshold=rho, points=points, chosen=chosen)
+    whole = interactive.frontier(empty, whole=True)
     assert set(traces(whole)) == {"ZCA-cor", "PCA", "now"}
 
 
@@ -79,7 +89,8 @@ def test_heat_maps_escape_names_and_hold_numbers_where_there_is_room(p):
 
 
 def test_new_rows_stand_beside_the_rows_fitted():
-    shown = traces(interactive.new_rows(NAMES, np.ones(3), np.full(3, 0.9), np.full(3, 0.8)))
+    display = HoldoutDisplay(np.ones(3), np.full(3, 0.9), np.full(3, 0.8), names=NAMES)
+    shown = traces(interactive.new_rows(display))
     assert [trace["x"][0] for trace in shown.values()] == [1.0, 0.9, 0.8]
 
 

@@ -48,11 +48,14 @@ def test_floors_of_one_beside_a_singular_matrix(
     np.fill_diagonal(system, 1.0)
     result = decorrelate(system, [1.0, 1.0] + [0.999] * 7, criterion=criterion)
     assert result.certificate.kind == {"squared": "frame", "worst": "tradeoff"}[criterion]
-    assert np.isinf(result.prices[:2]).tolist() == [infinite, True]
+    correlated = np.abs(result.correlation - np.eye(9)).max(axis=0)[:2] > 1e-10
+    assert np.isinf(result.prices[:2]).tolist() == correlated.tolist()
+    # The worst pair may leave other outputs correlated with one that need not be.
+    assert criterion == "worst" or correlated.tolist() == [infinite, True]
     for judge in (check, prove):
         assert judge(result, system).passed
         assert criterion == "worst" or judge(result, factor=B).passed
-    for j, value in ((0, 0.0 if infinite else np.inf), (0, 1.0), (1, 0.0), (1, 1.0)):
+    for j, value in ((0, 0.0 if correlated[0] else np.inf), (0, 1.0), (1, 0.0), (1, 1.0)):
         prices = result.prices.copy()
         prices[j] = value
         lie = replace(result, prices=prices)
