@@ -22,6 +22,7 @@ _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: sq
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 1e4  # rp² of all further starts for the other criteria together
 _ROOM = 1e-15
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,10 @@ class FrameProblem:
         return Answer(solved.U, value, min(bound, value), proof, solved.n_iter, share)
 
     def _with_outputs(self, answer: Answer, U: Array, floors: Array) -> Answer:
-        """The answer with other outputs, where these are better."""
+        """The answer with other outputs, where these are better by more than rounding."""
         U = on_caps(np.asarray(to_host(self.A)), U, floors, room=_ROOM)
         value = self.value(U)
-        if value >= answer.objective:
+        if value >= answer.objective - _ROUNDING * max(1.0, answer.objective):
             return answer
         return replace(answer, U=to_device(U, self.A), objective=value)
 
