@@ -137,6 +137,8 @@ def test_limits_of_the_transformer_hold_on_its_outputs(wine):
         ({"max_vif": np.nan}, "finite"),
         ({"max_correlation": -0.1}, "at least 0"),
         ({"max_correlation": 0.3, "criterion": "absolute"}, "criterion='worst'"),
+        ({"max_vif": 2, "criterion": "worst"}, "max_vif limits the VIFs.*criterion='worst' out"),
+        ({"max_vif": 2, "criterion": "absolute"}, "max_vif limits the VIFs"),
     ],
 )
 def test_limits_that_are_invalid(wine, settings, message):

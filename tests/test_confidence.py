@@ -250,6 +250,14 @@ def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
     np.testing.assert_allclose(found.fidelity, fidelity, atol=1e-6)
 
 
+def test_a_residual_that_stays_the_same_is_said_once(wine):
+    found = confident_floors(wine, 0.5)
+    assert found.objective < 1e-8
+    assert "The residual is 0, as without." in found.sentence()
+    dear = confident_floors(wine, 0.9)
+    assert f"is {dear.objective:.4g} instead of {dear.objective_plain:.4g}." in dear.sentence()
+
+
 def test_no_more_is_guaranteed_than_the_bounds_show(wine):
     # a robust matrix of few columns, far from that of the rows
     found = confident_floors(wine.iloc[:60, :6], 0.8, estimator=CORAL(covariance="MinCovDet"))

@@ -52,8 +52,23 @@ def test_holdout_by_hand(wine):
     assert "folds=3" in repr(report)
 
 
+@pytest.mark.parametrize("criterion", ["squared", "absolute"])
+def test_noise_beside_a_hold_out_is_that_of_independent_columns(wine, criterion):
+    omega = np.triu(np.random.default_rng(0).uniform(0, 2, (3, 3)), 1)
+    coral = CORAL(0.9, criterion=criterion, pair_weights=omega + omega.T)
+    report = holdout(coral, wine.iloc[:60, :3], cv=3)
+    rows = np.random.default_rng(1).normal(size=(4000, 20, 3))
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    r = rows.transpose(0, 2, 1) @ rows
+    by_hand = omega * (r**2 if criterion == "squared" else np.abs(r))
+    expected = by_hand.sum(axis=(1, 2)).mean()
+    np.testing.assert_allclose(report.criterion_noise, expected, rtol=0.05)
+
+
 def test_the_guarantee_holds_on_the_rows_fitted_and_wavers_on_others(wine):
     report = holdout(CORAL(0.8), wine)
+    assert "(0 on the rows fitted)" in report.sentence()
     assert report.fidelity_fitted.min() >= 0.8 - 1e-9
     assert report.criterion_fitted.max() < 1e-12
     assert report.criterion_new.min() > 0.1

@@ -220,7 +220,7 @@ def decorrelate(
         from skcoral.support import solve_support
         from skcoral.support.pattern import read_support
 
-        matrix = problem.regular("A support")
+        matrix = problem.regular("A support" if bounds is None else "A bound on coefficients")
         found = solve_support(
             matrix,
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),

@@ -54,6 +54,11 @@ def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:
             f"{last} limits the largest residual correlation, which is criterion='worst': leave "
             "the criterion out."
         )
+    if given == [others[-1]] and asked.criterion in ("worst", "absolute"):
+        raise InvalidArgumentError(
+            f"{others[-1]} limits the VIFs, and no criterion of residual correlation is minimised: "
+            f"leave criterion={asked.criterion!r} out."
+        )
 
 
 def solve_for(

@@ -205,19 +205,23 @@ def frontier_summary(curve: Frontier) -> str:
     order = np.argsort(curve.rho_min, kind="stable")
     low, high = (float(curve.rho_min[order[k]]) for k in (0, -1))
     least, most = (float(curve.objective[order[k]]) for k in (0, -1))
-    open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
-    proved = "All points are certified."
-    if open_gap.any():
-        proved = (
-            f"{int(open_gap.sum())} of {len(curve)} points are not certified; the widest gap is "
-            f"{float(curve.gap.max()):.2g}."
-        )
     start = "" if least > 1e-9 else f"0 up to ρ★ = {curve.threshold:.6g} and "
     start = start or f"{least:.6g} at a floor of {low:.6g} and "
     return (
         f"The least {CRITERIA[curve.criterion]} of {len(curve.names)} variables for {len(curve)} "
         f"floors from {low:.6g} to {high:.6g}.\n"
-        f"It is {start}{most:.6g} at a floor of {high:.6g}.\n{proved}"
+        f"It is {start}{most:.6g} at a floor of {high:.6g}.\n{proved_points(curve)}"
+    )
+
+
+def proved_points(curve: Frontier) -> str:
+    """How many points of the curve are certified."""
+    open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
+    if not open_gap.any():
+        return "All points are certified."
+    return (
+        f"{int(open_gap.sum())} of {len(curve)} points are not certified; the widest gap is "
+        f"{float(curve.gap.max()):.2g}."
     )
 
 

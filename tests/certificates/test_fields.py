@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral import decorrelate
+from skcoral import decorrelate, threshold
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.enclosures import exactly
 from skcoral.certificates.frame_bounds import criterion_bound
@@ -121,6 +121,15 @@ def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
     content["proof"]["arrays"][name][0][1] += 1e-3
     with pytest.raises(CertificateError, match=f"`{name}` is not symmetric"):
         parse_certificate(signed(content))
+
+
+def test_details_and_analytic_bounds_are_mappings() -> None:
+    for judge in (check, prove):
+        for nothing in (None, 3):
+            for kind in ("squared", "exact", "support"):
+                assert "`details`" in verdict(judge, replace(honest(kind), details=nothing), R)
+            bare = replace(threshold(R), bounds=nothing)
+            assert f"'zca' and 'trace', got {nothing}" in verdict(judge, bare, R)
 
 
 def test_a_support_consists_of_zeros_and_ones() -> None:

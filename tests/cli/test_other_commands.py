@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skcoral.app import server
@@ -54,6 +55,16 @@ def test_inspect_names_missing_rows_and_unused_columns(main, birds_csv):
     out = " ".join(out.split())
     assert "lines 5, 12" in out
     assert "island (not numbers)" in out
+
+
+def test_inspect_says_in_which_units_relations_hold(main, tmp_path):
+    rows = np.random.default_rng(0).integers(0, 9, (30, 2))
+    table = pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "rest": 20 - rows.sum(axis=1)})
+    table.to_csv(tmp_path / "shares.csv", index=False)
+    table.corr().to_csv(tmp_path / "R.csv")
+    for name, units in (("shares.csv", "up to constants"), ("R.csv", "in standardised units")):
+        out = " ".join(main("inspect", tmp_path / name)[1].split())
+        assert f"` ({units})." in out
 
 
 def test_long_names_leave_room_and_stay_apart(main, answer, tmp_path):

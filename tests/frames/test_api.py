@@ -158,6 +158,8 @@ def test_composites_of_dependent_variables(totals):
 def test_support_needs_full_rank(totals):
     with pytest.raises(SingularCorrelationError, match="support"):
         decorrelate(totals, 0.5, support=np.eye(7))
+    with pytest.raises(SingularCorrelationError, match="^A bound on coefficients needs"):
+        decorrelate(totals, 0.5, bounds=(-1, 2))
 
 
 @pytest.mark.parametrize("p", [2, 5])

@@ -143,6 +143,7 @@ def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_pa
     raw = [0.5 * ((np.corrcoef(wine.data[new].T) - np.eye(13)) ** 2).sum() for _, new in folds]
     np.testing.assert_allclose(held.criterion_raw, raw)
     assert held.sentence() in html.unescape(wine_page)
+    assert "add to the least possible residual" in html.unescape(wine_page)
     for figure in (held.criterion_new, held.criterion_raw, held.criterion_noise):
         assert f"{figure.mean():.4g}" in held.sentence()
 
@@ -170,6 +171,22 @@ def test_dependent_columns_have_no_threshold():
     assert "ρ★" not in text
     assert "<dd>the least residual of this rank with the highest common fidelity (no" in text
     assert "<dt>highest floor of the least residual</dt>" in text
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
+    facts = report.gather(CORAL(0.9).fit(wine.to_frame()), n_points=3)
+    assert "All points are certified." in report.render(facts)
+    X = wine.to_frame().iloc[:, :4]
+    X["copy"] = X["ash"]
+    facts = report.gather(CORAL(0.9).fit(X), n_points=5)
+    curve = facts.frontier
+    gap = curve.objective - curve.lower_bound
+    count = int((gap > 1e-6 * np.maximum(1, curve.objective)).sum())
+    assert count > 0
+    told = f"{count} of 5 points are not certified; the widest gap is {gap.max():.2g}."
+    assert told in report.render(facts)
 
 
 def test_supports_are_not_called_exact(wine):

@@ -178,7 +178,10 @@ def dual_parts(result: Threshold | Decorrelation) -> tuple[str, Mapping[str, Arr
             f"the certificate is about the criterion {info['criterion']!r}, the result about "
             f"{getattr(result, 'criterion', None)!r}."
         )
-    limited = "max_vif" in getattr(result, "details", {})
+    details = getattr(result, "details", {})
+    if not isinstance(details, Mapping):
+        raise CertificateError(f"`details` is a mapping, got {details!r}.")
+    limited = "max_vif" in details
     if limited and kind not in ("exact", "threshold", "tradeoff"):
         raise CertificateError(f"a limit on the VIF has no certificate of the kind {kind!r}.")
     if not limited and VIF_PARTS & set(result.certificate.arrays):
@@ -252,8 +255,9 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
     for name in ("lower", "upper", "tol", "least_residual"):
         number(getattr(result, name), f"`{name}`")
     _require_count(result.n_iter)
-    if set(result.bounds) != {"zca", "trace"}:
-        found = sorted(map(str, result.bounds))
+    if not isinstance(result.bounds, Mapping) or set(result.bounds) != {"zca", "trace"}:
+        found = result.bounds
+        found = sorted(map(str, found)) if isinstance(found, Mapping) else found
         raise CertificateError(f"the bounds of a threshold are 'zca' and 'trace', got {found}.")
     for name, value in result.bounds.items():
         number(value, f"`bounds[{name!r}]`")

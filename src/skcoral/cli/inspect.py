@@ -142,9 +142,11 @@ def _show(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
     )
     console.say(f"Strongest pairs: {pairs}.")
     if record["threshold"] is None:
-        console.say(
-            console.bold("No exact decorrelation: ", "red"), "; ".join(record["dependent"][:3])
-        )
+        relations = "; ".join(record["dependent"][:3])
+        if relations.endswith("`"):
+            is_table = record["complete_rows"] is not None
+            relations += " (up to constants)." if is_table else " (in standardised units)."
+        console.say(console.bold("No exact decorrelation: ", "red"), relations)
         if "rank" in record:
             console.say(
                 f"Rank {record['rank']} of {used}: no outputs have a sum of squared correlations "

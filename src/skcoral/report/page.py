@@ -135,6 +135,7 @@ def _curve(facts: ReportFacts, interactive: bool) -> dict[str, Any] | None:
     return {
         "measure": measure,
         "points": len(display.rho_min),
+        "proved": words.proved_points(facts.frontier),
         "still": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
         "figure": plotly.frontier(display, now="chosen", whole=True) if interactive else None,
     }

@@ -101,8 +101,7 @@ class ConfidentFloors(Drawn, Frozen):
         said = (
             f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
             f"for which the floors are raised to {_span(raised, 'between')} "
-            f"(estimated from {self.about}). The residual is {_residual(self.objective)} "
-            f"instead of {_residual(self.objective_plain)}."
+            f"(estimated from {self.about}). The residual is {self._residuals()}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = float(self.residual_bound.max())
@@ -143,9 +142,13 @@ class ConfidentFloors(Drawn, Frozen):
     def __repr__(self) -> str:
         return (
             f"ConfidentFloors(confidence={self.confidence:g}, floors={_span(self.floors)}, "
-            f"lower bounds from {self.lower.min():.4f}, residual {_residual(self.objective)} "
-            f"instead of {_residual(self.objective_plain)})"
+            f"lower bounds from {self.lower.min():.4f}, residual {self._residuals()})"
         )
+
+    def _residuals(self) -> str:
+        """The residual at these floors, beside that at the floors asked for."""
+        raised, plain = _residual(self.objective), _residual(self.objective_plain)
+        return f"{raised}, as without" if raised == plain else f"{raised} instead of {plain}"
 
 
 def confident_floors(

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
@@ -24,7 +25,7 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.measured import Measurement, residuals
-from skcoral.results import Array
+from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.sampling_errors import mean_of, standardised
@@ -87,9 +88,11 @@ class Holdout(Drawn, Frozen):
 
     def sentence(self) -> str:
         """The residual on new rows, between that of the raw table and that of pure noise."""
+        fitted = float(self.criterion_fitted.mean())
+        fitted = 0.0 if fitted < EXACT_TOL else fitted
         return (
             f"Residual on rows left out: {self.criterion_new.mean():.4g} "
-            f"({self.criterion_fitted.mean():.4g} on the rows fitted). On the same rows the "
+            f"({fitted:.4g} on the rows fitted). On the same rows the "
             f"untransformed columns have {self.criterion_raw.mean():.4g}, and independent random "
             f"columns of the same size ({self.n_new} rows, {len(self.names)} columns) have "
             f"{self.criterion_noise.mean():.4g} on average."
@@ -264,7 +267,20 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
 
 
 def _noise(model: CORAL, n_rows: int) -> float:
-    """Mean criterion of 20 tables of independent normal numbers of the same size."""
-    result, rng = model.result_, np.random.default_rng(0)
-    tables = (rng.normal(size=(n_rows, len(result.names))) for _ in range(20))
-    return float(np.mean([residual_of(result, table) for table in tables]))
+    """Mean criterion of independent normal columns of the same size.
+
+    The largest correlation is measured on 20 such tables. That of each pair has the mean square
+    ``1 / (n - 1)`` and the mean size ``Γ((n - 1) / 2) / (√π Γ(n / 2))``.
+    """
+    result, p = model.result_, len(model.result_.names)
+    if result.criterion == "worst":
+        rng = np.random.default_rng(0)
+        tables = (rng.normal(size=(n_rows, p)) for _ in range(20))
+        return float(np.mean([residual_of(result, table) for table in tables]))
+    weights = result.pair_weights
+    pairs = 0.5 * p * (p - 1) if weights is None else 0.5 * float(np.sum(weights))
+    if result.criterion == "squared":
+        return pairs / (n_rows - 1)
+    return pairs * float(
+        np.exp(gammaln(0.5 * n_rows - 0.5) - gammaln(0.5 * n_rows)) / np.sqrt(np.pi)
+    )
