@@ -255,9 +255,9 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
     for name in ("lower", "upper", "tol", "least_residual"):
         number(getattr(result, name), f"`{name}`")
     _require_count(result.n_iter)
-    if not isinstance(result.bounds, Mapping) or set(result.bounds) != {"zca", "trace"}:
-        found = result.bounds
-        found = sorted(map(str, found)) if isinstance(found, Mapping) else found
+    bounds: Any = result.bounds
+    if not isinstance(bounds, Mapping) or set(bounds) != {"zca", "trace"}:
+        found = sorted(map(str, bounds)) if isinstance(bounds, Mapping) else bounds
         raise CertificateError(f"the bounds of a threshold are 'zca' and 'trace', got {found}.")
     for name, value in result.bounds.items():
         number(value, f"`bounds[{name!r}]`")
