@@ -65,6 +65,18 @@ def test_floors_of_one_beside_a_singular_matrix(
 
 
 @pytest.mark.parametrize("name", ["welch, worst", "frame"])
+def test_the_least_residual_of_the_rank(name: str) -> None:
+    result = SINGULAR[name]
+    true = result.details["least_residual"]
+    assert true == pytest.approx(0.5 * (64 / result.rank - 8), abs=1e-12)
+    for step, wrong in ((1e-8, True), (-1e-8, True), (0.3e-9, False)):
+        told = replace(result, details={**result.details, "least_residual": true + step})
+        for judge in (check, prove):
+            found = judge(told, SINGULAR_R)
+            assert ("least residual" in {c.name for c in found.claims if not c.holds}) == wrong
+
+
+@pytest.mark.parametrize("name", ["welch, worst", "frame"])
 def test_prices_of_a_singular_matrix(name: str) -> None:
     result = SINGULAR[name]
     for field in ("prices", "weights"):

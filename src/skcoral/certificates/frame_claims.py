@@ -26,7 +26,7 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
-from skcoral.results import CROWDED, FACTOR_TOL, OPTIMAL_GAP, Decorrelation
+from skcoral.results import CROWDED, FACTOR_TOL, OPTIMAL_GAP, REPORTED_TOL, Decorrelation
 
 _COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that counts
 
@@ -59,6 +59,12 @@ class FrameLedger(Ledger):
         R, rank, stated = self.R, self.result.rank, self.result.certificate.info.get("rank")
         told = f"the certificate is of rank {stated}, the result of rank {rank}"
         self.expect("rank", rank == stated, told)
+        if rank and "least_residual" in getattr(self.result, "details", {}):
+            p, reported = len(self.result.names), self.result.details["least_residual"]
+            least = 0.5 * (p * p / rank - p)
+            off = abs(number(reported, "`least_residual`") - least)
+            told = f"the least residual of rank {rank} is {least:.9g}, not {reported:.9g}"
+            self.expect("least residual", off <= REPORTED_TOL * max(1.0, least), told)
         if rank is None or R is None:
             return
         told = f"a rank of {rank} is not between 0 and {len(R)}"
