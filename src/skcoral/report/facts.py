@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: Points on the curve and parts held out, for up to so many variables; none beyond.
 _POINTS = ((100, 25), (300, 11), (400, 7))
+_DEPENDENT = 7  # points of the frontier of dependent variables, which take longer
 _FOLDS = ((100, 5), (300, 2))
 _QUICK = 2e6  # r²p up to which dozens of solutions take seconds
 _REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
@@ -134,7 +135,8 @@ def gather(
     notes : sequence of str
         Things to know about the data (rows left out, say); listed next to the answer.
     n_points : int, optional
-        Points on the frontier; 0 leaves the curve out. By default 25, fewer of many variables.
+        Points on the frontier; 0 leaves the curve out. By default 25, fewer of many or dependent
+        variables.
     folds : int, optional
         Parts for the hold-out table; by default 5, fewer of many variables and at last none.
 
@@ -158,7 +160,9 @@ def gather(
     measured = estimator.measured_ if measured is None else measured
     today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)
-    n_points = _affordable(_POINTS, p) if n_points is None else n_points
+    if n_points is None:
+        n_points = _affordable(_POINTS, p)
+        n_points = min(n_points, _DEPENDENT) if result.rank else n_points
     folds = _affordable(_FOLDS, p) if folds is None else folds
     notes = [*notes]
     if X is not None and not folds:
