@@ -150,6 +150,19 @@ def test_frontier_numbers(fitted, wine, conic_optimum):
     assert f"price {fitted.result_.prices.sum():.3g}" in texts
 
 
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+def test_dependent_columns_have_no_threshold_but_a_least_residual(wine):
+    X = np.column_stack([wine.data[:, :4], wine.data[:, :4].sum(axis=1)])
+    R = np.corrcoef(X.T)
+    curve = api.frontier(R, n_points=3)
+    chosen = api.decorrelate(R, 0.5)
+    ax = FrontierDisplay.from_result(curve, chosen=chosen).plot().ax_
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[0] == f"least residual up to {curve.threshold:.4f}"
+    inside = ax.get_xlim()
+    assert inside[0] < chosen.fidelity.min() < inside[1]
+
+
 def test_only_solved_numbers_are_written_on_the_curve(wine):
     curve = api.frontier(wine.correlation, n_points=3)
     ax = FrontierDisplay.from_result(curve, wine.correlation).plot().ax_

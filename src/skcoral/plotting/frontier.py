@@ -10,7 +10,7 @@ import numpy as np
 from skcoral import api, measures
 from skcoral.plotting import _style
 from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.results import Array, Decorrelation, Frontier, read_only
+from skcoral.results import EXACT_TOL, Array, Decorrelation, Frontier, read_only
 from skcoral.words import CRITERIA
 
 if TYPE_CHECKING:
@@ -95,14 +95,27 @@ class FrontierDisplay(_style.Display):
         R = estimator.correlation_ if result.anchors is None and result.rank is None else None
         return cls.from_result(curve_of(estimator, n_points), R, chosen=result)
 
+    @property
+    def threshold_label(self) -> str:
+        """What the threshold is called: dependent columns have a least residual, and no ρ★."""
+        there = self.objective[self.rho_min <= self.threshold + 1e-9]
+        left = there.size and there.min() > EXACT_TOL
+        return f"{'least residual up to' if left else 'ρ★ ='} {self.threshold:.4f}"
+
     def _size(self) -> tuple[float, float]:
         return 6.4, 4.2
 
     def _draw(self, ax: Axes) -> None:
         order = np.argsort(self.rho_min)
         rho, objective = self.rho_min[order], self.objective[order]
-        start = min(self.threshold, rho[0], *(x for x, _ in self.points.values()), 1.0)
-        start = max(0.0, start - 0.04)
+        marked = [*self.points.values(), *([self.chosen] if self.chosen is not None else [])]
+        start = max(0.0, min(self.threshold, rho[0], *(x for x, _ in marked), 1.0) - 0.04)
+
+        def beside(x: float) -> dict[str, Any]:
+            """Text towards the wider side of ``x``."""
+            left = x < start + 0.4 * (1.0 - start)
+            return {"fontsize": 9, "color": _style.INK, "ha": "left" if left else "right"}
+
         top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
         xs, ys = curve_line(rho, objective, self.threshold, start)
         ax.plot(xs, ys, color=_style.BLUE, linewidth=1.5, zorder=3)
@@ -112,9 +125,9 @@ class FrontierDisplay(_style.Display):
             label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
         )  # fmt: skip
         ax.axvline(self.threshold, color=_style.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        text: Any = {"fontsize": 9, "color": _style.INK, "ha": "right"}
-        above = (self.threshold - 0.008, 1.02 * top)
-        ax.text(*above, f"ρ★ = {self.threshold:.4f}", va="bottom", **text)
+        text = beside(self.threshold)
+        shift = 0.008 if text["ha"] == "left" else -0.008
+        ax.text(self.threshold + shift, 1.02 * top, self.threshold_label, va="bottom", **text)
         styles = {
             "ZCA-cor": ("D", _style.ORANGE),
             "PCA": ("s", _style.GREY),
@@ -131,7 +144,7 @@ class FrontierDisplay(_style.Display):
             ax.scatter(
                 [x], [y], s=60, color=_style.BLUE, edgecolors="white", label="chosen", zorder=5
             )
-            told = f"floor {x:.3f}, residual {y:.4g}"
+            told = f"floor {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
             price = self.chosen_price
             if price is not None:
                 told += f"\nprice {price:.3g} per unit of floor"
@@ -140,9 +153,9 @@ class FrontierDisplay(_style.Display):
                     tangent = (x + reach, y + price * reach)
                     ax.plot(*tangent, color=_style.YELLOW, linewidth=1.5, zorder=3.5)
             box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
-            ax.annotate(
-                told, (x, y), textcoords="offset points", xytext=(-12, 10), bbox=box, **text
-            )
+            text = beside(x)
+            offset = (12, 24) if text["ha"] == "left" else (-12, 10)
+            ax.annotate(told, (x, y), textcoords="offset points", xytext=offset, bbox=box, **text)
         ax.set_xlim(start, 1.005)
         ax.set_ylim(-0.03 * top, 1.1 * top)
         ax.set_xlabel("floor: fidelity that every output keeps at least")

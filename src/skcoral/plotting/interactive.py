@@ -68,7 +68,7 @@ def frontier(display: FrontierDisplay, *, now: str = "now", whole: bool = False)
     floor = _axis("floor: fidelity that every output keeps", range=[low, 1.005])
     height = {"y0": 0, "y1": 1, "yref": "paper"}
     dashed = {"color": INK, "width": 1, "dash": "dash"}
-    note = {"text": f"ρ★ = {threshold:.4f}", "showarrow": False, "xshift": -4}
+    note = {"text": display.threshold_label, "showarrow": False, "xshift": -4}
     return _figure(
         data,
         430,
