@@ -160,7 +160,9 @@ def pair_models(rng, p):
     yield Box.start(omega, live, S, 0.03)
     yield Bounded.worst(omega, live, S)
     bound = np.triu(rng.uniform(size=(p, p)) < 0.6, 1)
-    yield Bounded.squares(np.full((p, p), 0.3), live, (bound | bound.T).astype(float), S, 0.05)
+    for width in (0.3, 1e-9):  # slacks start above the narrow bounds
+        within = np.full((p, p), width)
+        yield Bounded.squares(within, live, (bound | bound.T).astype(float), S, 0.05)
 
 
 def test_pair_models_linearise_their_own_conditions():
@@ -182,6 +184,7 @@ def test_pair_models_linearise_their_own_conditions():
         off = ~np.eye(p, dtype=bool)
         np.testing.assert_allclose(moved.residual(H + V)[off], expected[off], atol=1e-12)
         first, second = model.correct(direction, 1.0)
+        np.testing.assert_allclose(model.correct(direction, 0.25), (0.25 * first, 0.25 * second))
         if isinstance(model, Box):
             pairs = [(moved.plus, moved.u, first), (moved.minus, moved.v, second)]
             on = model.live > 0
@@ -190,6 +193,12 @@ def test_pair_models_linearise_their_own_conditions():
             on = model.bound > 0
             split = H + V - (moved.a - moved.b) * model.bound - model.kappa * moved.s
             np.testing.assert_allclose(split[model.live > 0], 0.0, atol=1e-12)
+            if model.kappa != 0.0:
+                for slack, true in ((moved.u, model.c - moved.s), (moved.v, model.c + moved.s)):
+                    np.testing.assert_allclose(slack[on], true[on], atol=1e-12)
+                assert not any(np.any(excess) for excess in moved.wide)
+                half = model.moved(direction, 0.5).wide
+                np.testing.assert_allclose(half, 0.5 * np.array(model.wide))
             if model.kappa == 0.0:
                 total = np.sum(model.c * (moved.a + moved.b))
                 assert total == pytest.approx(1.0, abs=1e-12)
