@@ -21,6 +21,23 @@ from skcoral.exceptions import InvalidArgumentError, TooLargeError
 MB = 2**20
 _PREFIX = "CORAL_MAX_"
 _LONGEST = 1e9  # seconds that a timer takes; more is no limit
+#: What there is too much of, and what to do besides raising the limit.
+_REFUSALS = {
+    "columns": ("there are {} columns", "Use fewer columns."),
+    "variables": ("there are {} variables", "Use fewer columns."),
+    "cells": ("there are {} cells", "Use fewer columns."),
+    "sheet_cells": ("there are {} cells or texts", "Save the table as CSV or Parquet."),
+    "unpacked_bytes": ("it unpacks to {}", ""),
+    "unpacked_ratio": ("it unpacks to {} times its size", ""),
+    "workbook_bytes": ("it unpacks to {}", "Save the table as CSV or Parquet."),
+    "piped_bytes": ("{} come in and no end is seen", "Save it to a file and name that."),
+    "record_bytes": (
+        "one row or cell has {} of text",
+        "Are there line ends, and is every quote closed?",
+    ),
+    "model_bytes": ("the file has {}", ""),
+    "seconds": ("reading has taken {}", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -76,18 +93,21 @@ class Limits:
     seconds: float = 3600.0
     command_seconds: float = 86400.0
 
-    def require(self, name: str, amount: float, label: str, what: str, advice: str = "") -> None:
+    def require(
+        self, name: str, amount: float, label: str, what: str = "", advice: str = ""
+    ) -> None:
         """Refuse an amount above the limit called ``name``, in words that quote both figures.
 
-        ``label`` is the file, ``what`` there is too much of is said with the amount (``"the header
-        has 7 columns"``), and ``advice`` is what to do besides raising the limit.
+        ``label`` is the file; ``what`` there is too much of, and ``advice`` what to do besides
+        raising the limit, are told where the usual words are not enough.
         """
         allowed = getattr(self, name)
         if amount > allowed:
-            raise TooLargeError(
-                f"{label}: {what}, and the limit is {shown(name, allowed)}.\n"
-                f"{advice + ' ' if advice else ''}{self.remedy(name)}"
-            )
+            found, limit = shown(name, amount), shown(name, allowed)
+            usual, remedy = _REFUSALS[name]
+            what = what or usual.format(f"more than {found}" if found == limit else found)
+            advice = f"{advice or remedy} {self.remedy(name)}".lstrip()
+            raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
 
     def remedy(self, name: str) -> str:
         """How the limit is raised."""
@@ -222,7 +242,7 @@ def read_file(path: str | os.PathLike[str], name: str = "model_bytes") -> bytes:
         data = stream.read(4096)
         if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
             data += stream.read(int(min(most, 2**62)) + 1 - len(data))
-    limits.require(name, len(data), str(path), f"the file has more than {shown(name, most)}")
+    limits.require(name, len(data), str(path))
     return data
 
 
@@ -271,8 +291,4 @@ class Clock:
 
     def check(self) -> None:
         """Refuse to go on after the limit."""
-        elapsed = time.monotonic() - self.start
-        if elapsed > self.limits.seconds:
-            self.limits.require(
-                "seconds", elapsed, self.label, f"reading has taken {elapsed:,.1f} s"
-            )
+        self.limits.require("seconds", time.monotonic() - self.start, self.label)

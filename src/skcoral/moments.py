@@ -73,14 +73,7 @@ class Moments(RowCounts):
 
     def __init__(self, names: Sequence[str], *, weight_kind: str = "auto") -> None:
         p = len(names)
-        # Judged before the matrix is allocated.
-        current().require(
-            "variables",
-            p,
-            "The table",
-            f"{p:,} columns have {p:,} × {p:,} co-moments ({8e-9 * p * p:,.1f} GB a matrix)",
-            "Use fewer columns.",
-        )
+        current().require("variables", p, "The table")  # before the matrix is allocated
         self.names = check_names(names, p)
         self._count(0, None, weight_kind)
         self._mean = CompensatedSum(np.zeros(p))

@@ -191,7 +191,7 @@ def test_a_full_temporary_folder_is_reported_as_such(coral, folder):
 
 def test_limits_are_set_by_option_and_environment(coral, folder):
     told = in_words(coral("--limit", "columns=3", "inspect", "table.csv", cwd=folder), 3)
-    assert "the header has 4 columns, and the limit is 3" in told
+    assert "there are 4 columns, and the limit is 3" in told
     done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COLUMNS": "3"})
     assert "the limit is 3" in in_words(done, 3)
     done = coral("--limit", "seconds=0.000001", "inspect", "table.csv", cwd=folder)

@@ -72,7 +72,7 @@ def test_more_values_than_declared(tmp_path: Path, said: int, options: dict[str,
 def test_pages_that_unpack_to_much(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(bombs.overstated_page(2**31 - 1))
-    with pytest.raises(TooLargeError, match="a page of column 'a' unpacks to 2,048 MB"):
+    with pytest.raises(TooLargeError, match="a page of column 'a': it unpacks to 2,048 MB"):
         open_table(path)
     path.write_bytes(bombs.overstated_page(10**6))
     with pytest.raises(InvalidTableError, match="'a' hold more"):

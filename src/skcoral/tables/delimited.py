@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NoReturn
 from zipfile import BadZipFile
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import MB, Clock, Limits, current, shown
+from skcoral.limits import MB, Clock, Limits, current
 from skcoral.tables import dialect
 from skcoral.tables.cells import check_names, is_number, text_array
 from skcoral.tables.dialect import Dialect, end_of_rows, is_note, is_row, long_records
@@ -90,8 +90,7 @@ class _Reader:
             rows = self._rows(self._watched(iter(lambda: self._line(text), ""), clock))
             for line, cells in itertools.islice(rows, self.dialect.header, None):
                 self.header_line = line
-                found = f"the header has {len(cells):,} columns"
-                self.limits.require("columns", len(cells), self.label, found)
+                self.limits.require("columns", len(cells), self.label)
                 self.names = [cell.strip() for cell in cells]
                 break
             while len(self.names) > 1 and not self.names[-1]:
@@ -249,19 +248,11 @@ class _Reader:
 
     def _watched(self, lines: Iterator[str], clock: Clock) -> Iterator[str]:
         """Lines for the parser, as long as one record does not outgrow the limit."""
-        most = self.limits.record_bytes
         for count, line in enumerate(lines):
             self.read_chars += len(line)
             if not count % 1024:
                 clock.check()
-            if self.read_chars - self.record_start > most:
-                self.limits.require(
-                    "record_bytes",
-                    self.read_chars - self.record_start,
-                    self.label,
-                    f"one row has more than {shown('record_bytes', most)} of text",
-                    "Are there line ends, and is every quote closed?",
-                )
+            self.limits.require("record_bytes", self.read_chars - self.record_start, self.label)
             yield line
 
     def _fraction(self, binary: Any) -> float:

@@ -13,7 +13,7 @@ from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
 from skcoral.tables.sources import DAMAGED
 from skcoral.tables.table import Batch, Table
-from skcoral.tables.workbook import Sheet, Workbook, open_workbook
+from skcoral.tables.workbook import Workbook, open_workbook
 
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400
@@ -23,22 +23,21 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     """Open one sheet of a workbook; values only, a formula counts as its last computed value."""
     limits = current()
     with listed_workbook(label, stream, limits) as book:
-        sheets = {chosen.name: chosen for chosen in book.sheets}
-        if not sheets or (sheet is not None and sheet not in sheets):
+        if not book.sheets or (sheet is not None and sheet not in book.sheets):
             raise InvalidTableError(
                 f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
-                f"It has: {', '.join(sheets) or 'nothing but charts'}."
+                f"It has: {', '.join(book.sheets) or 'nothing but charts'}."
             )
-        chosen = _first_table(book) if sheet is None else sheets[sheet]
+        chosen = _first_table(book) if sheet is None else sheet
         numbered = list(book.rows(chosen))
     if not numbered:
         raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
     place = header_place([_as_list(cells) for _, cells in numbered[:LOOKED_AT]])
-    others = tuple(name for name in sheets if name != chosen.name)
+    others = tuple(name for name in book.sheets if name != chosen)
     assumed = []
     if others and sheet is None:
         listed = ", ".join(others[:6]) + (" …" if len(others) > 6 else "")
-        assumed.append(f"Sheet {chosen.name!r} was read; the workbook also has {listed}.")
+        assumed.append(f"Sheet {chosen!r} was read; the workbook also has {listed}.")
     if place:
         assumed.append(
             f"The header was found in row {numbered[place][0]}; the rows above it are left out."
@@ -51,7 +50,7 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         )
         del numbered[1]
     width = max(head) + 1
-    limits.require("columns", width, label, f"row {head_row} names {width:,} columns")
+    limits.require("columns", width, label)
     names = tuple(str(head[j]).strip() if j in head else "" for j in range(width))
     check_names(label, names, f"row {head_row}")
     places = [row for row, _ in numbered[1:]]
@@ -95,13 +94,13 @@ def _without_notes(numbered: list[Any]) -> tuple[list[Any], list[tuple[int, str]
     return numbered[:last], [(row, str(cells[0]).strip()) for row, cells in numbered[last:]]
 
 
-def _first_table(book: Workbook) -> Sheet:
+def _first_table(book: Workbook) -> str:
     """The first sheet with two columns of numbers under a header; else the first one."""
     for sheet in book.sheets if len(book.sheets) > 1 else ():
         rows = [_as_list(cells) for _, cells in itertools.islice(book.rows(sheet), LOOKED_AT)]
         if has_numbers(rows, header_place(rows)):
             return sheet
-    return book.sheets[0]
+    return next(iter(book.sheets))
 
 
 def _as_list(cells: dict[int, Any]) -> list[Any]:

@@ -96,7 +96,7 @@ def _text(data: bytes, label: str, encoding: str | None) -> str:
     limits = current()
     with io.BytesIO(data) as packed, unpacked(packed, label, limits) as stream:
         text = stream.read(limits.record_bytes + 1)
-    limits.require("record_bytes", len(text), label, "the text is long for a matrix")
+    limits.require("record_bytes", len(text), label)
     encoding = encoding or recognise_encoding(text)
     return text.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
 
@@ -120,7 +120,7 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
                 f"{p} columns of numbers.\nLeave out --matrix for rows of data."
             )
         return None
-    current().require("columns", p, table.label, f"the matrix has {p:,} columns")
+    current().require("columns", p, table.label)
     matrix = table.to_numpy(numeric)
     names = tuple(numeric)
     if labels:
@@ -250,7 +250,7 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
                 f"Line {line} has {len(row)} cells, and the matrix has {p} rows: {wanted} cells "
                 "are wanted."
             )
-    current().require("variables", p, "The matrix", f"{p:,} variables were given")
+    current().require("variables", p, "The matrix")
     matrix = np.zeros((p, p))
     for k, (line, row) in enumerate(rows):
         bad = next((cell for cell in row if not _is_number(cell, decimal)), None)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import Clock, Limits, current, shown
+from skcoral.limits import Clock, Limits, current
 from skcoral.tables.cells import check_names
 from skcoral.tables.parquet_pages import require_declared_pages
 from skcoral.tables.table import Batch, Table
@@ -33,12 +33,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
     try:
         with opener() as stream:
             file = pq.ParquetFile(stream)
-            limits.require(
-                "columns",
-                file.metadata.num_columns,
-                label,
-                f"the table has {file.metadata.num_columns:,} columns",
-            )
+            limits.require("columns", file.metadata.num_columns, label)
             names = tuple(file.schema_arrow.names)
             _refuse_lists(label, file.metadata, limits)
             require_declared_pages(label, stream, file.metadata, limits)
@@ -64,8 +59,7 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
                     clock.check()
                     sizes = _text_bytes(part)
                     text += int(sizes.sum())
-                    found = f"its texts have more than {shown('unpacked_bytes', text)}"
-                    limits.require("unpacked_bytes", text, label, found)
+                    limits.require("unpacked_bytes", text, label)
                     for piece in _within_limits(part, sizes, label, limits):
                         rows = range(done + 1, done + 1 + piece.num_rows)
                         done += piece.num_rows
@@ -88,14 +82,9 @@ def _refuse_lists(label: str, metadata: Any, limits: Limits) -> None:
         nested = metadata.schema.column(j).max_repetition_level > 0
         for i in range(metadata.num_row_groups if nested else 0):
             chunk = metadata.row_group(i).column(j)
-            limits.require(
-                "sheet_cells",
-                chunk.num_values,
-                label,
-                f"the lists in column {chunk.path_in_schema.split('.')[0]!r} have "
-                f"{chunk.num_values:,} values",
-                "Leave that column out of the file.",
-            )
+            column = f"{label}: column {chunk.path_in_schema.split('.')[0]!r}"
+            what = f"its lists have {chunk.num_values:,} values"
+            limits.require("sheet_cells", chunk.num_values, column, what, "Leave it out.")
 
 
 def _text_bytes(part: Any) -> NDArray[np.int64]:
@@ -116,7 +105,7 @@ def _within_limits(
 ) -> Iterator[Any]:
     """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
     longest = int(sizes.max(initial=0))
-    limits.require("record_bytes", longest, label, f"a row has {longest:,} bytes of text")
+    limits.require("record_bytes", longest, label)
     share = np.cumsum(sizes) // limits.record_bytes
     cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), part.num_rows]
     for low, high in itertools.pairwise(cuts):

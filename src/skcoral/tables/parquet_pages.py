@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import Limits, shown
+from skcoral.limits import Limits
 
 _HEADER = 1 << 20  # bytes of a header that are read at most; statistics may hold texts
 _DEEPEST = 16
@@ -34,14 +34,8 @@ def require_declared_pages(label: str, stream: BinaryIO, metadata: Any, limits: 
             values = unpacked = 0
             name = chunk.path_in_schema.split(".")[0]
             for page in _pages(label, stream, chunk):
-                limits.require(
-                    "workbook_bytes",
-                    page.unpacked,
-                    label,
-                    f"a page of column {name!r} unpacks to "
-                    f"{shown('workbook_bytes', page.unpacked)}",
-                    "Write the file again with smaller pages, or without that column.",
-                )
+                page_label = f"{label}: a page of column {name!r}"
+                limits.require("workbook_bytes", page.unpacked, page_label, advice="Leave it out.")
                 values, unpacked = values + page.values, unpacked + page.unpacked
                 if values > chunk.num_values or unpacked > chunk.total_uncompressed_size:
                     raise InvalidTableError(

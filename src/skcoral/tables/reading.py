@@ -153,7 +153,7 @@ def sheet_names(
         from skcoral.tables.excel import listed_workbook
 
         with listed_workbook(found.label, stream, current()) as book:
-            return tuple(sheet.name for sheet in book.sheets)
+            return tuple(book.sheets)
 
 
 def format_of_name(name: str) -> Format | None:

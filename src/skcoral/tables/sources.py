@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from xml.parsers.expat import ExpatError
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.limits import MB, Clock, Limits, current, shown
+from skcoral.limits import MB, Clock, Limits, current
 
 #: Bytes that any file may unpack to.
 _HARMLESS = 64 * MB
@@ -132,13 +132,7 @@ def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] 
     while piece:
         size += len(piece)
         clock.check()
-        limits.require(
-            "piped_bytes",
-            size,
-            label,
-            f"more than {shown('piped_bytes', limits.piped_bytes)} come in and no end is seen",
-            "Save it to a file and name that.",
-        )
+        limits.require("piped_bytes", size, label)
         try:
             spool.append(piece)
         except OSError as error:
@@ -222,12 +216,10 @@ class _Metered(io.RawIOBase):
         buffer[: len(data)] = data
         self._total += len(data)
         if self._total > _HARMLESS:
-            found = f"the file unpacks to more than {shown('unpacked_bytes', self._total)}"
-            self._limits.require("unpacked_bytes", self._total, self._label, found)
+            self._limits.require("unpacked_bytes", self._total, self._label)
             # What has been unpacked so far comes from what has been read so far.
             ratio = self._total // max(self.packed.tell(), 1)
-            found = f"the file unpacks to {ratio:,} times its size or more"
-            self._limits.require("unpacked_ratio", ratio, self._label, found)
+            self._limits.require("unpacked_ratio", ratio, self._label)
         return len(data)
 
 

@@ -161,8 +161,7 @@ class Table:
         from skcoral.tables.columns import profile
 
         content = profile(self)
-        what = f"{content.n_rows:,} rows of {len(self.names):,} columns are too many cells"
-        current().require("cells", content.n_rows * len(self.names), self.label, what)
+        current().require("cells", content.n_rows * len(self.names), self.label)
         found: dict[str, list[Any]] = {name: [] for name in self.names}
         numeric = {column.name for column in content.columns if column.kind in ("number", "empty")}
         for batch in self.batches():
