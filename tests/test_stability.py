@@ -49,7 +49,7 @@ def test_holdout_by_hand(wine):
     assert list(frame.index) == list(wine.columns)
     np.testing.assert_allclose(frame["fidelity_new"], report.fidelity_new.mean(axis=0))
     np.testing.assert_allclose(frame["residual_new_worst"], report.residual_new.max(axis=0))
-    assert "folds=3" in repr(report)
+    assert "Fitted 3 times" in repr(report)
 
 
 @pytest.mark.parametrize("criterion", ["squared", "absolute"])
@@ -149,7 +149,7 @@ def test_replicates_that_fail_are_counted():
     report = bootstrap(X, n_boot=40)
     assert 0 < report.n_failed < 40
     assert len(report.threshold_samples) == 40 - report.n_failed
-    assert f"{report.n_failed} failed" in repr(report)
+    assert f"{report.n_failed} more could not be fitted" in repr(report)
     with pytest.raises(InvalidTableError, match="None of 20"):
         bootstrap(np.random.default_rng(0).normal(size=(9, 8)), n_boot=20)
 
@@ -292,7 +292,7 @@ def test_rows_of_weight_zero_are_not_removed(wine):
     assert sorted(report.refitted) == list(range(160, 178))
     with pytest.raises(InvalidTableError, match="only numbers"):
         influence(wine, sample_weight="many")
-    assert repr(influence(wine, n_refits=0)) == "Influence(threshold=0.826231)"
+    assert repr(influence(wine, n_refits=0)) == "Influence(ρ★ is 0.8262 with all 178 rows)"
 
 
 def test_seeds_and_confidence_that_are_invalid(wine):

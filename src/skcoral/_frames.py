@@ -117,7 +117,7 @@ def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged
     names = check_names(frame_names(R), len(matrix))
     if found is not None:
         if not solve:
-            refuse_singular(found, matrix, has_scale=False)
+            refuse_singular(found, matrix)
         warnings.warn(found.warning(), SingularCorrelationWarning, stacklevel=3)
     return Judged(matrix, names, found, R)
 

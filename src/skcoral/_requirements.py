@@ -273,19 +273,18 @@ def deficiency_of(
     )
 
 
-def refuse_singular(found: Deficiency, R: Array, *, has_scale: bool) -> NoReturn:
+def refuse_singular(found: Deficiency, R: Array) -> NoReturn:
     """Raise the refusal of a singular matrix, with the relations between variables."""
     relations = found.relations
     shown = "; ".join(relations[:5])
     if len(relations) > 5:
         shown += f"; and {len(relations) - 5} more relations"
-    units = "up to a constant" if has_scale else "in standardised units"
     values = np.linalg.eigvalsh(R)
     raise SingularCorrelationError(
         f"R is singular (smallest eigenvalue {values[0]:.1e} of {values[-1]:.3g}; rank "
         f"{found.rank} of {len(R)}), so no exact decorrelator exists: {shown} "
-        f"({units}). Drop one variable of each relation, or shrink R explicitly; nothing is "
-        "regularised silently. With no more rows than variables, every table is like this.",
+        "(in standardised units). Drop one variable of each relation, or shrink R explicitly; "
+        "nothing is regularised silently. Tables with no more rows than variables are singular.",
         relations=relations,
         variables=found.variables,
         redundant=found.redundant,

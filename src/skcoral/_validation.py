@@ -78,22 +78,15 @@ def frame_names(R: Any) -> list[str] | None:
     return labels
 
 
-def check_correlation(
-    R: Any,
-    names: Sequence[Any] | None = None,
-    *,
-    scale: Any = None,
-    min_variables: int = 1,
-) -> Array:
+def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
     """Return ``R`` as a symmetric float64 array, or say why it is not a correlation matrix.
 
     Asymmetry and diagonal errors at rounding level (relative 1e-8, or the rounding of a narrower
-    input type) are averaged out and set to one; nothing else is altered. With ``scale``, the
-    standard deviations, linear relations are reported in the original units.
+    input type) are averaged out and set to one; nothing else is altered.
     """
-    out, found = judge_correlation(R, names, scale=scale, min_variables=min_variables)
+    out, found = judge_correlation(R, names)
     if found is not None:
-        refuse_singular(found, out, has_scale=scale is not None)
+        refuse_singular(found, out)
     return out
 
 
@@ -102,13 +95,13 @@ def judge_correlation(
     names: Sequence[Any] | None = None,
     *,
     scale: Any = None,
-    min_variables: int = 1,
     rank_tol: float | None = None,
 ) -> tuple[Array, Deficiency | None]:
     """Return ``R`` as :func:`check_correlation` does, and what is dependent in it, if anything.
 
     ``rank_tol`` is the eigenvalue, relative to the largest, up to which a direction does not count
-    (1e-12, or the rounding of a narrower input type, by default).
+    (1e-12, or the rounding of a narrower input type, by default). With ``scale``, the standard
+    deviations, linear relations are in the original units.
     """
     if names is None and rank_tol is None:
         regular = regular_on_device(R, SYMMETRY_TOL, SINGULAR_TOL)
@@ -116,11 +109,6 @@ def judge_correlation(
             return regular, None
     matrix, eps = square_matrix(R, "R", InvalidCorrelationError)
     p = matrix.shape[0]
-    if p < min_variables:
-        raise InvalidCorrelationError(
-            f"At least {min_variables} variables are needed, R has {p}: "
-            "with fewer there is nothing to decorrelate."
-        )
     labels = check_names(frame_names(R) if names is None else names, p)
     require_finite(matrix, labels, "R", InvalidCorrelationError)
     rounding = max(SYMMETRY_TOL, 16 * eps)

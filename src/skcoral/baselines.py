@@ -145,7 +145,7 @@ def zca(R: Any, *, scale: Any) -> Baseline:
     return _in_place(R, lambda root: _polar(root * (sd / sd.max())), "ZCA")
 
 
-def minimum_torsion(R: Any, *, tol: float = 1e-13) -> Baseline:
+def minimum_torsion(R: Any) -> Baseline:
     """Uncorrelated outputs that are nearest to the variables: least sum of ``1 - f_j²``.
 
     The outputs may be rescaled, so what is lost of variable j is ``1 - f_j²`` of its variance with
@@ -156,8 +156,6 @@ def minimum_torsion(R: Any, *, tol: float = 1e-13) -> Baseline:
     ----------
     R : array-like of shape (p, p)
         Correlation matrix.
-    tol : float, default=1e-13
-        Change of the weights at which the iteration stops.
 
     Examples
     --------
@@ -171,7 +169,7 @@ def minimum_torsion(R: Any, *, tol: float = 1e-13) -> Baseline:
         values, V = np.linalg.eigh(R * np.outer(weights, weights))
         f = (V * V) @ np.sqrt(np.maximum(values, 0.0)) / weights
         change, weights = float(np.abs(f - weights).max()), f
-        if change <= tol:
+        if change <= 1e-13:
             break
     return _in_place(R, lambda root: _polar(root * weights), "minimum torsion")
 
@@ -193,14 +191,11 @@ def cholesky(R: Any) -> Baseline:
 def sparse_pca(
     R: Any,
     *,
-    alpha: float | None = None,
-    n_nonzero: int | None = None,
+    alpha: float,
     rows: Any = None,
     n_rows: int = 5000,
     assignment: str = "bottleneck",
     method: str = "cd",
-    max_iter: int = 500,
-    random_state: int = 0,
 ) -> Baseline:
     """Sparse principal components at unit variance, each matched to one variable.
 
@@ -212,10 +207,8 @@ def sparse_pca(
     ----------
     R : array-like of shape (p, p)
         Correlation matrix.
-    alpha : float, optional
-        The penalty; larger means sparser. Give either this or ``n_nonzero``.
-    n_nonzero : int, optional
-        Search for the penalty whose number of non-zero loadings comes nearest to this.
+    alpha : float
+        The penalty; larger means sparser.
     rows : array-like of shape (n, p), optional
         Data to fit, such as :func:`normal_rows`. Without them the fit uses data whose sample
         correlation matrix is exactly ``R``.
@@ -225,10 +218,6 @@ def sparse_pca(
         As in :func:`pca`.
     method : {"cd", "lars"}, default="cd"
         Algorithm of the sparse regressions.
-    max_iter : int, default=500
-        Iterations of ``SparsePCA``.
-    random_state : int, default=0
-        Seed of ``SparsePCA``.
 
     Examples
     --------
@@ -237,10 +226,10 @@ def sparse_pca(
     array([[1., 0.],
            [0., 1.]])
     """
+    from sklearn.decomposition import SparsePCA
+
     R = check_correlation(R)
     check_choice("assignment", assignment, _ASSIGNMENTS)
-    if (alpha is None) == (n_nonzero is None):
-        raise InvalidArgumentError("give either alpha or n_nonzero to sparse_pca, and not both.")
     check_count("n_rows", n_rows, minimum=2)
     X = _exact_rows(R, n_rows)
     if rows is not None:
@@ -249,20 +238,8 @@ def sparse_pca(
         raise InvalidArgumentError(
             f"rows must have {len(R)} columns, one per variable; got shape {X.shape}."
         )
-
-    def fit(penalty: float) -> Array:
-        from sklearn.decomposition import SparsePCA
-
-        model = SparsePCA(
-            n_components=len(R),
-            alpha=penalty,
-            method=method,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
-        return np.asarray(model.fit(X).components_.T, dtype=np.float64)
-
-    loadings = fit(alpha) if alpha is not None else _with_nonzeros(fit, n_nonzero or 0, len(R))
+    model = SparsePCA(len(R), alpha=alpha, method=method, max_iter=500, random_state=0)
+    loadings = np.asarray(model.fit(X).components_.T, dtype=np.float64)
     empty = np.flatnonzero(~loadings.any(axis=0))
     if empty.size:
         raise InvalidArgumentError(
@@ -301,23 +278,6 @@ def _exact_rows(R: Array, n_rows: int) -> Array:
     return np.asarray(np.sqrt(n_rows - 1.0) * contrasts @ np.linalg.cholesky(R).T)
 
 
-def _with_nonzeros(fit: Callable[[float], Array], target: int, p: int) -> Array:
-    """Loadings whose number of non-zeros is nearest to the target, by bisection on the penalty."""
-    if not p <= target <= p * p:
-        raise InvalidArgumentError(f"n_nonzero must lie between {p} and {p * p}; got {target}.")
-    low, high = 1e-4, 1e2
-    best = fit(low)
-    for _ in range(14):
-        if np.count_nonzero(best) == target:
-            break
-        middle = float(np.sqrt(low * high))
-        trial = fit(middle)
-        low, high = (middle, high) if np.count_nonzero(trial) > target else (low, middle)
-        if trial.any(axis=0).all():
-            best = min(best, trial, key=lambda found: abs(np.count_nonzero(found) - target))
-    return best
-
-
 def match_to_sources(R: Array, T: Array, *, name: str, assignment: str = "bottleneck") -> Baseline:
     """Reorder and sign the columns of ``T``, of unit variance, so that column j is variable j's."""
     correlations = R @ T
@@ -343,13 +303,6 @@ def bottleneck_assignment(similarity: Array) -> Indices:
     The value is found by bisection over the entries, with one maximum matching per step; among the
     assignments that reach it, the one with the largest sum is returned, so that the answer does
     not hang on the matching algorithm.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.baselines import bottleneck_assignment
-    >>> bottleneck_assignment(np.array([[0.9, 0.5], [0.6, 0.1]]))
-    array([1, 0])
     """
     values = np.unique(similarity)
     feasible, infeasible = 0, len(values)

@@ -119,7 +119,7 @@ class Choice:
         return "lowest" if np.isinf(self.largest_vif) else "ρ★"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FloorComparison(Shown):
     """What usual floors give for one matrix, and which of them is recommended.
 
@@ -176,9 +176,7 @@ class FloorComparison(Shown):
             f"{LITTLE_CORRELATION:g} or a VIF exceeds {LITTLE_VIF:g}."
         )
 
-    def summary(self) -> str:
-        """The recommendation, with its reason."""
-        return self.sentence()
+    summary = sentence
 
     def _table(self) -> tuple[str, list[str], dict[str, Any]]:
         names = [field.name for field in fields(Choice)]

@@ -128,15 +128,7 @@ class CorrelationEstimate(Frozen):
 def shrunk_matrix(
     R: Array, names: tuple[str, ...], intensity: float, *, scale: Array | None = None
 ) -> CorrelationEstimate:
-    """A given correlation matrix, shrunk towards the identity; there are no rows behind it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shrunk_matrix(np.array([[1.0, 0.8], [0.8, 1.0]]), ("a", "b"), 0.25).R
-    array([[1. , 0.6],
-           [0.6, 1. ]])
-    """
+    """A given correlation matrix, shrunk towards the identity; there are no rows behind it."""
     shrunk = (1.0 - intensity) * R
     np.fill_diagonal(shrunk, 1.0)
     p = len(R)
@@ -240,13 +232,6 @@ def estimate_from_rows(
         Intensity of the shrinkage towards the identity; "auto" is Ledoit–Wolf's.
     on_singular, rank_tol
         As in :func:`estimate`.
-
-    Examples
-    --------
-    >>> rows = [[1.0, 2.0], [2.0, 4.5], [3.0, 4.0], [4.0, 9.0]]
-    >>> found = estimate_from_rows(rows, Moments.from_rows(rows), margins="ranks")
-    >>> round(float(found.R[0, 1]), 6)
-    0.8
     """
     refuse_unusable(moments, shrinkage=1.0)
     maps, table, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
@@ -278,14 +263,7 @@ def fit_scores(
 
 
 def sample_correlation(moments: Moments) -> Array:
-    """Correlation matrix of the rows summarised, singular or not; constant columns are refused.
-
-    Examples
-    --------
-    >>> rows = [[1.0, 2.0], [2.0, 4.5], [3.0, 5.0], [4.0, 9.0]]
-    >>> round(float(sample_correlation(Moments.from_rows(rows))[0, 1]), 4)
-    0.9579
-    """
+    """Correlation matrix of the rows summarised, singular or not; constant columns are refused."""
     _refuse_single_rows(moments)
     _refuse_constant(moments)
     return correlation_of_covariance(moments.comoment)
@@ -302,15 +280,6 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
     ----------
     X, moments, sample_weight
         As in :func:`estimate_from_rows`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.correlation import ledoit_wolf
-    >>> from skcoral.moments import Moments
-    >>> X = np.random.default_rng(0).normal(size=(8, 20))
-    >>> 0 < ledoit_wolf(X, Moments.from_rows(X)) <= 1
-    True
     """
     R = sample_correlation(moments)
     total = moments.weight

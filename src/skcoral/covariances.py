@@ -90,16 +90,6 @@ def estimate_by(
     X, moments, sample_weight, margins, on_singular, rank_tol
         As in :func:`skcoral.correlation.estimate_from_rows`; weights only count rows, which are
         repeated, because such estimators know no others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.covariance import LedoitWolf
-    >>> from skcoral.covariances import estimate_by
-    >>> from skcoral.moments import Moments
-    >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> estimate_by(LedoitWolf(), X, Moments.from_rows(X)).about
-    'the correlation matrix that LedoitWolf estimates from these 30 rows'
     """
     refuse_unusable(moments, shrinkage=1.0)
     maps, rows, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
@@ -108,7 +98,7 @@ def estimate_by(
     spread = np.sqrt(np.diag(C))
     R, found = judge_correlation(correlation_of_covariance(C), moments.names, rank_tol=rank_tol)
     if found is not None and on_singular == "raise":
-        refuse_singular(found, R, has_scale=False)
+        refuse_singular(found, R)
     return CorrelationEstimate(
         R=R,
         mean=scores.mean + centre * scores.scale,
@@ -185,16 +175,6 @@ def em_moments(
         The columns.
     sample_weight, weight_kind
         As in :class:`~skcoral.moments.Moments`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.covariances import em_moments
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> X[:, 1] += X[:, 0]
-    >>> X[:50, 1] = np.nan
-    >>> bool(abs(em_moments(X, ("a", "b")).mean[1] - np.nanmean(X[:, 1])) < 0.2)
-    True
     """
     rows = np.asarray(X, dtype=np.float64)
     seen = ~np.isnan(rows)
@@ -263,13 +243,6 @@ def expected_rows(rows: Array, table: CorrelationEstimate) -> Array:
     """Rows with each missing value replaced by its conditional mean, as for normal rows.
 
     Expected values vary less than those that are there; a row without any value becomes the mean.
-
-    Examples
-    --------
-    >>> from skcoral.correlation import shrunk_matrix
-    >>> table = shrunk_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]), ("a", "b"), 0.0)
-    >>> expected_rows(np.array([[2.0, np.nan]]), table)
-    array([[2., 1.]])
     """
     Z, R = (rows - table.mean) / table.scale, table.to_numpy()
     regular = _is_regular(R)
@@ -303,11 +276,6 @@ def effective_rows(X: Any) -> int:
     """Rows in which the pair of columns with the most missing values is complete.
 
     Every correlation that EM estimates is known at least as well as from this many complete rows.
-
-    Examples
-    --------
-    >>> effective_rows([[1.0, np.nan], [2.0, 3.0], [4.0, 1.0]])
-    2
     """
     seen = (~np.isnan(np.asarray(X, dtype=np.float64))).astype(np.float64)
     return int((seen.T @ seen).min())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontier(Drawn, Frozen):
     """The least residual correlation as a function of the common floor.
 
@@ -91,11 +91,3 @@ class Frontier(Drawn, Frozen):
 
     def __len__(self) -> int:
         return len(self.rho_min)
-
-    def __repr__(self) -> str:
-        return (
-            f"Frontier(criterion={self.criterion!r}, {len(self)} floors from "
-            f"{self.rho_min.min():.6f} to {self.rho_min.max():.6f}, "
-            f"threshold={self.threshold:.6f}, largest gap={self.gap.max():.1e}, "
-            f"p={len(self.names)})"
-        )

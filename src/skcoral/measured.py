@@ -271,13 +271,6 @@ def measure_matrix(
     """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
 
     The columns of ``T`` need not have unit variance for this ``R``.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> R = [[1.0, 0.8], [0.8, 1.0]]
-    >>> print(measure_matrix(R, decorrelate(R, 0.95).T, ["a", "b"]).headline())
-    Largest correlation 0.80 → 0.29, ...
     """
     R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
     G = T.T @ R @ T
@@ -301,26 +294,14 @@ def measure_matrix(
 
 
 def residuals(R: Any) -> Array:
-    """Largest absolute correlation of each variable with another one; 0 for a single variable.
-
-    Examples
-    --------
-    >>> residuals([[1.0, -0.6], [-0.6, 1.0]])
-    array([0.6, 0.6])
-    """
+    """Largest absolute correlation of each variable with another one; 0 for a single variable."""
     off = np.abs(np.asarray(R, dtype=np.float64))
     np.fill_diagonal(off, 0.0)
     return np.asarray(off.max(axis=1, initial=0.0), dtype=np.float64)
 
 
 def rounded_down(value: float, digits: int) -> float:
-    """A fidelity to some digits: what is promised must not exceed what holds.
-
-    Examples
-    --------
-    >>> rounded_down(0.8269, 2), rounded_down(0.9 - 1e-12, 2)
-    (0.82, 0.9)
-    """
+    """A fidelity to some digits: what is promised must not exceed what holds."""
     scale = 10.0**digits
     return math.floor(value * scale + 1e-6) / scale
 

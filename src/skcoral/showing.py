@@ -47,7 +47,10 @@ class Shown:
 
     def summary(self) -> str:
         """The result in sentences, one per line."""
-        return repr(self)
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.summary().splitlines()[0].rstrip('.')})"
 
     def _table(self) -> tuple[str, Sequence[Any], dict[str, Any]]:
         """What the rows of the table are called, their labels, and its columns by name."""

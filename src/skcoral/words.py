@@ -38,20 +38,7 @@ def summary(result: Decorrelation) -> str:
 
 
 def windows(before: object, after: object, fidelity: object, threshold: object) -> str:
-    """The figures of many windows, in one sentence; nothing where no window has a model.
-
-    Parameters
-    ----------
-    before, after, fidelity, threshold : array-like
-        Largest correlations, weakest fidelities and thresholds of the windows, NaN where a window
-        has none.
-
-    Examples
-    --------
-    >>> print(windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]))
-    Largest correlation 0.90 → 0.20, every variable keeps at least 0.95 in its window; ρ★ from
-    0.8700 to 0.9100.
-    """
+    """The figures of many windows, in one sentence; nothing where no window has a model."""
     figures = (np.asarray(x, dtype=float).ravel() for x in (before, after, fidelity, threshold))
     was, left, kept, lower = (x[np.isfinite(x)] for x in figures)
     if not kept.size:
@@ -64,14 +51,7 @@ def windows(before: object, after: object, fidelity: object, threshold: object) 
 
 
 def certificate(result: Decorrelation) -> str:
-    """What is proved, and about what, in one sentence.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> print(certificate(decorrelate([[1.0, 0.6], [0.6, 1.0]], 0.9)))
-    Certified for the matrix given: the outputs are uncorrelated up to rounding.
-    """
+    """What is proved, and about what, in one sentence."""
     claim = _claim(result)
     if is_about_rows(result):
         start = "Certified for" if is_certified(result) else "Not certified for"
@@ -85,15 +65,7 @@ def certificate(result: Decorrelation) -> str:
 
 
 def goal(result: Decorrelation) -> str:
-    """How good the floor is where it was looked for: within a budget or a limit; else nothing.
-
-    Examples
-    --------
-    >>> from skcoral import maximize_fidelity
-    >>> print(goal(maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")))
-    The floor 0.951936 is the highest at which the largest residual correlation is at most 0.3
-    (proved).
-    """
+    """How good the floor is where it was looked for: within a budget or a limit; else nothing."""
     if _limits_vif(result) and result.min_fidelity >= 1.0 - 1e-12:
         limit = float(result.details["max_vif"])
         return f"No VIF of the variables themselves exceeds {limit:g}: nothing was changed."
@@ -135,14 +107,7 @@ def floors(result: Decorrelation) -> str:
 
 
 def unfloored(result: Decorrelation, asked: object) -> str:
-    """A sentence where floors by name leave other variables without one; else nothing.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> print(unfloored(decorrelate([[1.0, 0.6], [0.6, 1.0]], {"x0": 0.9}), {"x0": 0.9}))
-    1 of 2 variables has a floor; the others have none (0): x1.
-    """
+    """A sentence where floors by name leave other variables without one; else nothing."""
     if not hasattr(asked, "keys") or len(asked) >= len(result.names):  # type: ignore[arg-type]
         return ""
     named = {str(name) for name in asked.keys()}  # noqa: SIM118 - a Series iterates its values
@@ -173,16 +138,7 @@ def threshold(th: Threshold, about: str = "") -> str:
 
 
 def threshold_summary(th: Threshold) -> str:
-    """What the threshold says, what binds it, and how sure it is: one line each.
-
-    Examples
-    --------
-    >>> import skcoral
-    >>> print(threshold_summary(skcoral.threshold([[1.0, 0.6], [0.6, 1.0]])))
-    Exact decorrelation can keep every output at 0.948683 and no higher (ρ★ lies between
-    0.948683298 and 0.948683298).
-    Bound by x0, x1; mean fidelity 0.9487, status optimal.
-    """
+    """What the threshold says, what binds it, and how sure it is: one line each."""
     shown = ", ".join(map(shortened, th.binding[:6])) + (" …" if len(th.binding) > 6 else "")
     status = "optimal" if th.status == "optimal" else "best found"
     binding = f"Bound by {shown}; mean" if shown else "Mean"
@@ -192,16 +148,7 @@ def threshold_summary(th: Threshold) -> str:
 
 
 def frontier_summary(curve: Frontier) -> str:
-    """Where the curve starts and ends, and what is proved: one line each.
-
-    Examples
-    --------
-    >>> import skcoral
-    >>> print(frontier_summary(skcoral.frontier([[1.0, 0.6], [0.6, 1.0]], n_points=5)))
-    The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 to 1.
-    It is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.
-    All points are certified.
-    """
+    """Where the curve starts and ends, and what is proved: one line each."""
     order = np.argsort(curve.rho_min, kind="stable")
     low, high = (float(curve.rho_min[order[k]]) for k in (0, -1))
     least, most = (float(curve.objective[order[k]]) for k in (0, -1))
@@ -226,18 +173,7 @@ def proved_points(curve: Frontier) -> str:
 
 
 def beside_zca(coral: Array, zca: Array) -> str:
-    """How exact fidelities at ρ★ compare with those of ZCA-cor, whose mean is the highest there is.
-
-    Examples
-    --------
-    >>> import skcoral
-    >>> from skcoral.baselines import zca_cor
-    >>> R = [[1, 0.9, 0.5], [0.9, 1, 0.6], [0.5, 0.6, 1]]
-    >>> print(beside_zca(skcoral.threshold(R).fidelity, zca_cor(R).fidelity))
-    ZCA-cor keeps more than CORAL at ρ★ of 1 of 3 variables and has the higher mean (0.8610 against
-    0.8453: the highest that exact decorrelation allows); CORAL at ρ★ has the higher minimum (0.8453
-    against 0.8101).
-    """
+    """How fidelities at ρ★ compare with those of ZCA-cor, whose mean is the highest there is."""
     ahead = int((zca > coral + 1e-9).sum())
     if not ahead:
         return "ZCA-cor and CORAL at ρ★ keep the same of every variable."
@@ -275,13 +211,7 @@ def is_about_rows(result: Decorrelation) -> bool:
 
 
 def price(value: float) -> str:
-    """What more of a floor costs; what is left of an interior point is 0.
-
-    Examples
-    --------
-    >>> price(1.6e-10), price(2.91931), price(float("inf"))
-    ('0', '2.919', '∞')
-    """
+    """What more of a floor costs; what is left of an interior point is 0."""
     if not np.isfinite(value):
         return "∞"
     return f"{value:.4g}" if abs(value) > 1e-9 else "0"

@@ -263,7 +263,7 @@ def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, fo
     parts, whole = (json.loads(one.stdout) for one in done)
     assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
     assert coral("--limit", "cells=12000", *limit[2:], *option, cwd=folder).returncode == 0
-    with use(Limits(cells=15_999)), pytest.raises(TooLargeError, match="4,000 rows of 4 columns"):
+    with use(Limits(cells=15_999)), pytest.raises(TooLargeError, match="there are 16,000 cells"):
         open_table(folder / "table.csv").to_frame()
 
 

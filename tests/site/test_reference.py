@@ -12,9 +12,10 @@ import skcoral
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.rst"))
 # What the public names are made of: reached through them, and free to change.
-INTERNAL = set(
-    "api app cli curve estimator exact few_rows frames showing tradeoff".split()  # noqa: SIM905
-)
+INTERNAL = {
+    *("api", "app", "cli", "covariances", "curve", "estimator", "exact", "few_rows", "frames"),
+    *("showing", "tradeoff", "words"),
+}
 
 
 def listed():

@@ -59,7 +59,7 @@ def test_the_table(curve):
         "worst_residual", "mean_residual", "min_fidelity", "mean_fidelity",
     ]  # fmt: skip
     assert len(frame) == 15
-    assert "threshold=0.826231" in repr(curve)
+    assert "ρ★ = 0.826231" in curve.summary()
     with pytest.raises(ValueError, match="read-only"):
         curve.objective[0] = 1.0
 

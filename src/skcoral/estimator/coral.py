@@ -164,6 +164,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     """
 
     _picture = ("FidelityDisplay", "from_estimator")
+    __repr__ = BaseEstimator.__repr__
 
     def __init__(
         self,

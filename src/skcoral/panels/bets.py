@@ -26,7 +26,7 @@ from skcoral.results import Array
 from skcoral.showing import Shown
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bets(Shown, Frozen):
     """The risk of one portfolio on decorrelated factors.
 
@@ -71,10 +71,11 @@ class Bets(Shown, Frozen):
         }
         return "factor", self.names, columns
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """The effective number of bets and the variance, in one sentence."""
         return (
-            f"Bets(effective={self.effective:.3f} of {len(self.names)}, "
-            f"variance={self.variance:.6g}, shared={self.shared:.3g})"
+            f"{self.effective:.3f} effective bets on {len(self.names)} factors: variance "
+            f"{self.variance:.6g}, of which correlated outputs share {self.shared:.3g}."
         )
 
 

@@ -22,7 +22,7 @@ from skcoral.showing import Drawn
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Panel(Drawn):
     """Outputs of a table by the models of its windows, and what is known of each window.
 
@@ -159,9 +159,6 @@ class Panel(Drawn):
             for k, key in enumerate(labels)
         ]
         return ("window", *names), rows
-
-    def __repr__(self) -> str:
-        return f"Panel({self.summary().splitlines()[0].rstrip('.')})"
 
 
 def window_columns(

@@ -44,24 +44,7 @@ class Pushed:
 class Roller:
     """Windows over rows that arrive in batches; memory does not grow with the number of windows.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The variables.
-    window : int, str or timedelta
-        As in :func:`skcoral.panels.rolling`, and so are the options and the settings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.panels import rolling
-    >>> from skcoral.panels.streaming import Roller
-    >>> X = np.random.default_rng(0).normal(size=(90, 3)) @ [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
-    >>> roller = Roller(["a", "b", "c"], 40, lag=1, rho_min=0.9)
-    >>> parts = [roller.push(X[k : k + 25]).outputs for k in range(0, 90, 25)]
-    >>> whole = rolling(X, 40, lag=1, rho_min=0.9).outputs
-    >>> bool(np.allclose(np.concatenate(parts), whole, atol=1e-8, equal_nan=True))
-    True
+    The arguments are those of :func:`skcoral.panels.rolling`.
     """
 
     def __init__(

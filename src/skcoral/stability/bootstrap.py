@@ -28,7 +28,7 @@ from skcoral.stability.sampling_errors import Draws, mean_of, standardised
 _DRAWS = 2000  # for the interval of ρ★
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bootstrap(Shown, Frozen):
     """Resampled thresholds and fidelities, with intervals.
 
@@ -84,18 +84,11 @@ class Bootstrap(Shown, Frozen):
     def summary(self) -> str:
         """The threshold of the table and its interval for the population, in one sentence."""
         low, high = self.threshold_interval
+        failed = f"; {self.n_failed} more could not be fitted" if self.n_failed else ""
         return (
             f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and {high:.4f} "
             f"in the population, with a confidence of {self.confidence:g} "
-            f"({len(self.threshold_samples)} samples with replacement)."
-        )
-
-    def __repr__(self) -> str:
-        low, high = self.threshold_interval
-        failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return (
-            f"Bootstrap(threshold={self.threshold:.6f}, {self.confidence:.0%} interval "
-            f"[{low:.6f}, {high:.6f}], {len(self.threshold_samples)} replicates{failed})"
+            f"({len(self.threshold_samples)} samples with replacement{failed})."
         )
 
 

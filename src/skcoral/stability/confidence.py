@@ -24,7 +24,7 @@ METHODS = ("left_out", "bootstrap")
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConfidentFloors(Drawn, Frozen):
     """Raised floors, and what holds for the population with them.
 
@@ -100,13 +100,15 @@ class ConfidentFloors(Drawn, Frozen):
         raised = self.floors[self.rho_min > 0.0]
         said = (
             f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
-            f"for which the floors are raised to {_span(raised, 'between')} "
+            f"for which the floors are raised to {_span(raised)} "
             f"(estimated from {self.about}). The residual is {self._residuals()}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = float(self.residual_bound.max())
             said += f" No correlation left is larger than {bound:.2f} in the population."
         return f"{said} {self.limits()}".rstrip()
+
+    summary = sentence
 
     def limits(self) -> str:
         """What cannot be promised where no floor below one is confident; otherwise empty."""
@@ -134,16 +136,6 @@ class ConfidentFloors(Drawn, Frozen):
         if self.residual_bound is not None:
             columns["residual_bound"] = self.residual_bound
         return "variable", self.names, columns
-
-    def summary(self) -> str:
-        """The same as :meth:`sentence`."""
-        return self.sentence()
-
-    def __repr__(self) -> str:
-        return (
-            f"ConfidentFloors(confidence={self.confidence:g}, floors={_span(self.floors)}, "
-            f"lower bounds from {self.lower.min():.4f}, residual {self._residuals()})"
-        )
 
     def _residuals(self) -> str:
         """The residual at these floors, beside that at the floors asked for."""
@@ -311,8 +303,6 @@ def _residual(value: float) -> str:
     return "0" if value < EXACT_TOL else f"{value:.4g}"
 
 
-def _span(values: Array, between: str = "") -> str:
+def _span(values: Array) -> str:
     low, high = f"{values.min():.4f}", f"{values.max():.4f}"
-    if low == high:
-        return low
-    return f"{between} {low} and {high}" if between else f"{low} to {high}"
+    return low if low == high else f"between {low} and {high}"

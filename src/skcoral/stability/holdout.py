@@ -31,7 +31,7 @@ from skcoral.stability.dependence import read_dependence
 from skcoral.stability.sampling_errors import mean_of, standardised
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Holdout(Drawn, Frozen):
     """Fidelity and residual correlation on the rows fitted and on rows left out, fold by fold.
 
@@ -109,15 +109,6 @@ class Holdout(Drawn, Frozen):
             "residual_new_worst": self.residual_new.max(axis=0),
         }
         return "variable", self.names, columns
-
-    def __repr__(self) -> str:
-        return (
-            f"Holdout(folds={len(self.criterion_new)}, least mean fidelity: fitted "
-            f"{self.fidelity_fitted.mean(axis=0).min():.4f}, new "
-            f"{self.fidelity_new.mean(axis=0).min():.4f}; criterion: fitted "
-            f"{self.criterion_fitted.mean():.4g}, new {self.criterion_new.mean():.4g}, raw "
-            f"{self.criterion_raw.mean():.4g}, noise {self.criterion_noise.mean():.4g})"
-        )
 
 
 def holdout(

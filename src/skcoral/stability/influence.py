@@ -20,7 +20,7 @@ from skcoral.results import Array
 from skcoral.showing import Shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Influence(Shown, Frozen):
     """How much each row moves the threshold ρ★.
 
@@ -69,13 +69,6 @@ class Influence(Shown, Frozen):
         label, value = self.labels[self.refitted[0]], self.threshold_without[0]
         without = "not determined" if np.isnan(value) else f"{value:.4f}"
         return f"{told} and {without} without row {label}, which moves it most."
-
-    def __repr__(self) -> str:
-        shown = "".join(
-            f"; without {self.labels[i]}: {value:.6f}"
-            for i, value in zip(self.refitted[:3], self.threshold_without[:3], strict=True)
-        )
-        return f"Influence(threshold={self.threshold:.6f}{shown})"
 
 
 def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:

@@ -20,18 +20,7 @@ _MERGED_AT_ONCE = 8
 def moments(data: Any, *, sample_weight: Any = None, weight_kind: str = "auto") -> Moments:
     """Moments of a Dask DataFrame or Array, computed where its partitions are.
 
-    Parameters
-    ----------
-    data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
-        The rows.
-    sample_weight : dask Series or Array of shape (n,), optional
-        How often or how much each row counts, partitioned as the rows are.
-    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
-        What the weights mean; see :class:`skcoral.moments.Moments`.
-
-    Returns
-    -------
-    Moments
+    The weights are a Dask Series or Array, partitioned as the rows are.
     """
     import dask
 

@@ -192,32 +192,6 @@ def parse_matrix(text: str) -> tuple[Array, tuple[str, ...]]:
     Cells stand between tabs, semicolons, commas or blanks, one row per line; decimal commas are
     understood between the others. Of a symmetric matrix the lower triangle with its diagonal will
     do. Values are not judged here.
-
-    Parameters
-    ----------
-    text : str
-        The matrix.
-
-    Returns
-    -------
-    matrix : ndarray of shape (p, p)
-    names : tuple of str
-        ``x1``, ``x2``, … where the text has none.
-
-    Raises
-    ------
-    InvalidCorrelationError
-        The text is not a square of numbers; the message says which line is wrong.
-
-    Examples
-    --------
-    >>> parse_matrix("a,b\n1,0.6\n0.6,1")
-    (array([[1. , 0.6],
-           [0.6, 1. ]]), ('a', 'b'))
-    >>> parse_matrix("1\n0.5 1\n0.2 0.1 1")[0][0]
-    array([1. , 0.5, 0.2])
-    >>> parse_matrix("a.1 b.2\n1 0,6\n0,6 1")[0][0]
-    array([1. , 0.6])
     """
     lines = [(i, line) for i, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:

@@ -49,6 +49,7 @@ def open_table(
     encoding: str | None = None,
     sheet: str | None = None,
     na: Sequence[str] = (),
+    keep: bool = True,
 ) -> Table:
     r"""Open a table: a path, ``"-"`` for standard input, bytes, or an open binary file.
 
@@ -67,6 +68,8 @@ def open_table(
         Sheet of a workbook; the first that holds a table by default.
     na : sequence of str
         Marks of missing values besides those in `skcoral.tables.cells.MISSING`.
+    keep : bool, default=True
+        Keep up to 256 MiB of cells, so that the file is parsed once and not in every pass.
 
     Returns
     -------
@@ -89,49 +92,31 @@ def open_table(
     found = source
     if not isinstance(found, Source):
         found = find_source(found, name, partial(_refuse_endless, encoding=encoding))
-    table = open_source(
-        found, format=format, separator=separator, decimal=decimal, encoding=encoding, sheet=sheet
-    )
-    return replace(table, read=KeepBatches(table.read), na=tuple(na))
-
-
-def open_source(
-    source: Source,
-    *,
-    format: Format | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-) -> Table:
-    """Open a table that is parsed anew in every pass; see :func:`open_table`."""
-    label, named = source.label, format or format_of_name(source.label)
+    label, named = found.label, format or format_of_name(found.label)
     with readable(label):
-        stream = source.open()
+        stream = found.open()
     with stream:
-        with readable(label):
-            head = stream.read(8)
-            stream.seek(0)
-        kind = _kind(head, stream, label)
+        kind = _kind(stream, label)
         if kind == "excel":
             from skcoral.tables.excel import open_excel
 
-            return open_excel(label, stream, sheet)
-        if kind == "text":
-            if named in ("parquet", "excel"):
-                wanted = "Parquet" if named == "parquet" else "Excel (.xlsx)"
-                raise InvalidTableError(
-                    f"{label}: this is not a file of type {wanted}: its first bytes are {head!r}.\n"
-                    "Check the file, or name it after what it is (.csv, .tsv)."
-                )
-            if named == "tsv" and separator is None:
-                separator = "\t"
-            return open_text(
-                source, stream, separator=separator, decimal=decimal, encoding=encoding
-            )
-    from skcoral.tables.parquet import open_parquet
+            table = open_excel(label, stream, sheet)
+        elif kind == "parquet":
+            from skcoral.tables.parquet import open_parquet
 
-    return open_parquet(label, source.open)
+            table = open_parquet(label, found.open)
+        elif named in ("parquet", "excel"):
+            wanted = "Parquet" if named == "parquet" else "Excel (.xlsx)"
+            raise InvalidTableError(
+                f"{label}: this is not a file of type {wanted}: its first bytes are "
+                f"{stream.read(8)!r}.\nCheck the file, or name it after what it is (.csv, .tsv)."
+            )
+        else:
+            separator = separator or ("\t" if named == "tsv" else None)
+            table = open_text(
+                found, stream, separator=separator, decimal=decimal, encoding=encoding
+            )
+    return replace(table, read=KeepBatches(table.read) if keep else table.read, na=tuple(na))
 
 
 def sheet_names(
@@ -146,9 +131,7 @@ def sheet_names(
     """
     found = find_source(source, name)
     with found.open() as stream:
-        head = stream.read(8)
-        stream.seek(0)
-        if _kind(head, stream, found.label) != "excel":
+        if _kind(stream, found.label) != "excel":
             return ()
         from skcoral.tables.excel import listed_workbook
 
@@ -163,7 +146,10 @@ def format_of_name(name: str) -> Format | None:
     return _ENDINGS.get(ending)
 
 
-def _kind(head: bytes, stream: BinaryIO, label: str) -> str:
+def _kind(stream: BinaryIO, label: str) -> str:
+    with readable(label):
+        head = stream.read(8)
+        stream.seek(0)
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
     if head.startswith(b"PAR1"):

@@ -28,18 +28,6 @@ class Outputs:
     ----------
     force : bool, default False
         Replace files that exist; otherwise an existing one is an error before anything is done.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with Outputs() as outputs:
-    ...     with outputs.open(folder / "a.txt") as stream:
-    ...         _ = stream.write(b"whole")
-    ...     outputs.commit()
-    >>> (folder / "a.txt").read_bytes()
-    b'whole'
     """
 
     def __init__(self, *, force: bool = False) -> None:

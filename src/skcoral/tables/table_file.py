@@ -16,7 +16,7 @@ from skcoral._requirements import listing, repeated
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.reading import open_source
+from skcoral.tables.reading import open_table
 from skcoral.tables.sources import Source
 from skcoral.tables.staging import replacing
 from skcoral.tables.table import Batch, Table, finite_numbers
@@ -266,7 +266,7 @@ def _sources(path: Any) -> list[Source]:
 
 def _joined(label: str, sources: list[Source], reading: dict[str, Any]) -> Table:
     """The rows of one file after the other; the first tells names and decimal mark."""
-    first = open_source(sources[0], **reading)
+    first = open_table(sources[0], keep=False, **reading)
     names = first.names
     if first.format != "parquet":
         reading = {**reading, "decimal": first.decimal}
@@ -274,7 +274,7 @@ def _joined(label: str, sources: list[Source], reading: dict[str, Any]) -> Table
     def read(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
         wanted = names if places is None else [names[j] for j in places]
         for source in sources:
-            part = open_source(source, **reading)
+            part = open_table(source, keep=False, **reading)
             missing = [name for name in wanted if name not in part.names]
             if missing:
                 raise InvalidTableError(f"{source.label}: no column {listing(missing)}.")

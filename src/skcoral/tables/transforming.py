@@ -84,14 +84,8 @@ def write_transformed(
     The ending of ``path`` tells the format, and ``columns`` what is written; outputs replace their
     sources by default. ``on_rows`` is called with the variables of some rows and with their
     outputs, ``on_batch`` after each batch, and ``sheets`` after the rows, for further sheets of a
-    workbook. With ``refuse_incomplete`` a missing value is an error.
-
-    Returns
-    -------
-    n_rows : int
-        Rows written.
-    dropped : list of int
-        Where the incomplete rows, which are left out, stand in the table.
+    workbook. With ``refuse_incomplete`` a missing value is an error. Returns the number of rows
+    written, and where the incomplete ones, which are left out, stand in the table.
     """
     columns = columns or Layout().columns(table.names, names)
     writer = table_writer(

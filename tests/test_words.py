@@ -1,0 +1,66 @@
+"""Sentences about results, on matrices whose figures are known in closed form."""
+
+import pytest
+
+from skcoral import decorrelate, frontier, maximize_fidelity, threshold, words
+from skcoral.baselines import zca_cor
+
+PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
+HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
+
+
+def test_windows():
+    assert words.windows([0.8, 0.9], [0.2, 0.1], [0.95, 0.96], [0.91, 0.87]) == (
+        "Largest correlation 0.90 → 0.20, every variable keeps at least 0.95 in its window; "
+        "ρ★ from 0.8700 to 0.9100."
+    )
+
+
+def test_what_is_certified():
+    assert words.certificate(decorrelate(PAIR, 0.9)) == (
+        "Certified for the matrix given: the outputs are uncorrelated up to rounding."
+    )
+
+
+def test_the_highest_floor_within_a_budget():
+    found = maximize_fidelity([[1.0, 0.8], [0.8, 1.0]], 0.3, criterion="worst")
+    assert words.goal(found) == (
+        "The floor 0.951936 is the highest at which the largest residual correlation is at most "
+        "0.3 (proved)."
+    )
+
+
+def test_variables_without_a_floor():
+    said = words.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9})
+    assert said == "1 of 2 variables has a floor; the others have none (0): x1."
+
+
+def test_thresholds():
+    assert words.threshold_summary(threshold(PAIR)) == (
+        "Exact decorrelation can keep every output at 0.948683 and no higher (ρ★ lies between "
+        "0.948683298 and 0.948683298).\n"
+        "Bound by x0, x1; mean fidelity 0.9487, status optimal."
+    )
+
+
+def test_frontiers():
+    assert words.frontier_summary(frontier(PAIR, n_points=5)) == (
+        "The least sum of squared residual correlations of 2 variables for 5 floors from 0.948683 "
+        "to 1.\nIt is 0 up to ρ★ = 0.948683 and 0.36 at a floor of 1.\nAll points are certified."
+    )
+
+
+def test_fidelities_beside_those_of_zca():
+    coral, zca = threshold(HEAVY).fidelity, zca_cor(HEAVY).fidelity
+    said = words.beside_zca(coral, zca)
+    assert said.startswith("ZCA-cor keeps more than CORAL at ρ★ of 1 of 3 variables")
+    assert f"({zca.mean():.4f} against {coral.mean():.4f}: the highest" in said
+    assert f"higher minimum ({coral.min():.4f} against {zca.min():.4f})" in said
+    assert "the same of every variable" in words.beside_zca(coral, coral)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(1.6e-10, "0"), (2.91931, "2.919"), (float("inf"), "∞")]
+)
+def test_prices(value, said):
+    assert words.price(value) == said
