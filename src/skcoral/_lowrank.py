@@ -11,7 +11,7 @@ import scipy.linalg as sla
 
 from skcoral._arrays import Array, read_only
 
-_BLOCK = 512  # columns at a time
+_BLOCK = 256  # columns at a time
 _MANY = 5000  # columns whose pairs are not looked at one by one
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
@@ -94,7 +94,7 @@ class LowRankTransform:
         if self.shape[0] > _MANY:
             rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))
             return 1.0 + float(rows.max()) * float(columns.max())
-        return max(float(np.abs(block).max()) for _, block in self.blocks())
+        return max(float(max(block.max(), -block.min())) for _, block in self.blocks())
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Some columns of ``T`` at a time."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skcoral.certificates.enclosures import Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
 from skcoral.certificates.inequalities import definite, root_diagonal
 from skcoral.certificates.products import Balls, Floats
 from skcoral.datasets import make_system
@@ -58,6 +58,16 @@ def test_sums_and_maxima(values: list[float]) -> None:
     assert found.greatest().upper == max(values)
     width = float(found.total().upper - found.total().lower)
     assert width <= 5e-16 * abs(float(exact)) + 1e-320
+
+
+def test_radii_are_widened_by_more_than_their_rounding() -> None:
+    for radius in (1.0, 1e-200, 3e80):
+        found = around(0.0, radius)
+        assert found.upper == -found.lower
+        for most in (found.upper, up_to(radius).upper):
+            assert radius * (1 + 5e-10) <= most <= radius * (1 + 2e-9)
+    assert up_to(1.0).lower == 0
+    assert around(1.0, 0.0).lower < 1 < around(1.0, 0.0).upper
 
 
 def test_what_proves_nothing() -> None:

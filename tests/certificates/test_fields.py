@@ -45,6 +45,7 @@ FIVE = np.full(5, 0.9)
         ("squared", {"rho_min": np.full(6, 1 + 3e-16)}, "outside [0, 1]"),
         ("squared", {"criterion": "best"}, "about the criterion 'squared', the result about"),
         ("squared", {"status": "fine"}, "status must be one of exact, optimal"),
+        ("squared", {"details": None}, "`details` is a mapping, got None"),
         ("squared", {"n_iter": -1}, "number of steps, got -1"),
         ("squared", {"n_iter": 1.5}, "number of steps"),
         ("squared", {"n_iter": True}, "number of steps"),
@@ -126,7 +127,7 @@ def test_a_matrix_of_a_proof_is_symmetric(kind: str) -> None:
 def test_details_and_analytic_bounds_are_mappings() -> None:
     for judge in (check, prove):
         for nothing in (None, 3):
-            for kind in ("squared", "exact", "support"):
+            for kind in ("exact", "support"):
                 assert "`details`" in verdict(judge, replace(honest(kind), details=nothing), R)
             bare = replace(threshold(R), bounds=nothing)
             assert f"'zca' and 'trace', got {nothing}" in verdict(judge, bare, R)

@@ -125,6 +125,16 @@ def test_nearly_singular_matrices_and_floors_of_one(condition: float, asked: str
     assert problems(FULL, json.loads(signed(lie)), R)
 
 
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_composites_with_floors_of_one(criterion: Any) -> None:
+    """Multipliers of 1e9 stand for a floor of one; the lengths of composites are rounded."""
+    for seed, floors in ((0, 1.0), (2, 1.0), (3, [1.0, 0.95, 0.95, 0.95, 0.95])):
+        anchors = np.random.default_rng(seed).normal(size=(6, 5))
+        result = decorrelate(conftest.R, floors, anchors=anchors, criterion=criterion)
+        assert result.weights.max() > 1e9
+        refuses_lies(FULL, certificate_text(result, conftest.R), conftest.R)
+
+
 def test_products_without_rounding() -> None:
     exactly = runpy.run_path(str(EXAMPLES / "verify_bounds.py"))["exactly"]
     A = np.array([[1e16, 1.0], [3.0, -1e-300]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.enclosures import WIDER, Enclosure, around, exactly, up
+from skcoral.certificates.enclosures import Enclosure, around, exactly, up
 from skcoral.certificates.inequalities import along, floors_of, residual, scaled_floors
 from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import require_fields
@@ -74,13 +74,13 @@ class FactorOutputs:
             found = arithmetic.enclosed(A, T)
         self.U = U = found.middle
         radius = np.maximum(found.upper - U, U - found.lower)
-        self._off = off = np.sqrt(np.sum(radius * radius, axis=0)) * WIDER
-        self._length = np.sqrt(np.sum(U * U, axis=0)) * WIDER
-        self.fidelity = around(np.einsum("ij,ij->j", A, U), 2 * off + 4e-16 * len(A))
-        spread = (2 * self._length + off) * off * WIDER
+        self._off = off = np.sqrt(np.sum(radius * radius, axis=0))
+        self._length = np.sqrt(np.sum(U * U, axis=0))
+        self.fidelity = column_dots(A, U, np.zeros(self.k), arithmetic) + around(0.0, 2 * off)
+        spread = (2 * self._length + off) * off
         self.variances = column_dots(U, U, np.ones(self.k), arithmetic) + around(0.0, spread)
         frame = arithmetic.enclosed(U, U.T)
-        frame = frame + around(0.0, float(np.sum(spread)) * WIDER)
+        frame = frame + around(0.0, float(np.sum(spread)))
         squares = frame.square().total() - (self.variances + 1.0).square().total()
         self.squares = squares * 0.5
 
@@ -91,7 +91,7 @@ class FactorOutputs:
             columns = slice(start, min(start + _BLOCK, self.k))
             block = self.arithmetic.enclosed(self.U.T, self.U[:, columns])
             spread = np.outer(off, length[columns] + off[columns]) + np.outer(length, off[columns])
-            yield columns, block + around(0.0, spread * WIDER)
+            yield columns, block + around(0.0, spread)
 
 
 class FactorAttained(FactorOutputs):

@@ -23,7 +23,7 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import WIDER, Enclosure
+from skcoral.certificates.enclosures import Enclosure, up_to
 from skcoral.certificates.frame_bounds import from_dual, spent
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
@@ -56,7 +56,7 @@ class _Tree:
         self.A, self.rho_min = A, rho_min
         if np.ndim(arrays["at"]) != 1 or np.ndim(arrays["mu"]) != 2:
             raise CertificateError("`at` is a list of cuts, and `mu` a table with a row per leaf.")
-        cuts, parts, most = len(arrays["at"]), len(arrays["mu"]), np.shape(arrays["mu"])[-1]
+        cuts, parts, most = len(arrays["at"]), len(arrays["mu"]), np.shape(arrays["mu"])[1]
         self.N = numbers(arrays["N"], (parts * r, r), "`N`").reshape(parts, r, r)
         shape = (parts, p)
         self.lam = numbers(arrays["multipliers"], shape, "`multipliers`", nonnegative=True)
@@ -82,8 +82,8 @@ class _Tree:
         # The column may miss unit length, the direction unit length, and c is rounded.
         off = (np.abs(np.einsum("ij,ij->j", A, A) - 1.0) + _ROUNDING)[self.variable]
         rho, pad = rho_min[self.variable], 4.0 * (_ROUNDING + off)
-        sine = np.linalg.norm(self.direction - cosine[:, None] * sources, axis=1) * WIDER
-        turned = (sine + _ROUNDING) * np.sqrt((1.0 - rho) * (1.0 + rho) + 4.0 * off) * WIDER
+        sine = np.linalg.norm(self.direction - cosine[:, None] * sources, axis=1)
+        turned = (sine + _ROUNDING) * np.sqrt((1.0 - rho) * (1.0 + rho) + 4.0 * off)
         self.lowest = cosine * rho - turned - pad
         self.highest = np.where(cosine >= rho, 1.0, cosine * rho + turned) + pad
 
@@ -167,4 +167,4 @@ class _Tree:
         # μ (vᵀw - lo)(vᵀw - hi), with 2m = lo + hi as it is
         slack = ((t - lo) * (t - hi) * mu).total()
         value: Enclosure = square - pull + slack
-        return value - Enclosure(0.0, proof.inverse_form(crude[:, None]))
+        return value - up_to(proof.inverse_form(crude[:, None]))

@@ -105,9 +105,7 @@ def tradeoff_bound(
     kappa = attained.scaled(multipliers)[on]
     square = complete_square(arithmetic, R, attained.B[:, on], kappa, H, "H")
     penalty, outside = conjugate(result.criterion, H, attained.weights[np.ix_(on, on)])
-    bound = (square.value(attained.floors[on]) - penalty) / outside
-    if not np.isfinite(bound.lower):
-        raise CertificateError("the certificate proves nothing: its bound is not finite.")
+    bound: Enclosure = (square.value(attained.floors[on]) - penalty) / outside
     return bound
 
 

@@ -21,7 +21,7 @@ class Proof(Protocol):
     """That a matrix A is positive definite."""
 
     def inverse_form(self, z: Array) -> float:
-        """Upper bound of ``tr(ZᵀA⁻¹Z)`` from the sizes of the entries of ``Z``."""
+        """Upper bound of ``tr(ZᵀA⁻¹Z)``, but for rounding, from the sizes of the entries of Z."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,8 @@ class Definite:
     doubt: float
 
     def inverse_form(self, z: Array) -> float:  # noqa: D102
-        y = (np.abs(self.inverse) @ z) * WIDER
-        form = float(np.sum(y * y)) * WIDER / (1 - self.doubt) * WIDER
-        return form if np.isfinite(form) else np.inf
+        y = np.abs(self.inverse) @ z
+        return float(np.sum(y * y)) / (1 - self.doubt)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LeastEigenvalue:
     value: float
 
     def inverse_form(self, z: Array) -> float:  # noqa: D102
-        return float(np.sum(z * z)) / self.value * WIDER
+        return float(np.sum(z * z)) / self.value
 
 
 def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> Definite | None:
@@ -68,7 +67,7 @@ def definite(arithmetic: Arithmetic, A: Array, radius: Array | None = None) -> D
     error = arithmetic.enclosed(K, scaled, K.T, minus=np.eye(len(A))).size()
     if radius is not None:
         size = np.abs(K)
-        error = error + size @ (radius * np.outer(d, d)) @ size.T * WIDER
+        error = error + size @ (radius * np.outer(d, d)) @ size.T
     doubt = float(np.sqrt(np.sum(error * error)) * WIDER)
     if not doubt < 1:
         return None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 UNIT = 2.0**-53  # the largest relative error of one rounding
-WIDER = 1 + 1e-9  # covers the rounding of a radius itself
+WIDER = 1 + 1e-9  # covers all roundings of the computation of a radius: millions
 
 
 def down(a: Any) -> Any:
@@ -125,8 +125,14 @@ class Enclosure:
 
 
 def around(middle: Any, radius: Any) -> Enclosure:
-    """Numbers known to lie within ``radius`` of ``middle``."""
+    """Numbers known to lie within ``radius`` of ``middle``, but for the rounding of the radius."""
+    radius = radius * WIDER
     return Enclosure(down(middle - radius), up(middle + radius))
+
+
+def up_to(most: float) -> Enclosure:
+    """What lies between zero and ``most``, but for the rounding of that number."""
+    return Enclosure(0.0, most * WIDER)
 
 
 def exactly(a: Any) -> Enclosure:

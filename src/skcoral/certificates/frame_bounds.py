@@ -18,7 +18,7 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
@@ -116,10 +116,10 @@ def spent(
     z = arithmetic.enclosed(N, V, minus=pull - push).size() + 4 * np.spacing(
         np.abs(pull) + np.abs(push)
     )
-    rest = float(np.sum(z * z / (kappa - 1.5 * shift))) * WIDER
+    rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
     fidelity = column_dots(A, V, rho_min, arithmetic)
     lengths = column_dots(V, V, np.ones(p), arithmetic)
     energy = arithmetic.enclosed(V, V.T)
     value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
-    value = value + (energy * N).total() - Enclosure(0.0, rest)
+    value = value + (energy * N).total() - up_to(rest)
     return value, N

@@ -6,6 +6,7 @@ R is never formed, and everything is judged through the factor.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,16 +60,17 @@ class FrameLedger(Ledger):
         R, rank, stated = self.R, self.result.rank, self.result.certificate.info.get("rank")
         told = f"the certificate is of rank {stated}, the result of rank {rank}"
         self.expect("rank", rank == stated, told)
-        if rank and "least_residual" in getattr(self.result, "details", {}):
-            p, reported = len(self.result.names), self.result.details["least_residual"]
-            least = 0.5 * (p * p / rank - p)
-            off = abs(number(reported, "`least_residual`") - least)
-            told = f"the least residual of rank {rank} is {least:.9g}, not {reported:.9g}"
-            self.expect("least residual", off <= REPORTED_TOL * max(1.0, least), told)
-        if rank is None or R is None:
-            return
-        told = f"a rank of {rank} is not between 0 and {len(R)}"
-        self.expect("rank", 0 < rank < len(R), told)
+        if rank is not None and rank == stated:
+            A, left = self.result.certificate.arrays.get("factor"), 0.0
+            if R is not None:
+                A, left = self._directions(R)
+            self._expect_figures(A, left, getattr(self.result, "details", {}))
+
+    def _directions(self, R: Array) -> tuple[Array, float]:
+        """A factor of R of the rank that is claimed, and the next eigenvalue."""
+        rank = self.result.rank
+        if not 0 < rank < len(R):
+            raise CertificateError(f"a rank of {rank} is not between 0 and {len(R)}.")
         values, vectors = np.linalg.eigh(R)
         A, enclosed = (
             (vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:],
@@ -84,6 +86,30 @@ class FrameLedger(Ledger):
             size <= FACTOR_TOL * len(R) and proof is not None,
             f"R has not the {rank} directions claimed: {size:.1e} is left beside them",
         )
+        return A, float(values[-rank - 1])
+
+    def _expect_figures(self, A: Array, left: float, details: Mapping[str, Any]) -> None:
+        """What a result says about a matrix with this factor, and ``left`` beside it."""
+        T, (r, p) = self.result.T, A.shape
+        for name, value in (
+            ("least_residual", lambda: 0.5 * (p * p / r - p)),
+            ("amplification", lambda: T.largest() if hasattr(T, "left") else np.abs(T).max()),
+        ):
+            if name in details:
+                reported, known = number(details[name], f"`{name}`"), float(value())
+                what, near = name.replace("_", " "), REPORTED_TOL * max(1.0, known)
+                told = f"the {what} is {known:.9g}, not {reported:.9g}"
+                self.expect(what, abs(reported - known) <= near, told)
+        share = number(details.get("dropped_variance", 0.0), "`dropped_variance`")
+        # A factor by itself does not tell what was dropped before; R of this rank has no more.
+        most = 1.0 if self.R is None else REPORTED_TOL
+        told = f"directions that do not count have no share of {share:.9g} in a variance"
+        self.expect("dropped variance", 0.0 <= share <= most, told)
+        if "rank_tol" in details:
+            tol, values = number(details["rank_tol"], "`rank_tol`"), np.linalg.eigvalsh(A @ A.T)
+            least, most = (tol * (1.0 - share) - _COUNTS) * values[-1], (tol + _COUNTS) * values[-1]
+            told = f"with a tolerance of {tol:g} the rank is not {r}"
+            self.expect("rank tolerance", values[0] >= least and left <= most, told)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import scipy.linalg as sla
 
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import WIDER, Enclosure, around, exactly, up
+from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
 from skcoral.certificates.products import Arithmetic
 from skcoral.exceptions import CertificateError
 
@@ -51,7 +51,7 @@ def scaled_floors(arithmetic: Arithmetic, R: Array, B: Array, rho_min: Array) ->
     near, lack = _products(length, length)
     short = arithmetic.enclosure(gram, np.diag(near)).diagonal() - lack
     # √(b) = c + (b - c²) / (√b + c), and the denominator is 2c but for a rounding
-    more = short / (around(2 * length, 0.0) * Enclosure(1 - 1e-12, 1 + 1e-12))
+    more = short / around(2 * length, 1e-12 * length)
     near, lack = _products(length, rho_min)
     return Floors(near, more * rho_min + around(lack, 0.0))
 
@@ -100,11 +100,11 @@ def complete_square(
         raise CertificateError(f"{what} is too nearly singular to prove anything.")
     Z = arithmetic.enclosed(X, shifted, minus=target).size()
     Z = Z + np.where((B == 0) | (B == 1), 0.0, np.spacing(np.abs(target)))  # B D_κ was rounded
-    largest = float(np.abs(R).sum(axis=1).max()) * WIDER  # no eigenvalue of R exceeds it
-    rest = largest * proof.inverse_form(Z.T) * WIDER
+    largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
+    rest = largest * proof.inverse_form(Z.T)
     image = arithmetic.product(R, X)
     defect = arithmetic.enclosure(arithmetic.apply(X.T, image), np.eye(len(H)))
-    slack = (defect * shifted).total() - Enclosure(0.0, rest)
+    slack = (defect * shifted).total() - up_to(rest)
     return Square(arithmetic, kappa, anchored(arithmetic, B, image), slack)
 
 
@@ -167,6 +167,6 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     L = 0.5 * (L + L.T)
     step = arithmetic.enclosed(X, L)
     left = (error + step + step.T).size()
-    size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L)) * WIDER
-    off = float(up(size / (0.99 * least - float(np.sqrt(np.sum(L * L))))))
+    size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L))
+    off = size / (0.99 * least - float(np.sqrt(np.sum(L * L))))
     return exactly(np.diag(X)) + around(np.diag(L), off)

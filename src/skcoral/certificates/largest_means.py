@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from skcoral._arrays import Array
 from skcoral.certificates.attained import Outputs
-from skcoral.certificates.enclosures import WIDER, Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import multipliers_and_matrix
@@ -68,7 +68,7 @@ def rest_room(
     off = (arithmetic.enclosed(fixed, Y, minus=own) + B).size()
     largest = float(np.abs(R).sum(axis=1).max())  # no eigenvalue of R exceeds it
     doubt = np.sqrt(largest * np.sum(off * off, axis=0)) @ outputs.scaled(weights)[rest]
-    return room + Enclosure(0.0, float(doubt) * WIDER)
+    return room + up_to(float(doubt))
 
 
 def _sum_room(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, around, down, up
+from skcoral.certificates.enclosures import UNIT, Enclosure, around, down, up
 
 _TINY = 1e-290  # more than all that underflow can take
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails
@@ -44,7 +44,7 @@ class Arithmetic(Protocol):
 
 @dataclass(frozen=True)
 class _Sum:
-    """``high + low``, unevaluated, within ``radius``."""
+    """``high + low``, unevaluated, within ``radius``, but for the rounding of that."""
 
     high: Array
     low: Array
@@ -84,7 +84,7 @@ class Floats(Arithmetic):
                 low += term
                 terms += np.abs(term)
         radius += (self.parts**2 + 1) * UNIT * terms
-        return _Sum(high, low, radius * WIDER)
+        return _Sum(high, low, radius)
 
     def apply(self, A: Array, B: _Sum) -> _Sum:
         """``A (high + low)``."""
@@ -92,9 +92,9 @@ class Floats(Arithmetic):
         second = A @ B.low
         low = first.low + second
         n = A.shape[1]
-        radius = first.radius + n * (UNIT * WIDER) * _outer_bound(A, B.low)
+        radius = first.radius + n * UNIT * _outer_bound(A, B.low)
         radius += _outer_bound(A, B.radius) + 2 * UNIT * (np.abs(first.low) + np.abs(second))
-        return _Sum(first.high, low, radius * WIDER)
+        return _Sum(first.high, low, radius)
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
         """Both ends, rounded outwards once the leading parts have cancelled."""
@@ -170,7 +170,7 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _outer_bound(A: Array, B: Array) -> Array:
-    """An upper bound of ``|A| |B|`` that costs no product."""
-    rows = np.abs(A).sum(axis=1) * WIDER
+    """An upper bound of ``|A| |B|`` that costs no product, but for its own rounding."""
+    rows = np.abs(A).sum(axis=1)
     columns = np.abs(B).max(axis=0, initial=0.0)
     return np.outer(rows, columns)

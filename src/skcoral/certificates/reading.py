@@ -73,7 +73,7 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
     own = result.names
     if anchors is not None and np.ndim(anchors) != 2:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
-    wanted = p if anchors is None else np.shape(anchors)[-1]
+    wanted = p if anchors is None else np.shape(anchors)[1]
     require_distinct(own)
     _require_transformation(result.T, p, wanted)
     if len(own) != wanted:

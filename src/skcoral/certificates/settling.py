@@ -164,7 +164,7 @@ def settle_budget(result: Decorrelation, A: Array) -> Decorrelation:
             bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
             top = highest_floor(result, bound, attained)
     top = max(top, floor) if top < 1.0 else 1.0
-    lower = min(max(float(bound.lower), 0.0), result.objective)
+    lower = min(max(0.0, float(bound.lower)), result.objective)  # zero where nothing is proved
     closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
     return replace(
         result,
@@ -195,15 +195,13 @@ def _without_proof(result: Decorrelation) -> Decorrelation:
     if kind == "support":
         arrays = {"P": square, "eta": none, "support": own["support"], "slope": own["slope"]}
         info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
-        return replace(result, certificate=Certificate(kind, arrays, info), lower_bound=0.0)
+        return replace(result, certificate=Certificate(kind, arrays, info))
     if kind in FRAME_KINDS:
         nothing = Certificate("welch", {"factor": own["factor"]}, info)
     else:
         nothing = Certificate(kind, {**own, "multipliers": none, "H": square}, info)
     details = {**result.details, "rho_upper": 1.0} if "budget" in result.details else result.details
-    return replace(
-        result, certificate=nothing, weights=none, prices=none, lower_bound=0.0, details=details
-    )
+    return replace(result, certificate=nothing, weights=none, prices=none, details=details)
 
 
 def _with_known_prices(result: Decorrelation, R: Array) -> Decorrelation:

@@ -25,7 +25,7 @@ from skcoral.certificates.definiteness import (
     definite_of_any_size,
     first_definite,
 )
-from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, around, exactly
+from skcoral.certificates.enclosures import UNIT, Enclosure, around, exactly, up_to
 from skcoral.certificates.inequalities import conjugate
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
@@ -107,13 +107,12 @@ class _Bound:
         E, doubt, unknown = _factor_error(L, R, arithmetic)
         # With R = L(I + E)Lᵀ, tr(R⁻¹P) is tr M - tr(EM) and tr(R⁻¹PR⁻¹P) is tr M² - 2 tr(EM²), but
         # for squares of E.
-        MM = M @ M
         second = unknown + 4 * doubt**2
-        trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum()) * WIDER
-        square_size = float(np.sum(M * M)) * WIDER
-        traces = exactly(np.diag(M)).total() - _within(float(np.sum(E * M)), second * trace_size)
+        trace_size = float(np.abs(np.linalg.eigvalsh(M)).sum())
+        square_size = float(np.sum(M * M))
+        traces = exactly(np.diag(M)).total() - around(np.sum(E * M), second * trace_size)
         squares = exactly(M).square().total()
-        squares = squares - _within(2 * float(np.sum(E * MM)), 4 * second * square_size)
+        squares = squares - around(2 * np.sum(E * (M @ M)), 4 * second * square_size)
         linear = -traces
         for k in range(p):
             linear += self._column(k, L, M, float(eta[k]))
@@ -155,7 +154,7 @@ class _Bound:
             theta = guess - margin * (size + abs(guess))
             A = whole - theta * np.eye(len(omega))
             doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
-            radius = (spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))) * WIDER
+            radius = spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
             if definite(arithmetic, A, radius) is not None:
                 below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
                 proved: Enclosure = exactly(theta) - below * eta
@@ -191,12 +190,7 @@ class _Bound:
         fidelity = arithmetic.enclosure(image).diagonal()
         value: Enclosure = ((exactly(self.floors) - fidelity) * (2.0 * lam)).total()
         value = value + (gram * shifted).total()
-        return ((value - Enclosure(0.0, rest) - penalty) / outside).at_least(0.0)
-
-
-def _within(value: float, radius: float) -> Enclosure:
-    """A number known within ``radius``, its own rounding included."""
-    return around(value, (radius + 1e-12 * abs(value)) * WIDER)
+        return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
 
 
 def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, float, float]:
@@ -206,11 +200,11 @@ def _factor_error(L: Array, R: Array, arithmetic: Arithmetic) -> tuple[Array, fl
     E = -K @ lack.middle @ K.T
     sizes = np.abs(K) @ lack.size() @ np.abs(K).T
     apart = arithmetic.enclosed(K, L, minus=np.eye(len(R))).size()
-    off = float(np.sqrt(np.sum(apart * apart))) * WIDER  # how far K is from L⁻¹
-    norm = float(np.sqrt(np.sum(sizes * sizes))) * WIDER
+    off = float(np.sqrt(np.sum(apart * apart)))  # how far K is from L⁻¹
+    norm = float(np.sqrt(np.sum(sizes * sizes)))
     if not (off < 0.1 and norm < 0.1):
         raise CertificateError("R is too nearly singular to prove a bound for this support.")
-    return 0.5 * (E + E.T), norm / (1 - off) ** 2 * WIDER, norm * (3 * off + 1e-12)
+    return 0.5 * (E + E.T), norm / (1 - off) ** 2, norm * (3 * off + 1e-12)
 
 
 def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
@@ -221,7 +215,7 @@ def _spectral_size(M: Array, doubt: float, arithmetic: Arithmetic) -> Enclosure:
         radius = 2 * UNIT * (np.abs(M) + bound * np.eye(len(M)))
         sides = (bound * np.eye(len(M)) + sign * M for sign in (1.0, -1.0))
         if all(definite(arithmetic, A, radius) is not None for A in sides):
-            return exactly(max(1.0, bound / (1 - doubt) * WIDER))
+            return (exactly(bound) / (exactly(1.0) - doubt)).at_least(1.0)
     raise CertificateError("the size of `P` cannot be proved.")
 
 

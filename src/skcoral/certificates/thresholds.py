@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.attained import FactorOutputs, Outputs
-from skcoral.certificates.enclosures import Enclosure, exactly
+from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.frame_bounds import threshold_bound
 from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
@@ -91,7 +91,7 @@ def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmet
     one = exactly(1.0)
     shift = (one + defect).sqrt() * (one / (one - defect).sqrt() - 1.0)
     # NaN, which proves nothing, if T is far from exact
-    lower = outputs.fidelity.least() - Enclosure(0.0, shift.upper)
+    lower = outputs.fidelity.least() - up_to(float(shift.upper))
 
     weights, S, on = multipliers_and_matrix(arrays, ("weights", "S"), p)
     total = exactly(weights).total()
