@@ -113,6 +113,21 @@ def test_products(parts: int, n: int, spread: float) -> None:
         assert np.all(left.upper - left.lower <= digits * scale + 1e-15 * np.abs(minus) * 1e-15)
 
 
+@pytest.mark.parametrize("parts", [2, 3])
+def test_what_is_left_of_products(parts: int) -> None:
+    """Less any matrix, not only one that is next to the product: to one rounding of the rest."""
+    rng = np.random.default_rng(5)
+    A, B, minus = (rng.normal(size=shape) for shape in ((30, 3), (3, 30), (30, 30)))
+    arithmetic = Floats(parts)
+    found = arithmetic.enclosure(arithmetic.product(A, B), minus)
+    for i in range(30):
+        for j in range(30):
+            terms = (Fraction(a) * Fraction(b) for a, b in zip(A[i], B[:, j], strict=True))
+            exact = sum(terms, -Fraction(minus[i, j]))
+            assert inside(exact, found[i, j])
+    assert np.all(found.upper - found.lower <= 4.5e-16 * np.maximum(np.abs(found.middle), 1e-3))
+
+
 def _balls() -> Any:
     flint.ctx.prec = 212
     return Balls(flint)

@@ -86,10 +86,9 @@ def definite_of_any_size(arithmetic: Arithmetic, A: Array, radius: Array) -> Pro
     if not np.all(np.diag(A) > 0) or not np.isfinite(trace):
         return None
     doubt = 2 * (n + 4) * UNIT * trace + float(radius.sum(axis=1).max())
-    guess = float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
-    for c in (0.9 * guess, 0.5 * guess):
-        if c > 2 * doubt and sla.lapack.dpotrf(A - c * np.eye(n), lower=1)[1] == 0:
-            return LeastEigenvalue(c - doubt)
+    c = 0.5 * float(sla.eigvalsh(A, subset_by_index=[0, 0], check_finite=False)[0])
+    if c > 2 * doubt and sla.lapack.dpotrf(A - c * np.eye(n), lower=1)[1] == 0:
+        return LeastEigenvalue(c - doubt)
     return None
 
 

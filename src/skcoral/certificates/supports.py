@@ -167,7 +167,7 @@ class _Bound:
         arithmetic, mask = self.arithmetic, self.mask
         H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
         lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
-        penalty, outside = conjugate(criterion, H, 1.0 - np.eye(p))
+        penalty, outside = conjugate(criterion, H, np.ones((p, p)))
         columns, rows = np.nonzero(mask.T)
         among = R[np.ix_(rows, rows)]
         target = R * lam

@@ -1,0 +1,101 @@
+"""How the two judges come to a verdict: with which digits, and when one defers to the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+
+from skcoral._lowrank import FactoredCorrelation
+from skcoral.certificates import Check, Claim, check, checking, prove
+from skcoral.certificates.products import PRECISION, Balls
+from skcoral.exceptions import CertificateError
+
+from .conftest import R, honest
+from .test_singular import HONEST as SINGULAR
+from .test_singular import Z
+
+RESULT = honest("squared")
+
+
+def judged(*claims: Claim, rigorous: bool = False) -> Check:
+    problems = tuple(claim.problem for claim in claims if not claim.holds)
+    return Check(not problems, 0.0, 1.0, problems, rigorous, claims)
+
+
+SAID_TOO_LITTLE = Claim("status", False, "too little", modest=True)
+TRUE = Claim("status", True)
+WRONG = Claim("floors", False, "missed")
+
+
+@pytest.mark.parametrize(
+    ("proved", "seen", "problems"),
+    [
+        ([TRUE], [TRUE], ()),
+        ([SAID_TOO_LITTLE], [TRUE], ()),  # more digits than floating point can see
+        ([SAID_TOO_LITTLE], [SAID_TOO_LITTLE], ("too little",)),
+        ([SAID_TOO_LITTLE], [TRUE, WRONG], ()),
+        ([SAID_TOO_LITTLE, TRUE], [TRUE], ()),
+        ([SAID_TOO_LITTLE, WRONG], [TRUE], ("too little", "missed")),
+        ([WRONG], [TRUE], ("missed",)),
+    ],
+)
+def test_a_claim_that_says_too_little(
+    monkeypatch: pytest.MonkeyPatch, proved: list[Claim], seen: list[Claim], problems: Any
+) -> None:
+    def judge(_: Any, __: Any, ___: Any, arithmetic: Any) -> Check:
+        rigorous = isinstance(arithmetic, Balls)
+        assert flint.ctx.prec == (PRECISION if rigorous else before)
+        return judged(*(proved if rigorous else seen), rigorous=rigorous)
+
+    before = flint.ctx.prec
+    monkeypatch.setattr(checking, "_judge", judge)
+    proof = prove(RESULT, R)
+    assert (proof.passed, proof.problems) == (not problems, problems)
+    assert proof.rigorous
+    assert flint.ctx.prec == before
+
+
+@pytest.mark.parametrize("first", ["passes", "fails", "raises"])
+@pytest.mark.parametrize("second", ["passes", "fails", "raises"])
+def test_more_digits_where_two_parts_do_not_do(
+    monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    asked = []
+
+    def judge(_: Any, __: Any, ___: Any, arithmetic: Any) -> Check:
+        asked.append(arithmetic.parts)
+        what = {2: first, 3: second}[arithmetic.parts]
+        if what == "raises":
+            raise CertificateError("not definite")
+        return judged(TRUE if what == "passes" else WRONG)
+
+    monkeypatch.setattr(checking, "_judge", judge)
+    if first != "passes" and second == "raises":
+        with pytest.raises(CertificateError, match="not definite"):
+            check(RESULT, R)
+    else:
+        assert check(RESULT, R).passed == ("passes" in (first, second))
+    assert asked == ([2] if first == "passes" else [2, 3])
+
+
+def test_a_matrix_or_a_factor() -> None:
+    frame = SINGULAR["frame"]
+    for given in ({"R": FactoredCorrelation(Z)}, {"factor": Z}):
+        assert check(frame, **given).passed
+    for wrong in ({}, {"R": R, "factor": np.eye(6)}):
+        for judge in (check, prove):
+            with pytest.raises(CertificateError, match="R, or a factor"):
+                judge(frame, **wrong)  # type: ignore[arg-type]
+    for value in (np.nan, np.inf):
+        rows = Z.copy()
+        rows[1, 2] = value
+        with pytest.raises(CertificateError, match="not finite"):
+            check(frame, factor=rows)
+    for names in (("a",) * 8, list(frame.names), tuple(range(8))):
+        with pytest.raises(CertificateError, match="names of a result"):
+            check(frame.__class__(**{**vars(frame), "names": names}), factor=Z)
+    with pytest.raises(CertificateError, match="rank below p; give R"):
+        check(RESULT, factor=np.eye(6))
