@@ -1,0 +1,153 @@
+"""Limits on the VIF: the bound on the floor by its formula, and each claim on both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+
+from skcoral.certificates import check, prove
+from skcoral.certificates.attained import Outputs
+from skcoral.certificates.inflation import _least_unique, limited_room, proved_floor
+from skcoral.certificates.products import Floats
+from skcoral.exceptions import CertificateError
+from skcoral.results import Certificate
+
+from .conftest import ANCHORS, R, honest
+from .test_inequalities import (
+    ARITHMETICS,
+    WIDTH,
+    P,
+    arithmetics,
+    contains,
+    exact,
+    spd,
+)
+from .test_inequalities import _precision as _precision
+
+
+def dual(k: int, idle: bool) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    weights = rng.uniform(0.2, 1.0, k)
+    weights[1] *= not idle
+    return {
+        "vif_weights": weights,
+        "vif_H": spd(k, seed=3),
+        "vif_roots": rng.normal(size=k),
+        "vif_vectors": rng.normal(size=(k, k)),
+    }
+
+
+@arithmetics
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("anchored", [False, True])
+def test_the_bound_on_the_floor(anchored: bool, idle: bool, kind_of_arithmetic: str) -> None:
+    """[tr(DCDH⁻¹) + tr H + ‖Y‖² + Σ|H + YYᵀ| + Σ(s²v - 2sY)] / 2Σλ, less the mean floor."""
+    k, limit = (4, 1.7) if anchored else (P, 1.7)
+    B = ANCHORS if anchored else np.eye(P)
+    T = honest("vif, anchors" if anchored else "vif").T
+    arithmetic, arrays = ARITHMETICS[kind_of_arithmetic](), dual(k, idle)
+    rho = np.linspace(0.3, 0.9, k)
+    found = limited_room(arrays, limit, Outputs(T, B, rho, R, arithmetic), R, arithmetic)
+    lam, H, s, Y = (arrays[f"vif_{name}"] for name in ("weights", "H", "roots", "vectors"))
+    C = exact(B).transpose() * exact(R) * exact(B)
+    D = flint.arb_mat(k, k)
+    for j in range(k):
+        D[j, j] = flint.arb(lam[j]) / C[j, j].sqrt()
+    value = (D * C * D * exact(H).inv()).trace() + exact(H).trace()
+    both = exact(H) + exact(Y) * exact(Y).transpose()
+    for i in range(k):
+        value += flint.arb(limit) * flint.arb(s[i]) ** 2 - 2 * flint.arb(s[i]) * flint.arb(Y[i, i])
+        value -= 2 * flint.arb(lam[i]) * flint.arb(rho[i])
+        for j in range(k):
+            value += flint.arb(Y[i, j]) ** 2 + (abs(both[i, j]) if i != j else 0)
+    total = 2 * sum(map(flint.arb, lam), start=flint.arb(0))
+    contains(found, value / total, 10 * WIDTH, 1.0 + abs(float(value)))
+
+
+def test_points_that_prove_nothing_about_a_floor() -> None:
+    T, arrays = honest("vif").T, dual(P, False)
+    outputs = Outputs(T, np.eye(P), np.full(P, 0.9), R, Floats(2))
+    for changes, words in (
+        ({"vif_weights": np.zeros(P)}, "all zero"),
+        ({"vif_weights": -arrays["vif_weights"]}, "negative"),
+        ({"vif_weights": arrays["vif_weights"][1:]}, "6 numbers"),
+        ({"vif_H": -arrays["vif_H"]}, "not positive definite"),
+        ({"vif_H": arrays["vif_H"] + np.eye(P, k=1)}, "not symmetric"),
+        ({"vif_roots": np.zeros(5)}, "6 numbers"),
+        ({"vif_vectors": np.zeros((5, 6))}, "6 by 6"),
+    ):
+        with pytest.raises(CertificateError, match=words):
+            limited_room({**arrays, **changes}, 1.5, outputs, R, Floats(2))
+        assert proved_floor(R, T, {**arrays, **changes}, 1.5) == np.inf
+    parts = {n: a for n, a in honest("vif").certificate.arrays.items() if n.startswith("vif_")}
+    found = proved_floor(R, T, parts, 1.1)
+    assert honest("vif").rho_min[0] <= found <= honest("vif").details["rho_upper"] + 1e-12
+    huge = {**parts, "vif_weights": np.full(P, 1e100), "vif_H": 1e-160 * np.eye(P)}
+    with np.errstate(all="ignore"):
+        assert proved_floor(R, T, huge, 1.1) == np.inf
+
+
+def claims(result: Any, **details: Any) -> set[str]:
+    """The claims that both judges refuse with these details."""
+    lie = replace(result, details={**result.details, **details})
+    found = [{c.name for c in judge(lie, R).claims if not c.holds} for judge in (check, prove)]
+    assert found[0] == found[1]
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", ["vif", "vif, anchors", "vif of one"])
+def test_claims_on_both_sides(kind: str) -> None:
+    result = honest(kind)
+    G = np.asarray(result.correlation)
+    unique = 1.0 / np.diag(np.linalg.inv(G)).max()
+    assert not claims(result)
+    for step in (3e-9, -3e-9):
+        assert claims(result, largest_vif=1 / (unique + step)) == {"largest VIF"}
+        assert not claims(result, largest_vif=1 / (unique + 0.2 * step))
+        assert claims(result, rho_upper=result.details["rho_upper"] + step) == {"largest floor"}
+        assert not claims(result, rho_upper=result.details["rho_upper"] + 0.2 * step)
+    if kind != "vif of one":
+        assert "VIF" in claims(result, max_vif=1 / (unique + 3e-9))
+        assert "VIF" not in claims(result, max_vif=1 / (unique + 0.3e-9))
+    for limit in (1 - 1e-15, 0.5, 0.0, -1.0):
+        assert "VIF" in claims(result, max_vif=limit)
+    for largest in (0.0, -1.0, 0.5):
+        assert "largest VIF" in claims(result, largest_vif=largest)
+
+
+def test_floors_that_nothing_is_proved_of() -> None:
+    """Without a proof the bound on the floor is one, and no less."""
+    result = honest("vif")
+    arrays = {n: a for n, a in result.certificate.arrays.items() if not n.startswith("vif_")}
+    bare = replace(result, certificate=Certificate("tradeoff", arrays, result.certificate.info))
+    for below, wrong in ((0.0, False), (0.3e-9, False), (3e-9, True), (0.01, True)):
+        assert claims(bare, rho_upper=1 - below) == ({"largest floor"} if wrong else set())
+    assert claims(bare, rho_upper=1 + 3e-9) == {"largest floor"}
+    # The floors of exact decorrelators bound no others.
+    exact_only = honest("vif of one")
+    assert claims(exact_only, max_vif=1.1) == {"largest floor"}
+    assert not claims(exact_only, max_vif=1.1, rho_upper=1.0)
+
+
+@arithmetics
+def test_the_share_that_others_leave(kind_of_arithmetic: str) -> None:
+    """The least 1 / (G⁻¹)_jj, of correlations known within a radius."""
+    rng = np.random.default_rng(0)
+    for near, width in ((0.5, 1e-14), (1 - 1e-6, 1e-11)):
+        T = rng.normal(size=(3, 3))
+        T[:, 1] = near * T[:, 0] + (1 - near) * T[:, 1]
+        arithmetic = ARITHMETICS[kind_of_arithmetic]()
+        G = arithmetic.enclosed(T.T, T)
+        found = _least_unique(SimpleNamespace(correlation=G), arithmetic)  # type: ignore[arg-type]
+        inverse = (exact(T).transpose() * exact(T)).inv()
+        largest = max((inverse[j, j] for j in range(3)), key=float)
+        contains(found, 1 / largest, width, float(np.abs(G.middle).max()))
+    same = np.ones((2, 2))
+    alike = SimpleNamespace(correlation=arithmetic.enclosed(same, 0.5 * same))
+    found = _least_unique(alike, arithmetic)  # type: ignore[arg-type]
+    assert (found.lower, found.upper) == (-np.inf, np.inf)
