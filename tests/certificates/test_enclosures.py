@@ -74,6 +74,8 @@ def test_what_proves_nothing() -> None:
     nothing = exactly(np.array([1.0, np.nan])).total()
     assert not nothing.lower <= 2
     assert not nothing.upper >= 0
+    for endless in ([1.7e308, 1.7e308, -1.7e308], [np.inf, -np.inf], [np.inf, 1.0], [-np.inf]):
+        assert np.isnan(exactly(np.array(endless)).total().upper)
     assert np.isnan(exactly(-1.0).sqrt().upper)
     assert exactly(np.array([])).greatest().upper == 0
     mixed = Enclosure(np.float64(-1.0), np.float64(2.0))

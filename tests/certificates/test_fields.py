@@ -358,3 +358,19 @@ def test_crowded_floors_of_one_on_a_support() -> None:
         assert check(replace(result, prices=prices), system).passed
         prices[0] = 0.0 if infinite else np.inf
         assert "prices" in verdict(check, replace(result, prices=prices), system)
+
+
+@pytest.mark.parametrize("judge", [check, prove])
+def test_dual_points_whose_sums_leave_the_range_of_floats(judge: Any) -> None:
+    for kind, first, second in (
+        ("squared", "multipliers", "H"),
+        ("worst", "multipliers", "H"),
+        ("exact", "weights", "S"),
+        ("threshold", "weights", "S"),
+        ("vif", "vif_weights", "vif_H"),
+    ):
+        result = honest(kind)
+        c = result.certificate
+        far = {first: np.full(6, 1e100), second: 1e-160 * np.eye(len(c.arrays[second]))}
+        point = Certificate(c.kind, {**c.arrays, **far}, c.info)
+        assert verdict(judge, replace(result, certificate=point), R)

@@ -142,6 +142,7 @@ def exactly(a: Any) -> Enclosure:
 
 def _exact_sum(a: Any) -> float:
     values = np.ravel(a)
-    if not np.isfinite(values).all():
+    try:
+        return math.fsum(values.tolist()) if np.isfinite(values).all() else math.nan
+    except OverflowError:  # numbers whose sum leaves the range of floats
         return math.nan
-    return math.fsum(values.tolist())
