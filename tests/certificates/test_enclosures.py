@@ -181,4 +181,22 @@ def test_the_root_of_a_matrix(p: int) -> None:
         assert np.all(found.lower <= root + 1e-13)
         assert np.all(found.upper >= root - 1e-13)
         assert np.all(found.upper - found.lower <= 1e-12)
-    assert np.isinf(root_diagonal(Floats(2), np.ones((2, 2))).upper).all()
+
+
+def test_roots_that_a_library_gives_wrong_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    R, true = make_system(4), np.linalg.eigh
+    values, vectors = true(R)
+    for wrong in (
+        (values, vectors * [0, 1, 1, 1]),  # X is singular
+        (np.array([0.0, *values[1:]]), vectors),
+        (np.array([1e-20, *values[1:]]), vectors),  # one correction is far more than that
+        (np.array([-1.0, *values[1:]]), vectors),
+    ):
+        monkeypatch.setattr(np.linalg, "eigh", lambda _, w=wrong: w)
+        with np.errstate(all="ignore"):
+            found = root_diagonal(Floats(2), R)
+        assert not np.any(found.lower > -np.inf)
+        assert not np.any(found.upper < np.inf)
+    monkeypatch.setattr(np.linalg, "eigh", true)
+    with np.errstate(all="ignore"):
+        assert not np.any(root_diagonal(Floats(2), np.ones((2, 2))).upper < np.inf)

@@ -219,6 +219,53 @@ def test_beside_the_outputs_that_bind(kind_of_arithmetic: str) -> None:
     assert found.upper - found.lower <= 1e-13
 
 
+def frame_value(arrays: Any, rho: np.ndarray, criterion: str, norm: str) -> float:
+    """The bound of a frame operator P, with generalised eigenvalues instead of factors of R."""
+    mask = np.where(rho >= 1, np.eye(P), arrays["support"]) > 0
+    floors = np.where(mask.sum(axis=0) == 1, 1.0, rho)
+    PP, eta = arrays["P"], arrays["eta"]
+    inner = np.linalg.solve(R, PP)
+    linear = -float(np.trace(inner))
+    for k in range(P):
+        o = np.flatnonzero(mask[:, k])
+        form = PP[np.ix_(o, o)] - eta[k] * np.outer(R[o, k], R[o, k])
+        theta = sla.eigh(form, R[np.ix_(o, o)], eigvals_only=True)[0]
+        linear += theta + eta[k] * floors[k] ** 2
+    if norm == "nuclear":
+        size = np.abs(sla.eigh(PP, R, eigvals_only=True)).max()
+        return float(0.5 * linear / max(1.0, size))
+    value = linear - 0.5 * float(np.trace(inner @ inner))
+    if criterion == "squared":
+        return value
+    pairs = P * (P - 1) / 2 if criterion == "worst" else 1.0
+    return float(np.sqrt(max(value, 0.0) / pairs))
+
+
+@arithmetics
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("size", [0.7, 1.0])
+def test_frame_operators_that_prove_something(
+    criterion: str, norm: str, size: float, kind_of_arithmetic: str
+) -> None:
+    """The solver's own points: of each the bounds on all criteria, none of which is zero."""
+    result = honest("support, open" if norm == "frobenius" else "support, absolute")
+    own = result.certificate.arrays
+    arrays = {**own, "P": size * own["P"], "eta": size * own["eta"]}
+    info = {"bound": "frame", "criterion": criterion, "norm": norm}
+    point = Certificate("support", arrays, info)
+    arithmetic = ARITHMETICS[kind_of_arithmetic]()
+    if norm == "nuclear" and criterion != "absolute":
+        with pytest.raises(CertificateError, match="says nothing about"):
+            support_bound(point, result.rho_min, R, arithmetic)
+        return
+    found = support_bound(point, result.rho_min, R, arithmetic)
+    wanted = frame_value(arrays, result.rho_min, criterion, norm)
+    assert wanted > 0.02
+    assert wanted - 1e-10 <= found.lower <= wanted + 1e-13
+    assert found.upper - found.lower <= 1e-12
+
+
 @arithmetics
 @pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
 @pytest.mark.parametrize("bound", ["lifted", "frame", "nuclear"])
@@ -250,20 +297,7 @@ def test_supports(
         PP = 0.5 * (PP + PP.T) * (without != "P")
         eta = eta * (without != "eta")
         arrays |= {"P": PP, "eta": eta}
-        linear = -float(np.trace(np.linalg.solve(R, PP)))
-        for k in range(P):
-            o = np.flatnonzero(mask[:, k])
-            form = PP[np.ix_(o, o)] - eta[k] * np.outer(R[o, k], R[o, k])
-            theta = sla.eigh(form, R[np.ix_(o, o)], eigvals_only=True)[0]
-            linear += theta + eta[k] * floors[k] ** 2
-        inner = np.linalg.solve(R, PP)
-        if bound == "nuclear":
-            size = np.abs(sla.eigh(PP, R, eigvals_only=True)).max()
-            wanted = 0.5 * linear / max(1.0, size)
-        else:
-            value = linear - 0.5 * float(np.trace(inner @ inner))
-            wanted = value if criterion == "squared" else np.sqrt(max(value, 0.0))
-            wanted /= np.sqrt(P * (P - 1) / 2) if criterion == "worst" else 1.0
+        wanted = frame_value(arrays, rho, criterion, bound)
     info = {"bound": "lifted" if bound == "lifted" else "frame", "criterion": criterion}
     if bound != "lifted":
         info["norm"] = "nuclear" if bound == "nuclear" else "frobenius"

@@ -61,7 +61,7 @@ def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = Non
             return verdict
     except CertificateError:
         pass
-    return _judge(result, R, factor, Floats(parts=3))
+    return _judge(result, R, factor, Floats())
 
 
 def prove(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:

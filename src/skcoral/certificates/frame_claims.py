@@ -91,15 +91,13 @@ class FrameLedger(Ledger):
     def _expect_figures(self, A: Array, left: float, details: Mapping[str, Any]) -> None:
         """What a result says about a matrix with this factor, and ``left`` beside it."""
         T, (r, p) = self.result.T, A.shape
-        for name, value in (
-            ("least_residual", lambda: 0.5 * (p * p / r - p)),
-            ("amplification", lambda: T.largest() if hasattr(T, "left") else np.abs(T).max()),
-        ):
-            if name in details:
-                reported, known = number(details[name], f"`{name}`"), float(value())
-                what, near = name.replace("_", " "), REPORTED_TOL * max(1.0, known)
-                told = f"the {what} is {known:.9g}, not {reported:.9g}"
-                self.expect(what, abs(reported - known) <= near, told)
+        known = {"least_residual": 0.5 * (p * p / r - p)}
+        if "amplification" in details:
+            known["amplification"] = T.largest() if hasattr(T, "left") else float(np.abs(T).max())
+        for name, value in known.items():
+            reported, what = number(details.get(name, value), f"`{name}`"), name.replace("_", " ")
+            told = f"the {what} is {value:.9g}, not {reported:.9g}"
+            self.expect(what, abs(reported - value) <= REPORTED_TOL * max(1.0, value), told)
         share = number(details.get("dropped_variance", 0.0), "`dropped_variance`")
         # A factor by itself does not tell what was dropped before; R of this rank has no more.
         most = 1.0 if self.R is None else REPORTED_TOL

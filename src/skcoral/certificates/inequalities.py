@@ -159,8 +159,6 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     X = (vectors * roots) @ vectors.T
     X = 0.5 * (X + X.T)
     least = 0.5 * float(roots[0])
-    if least <= 0 or definite(arithmetic, X - least * np.eye(p)) is None:
-        return Enclosure(np.full(p, -np.inf), np.full(p, np.inf))
     error = arithmetic.enclosed(X, X, minus=R)
     middle = vectors.T @ error.middle @ vectors
     L = -vectors @ (middle / np.add.outer(roots, roots)) @ vectors.T
@@ -168,5 +166,7 @@ def root_diagonal(arithmetic: Arithmetic, R: Array) -> Enclosure:
     step = arithmetic.enclosed(X, L)
     left = (error + step + step.T).size()
     size = float(np.sqrt(np.sum(left * left)) + np.sum(L * L))
-    off = size / (0.99 * least - float(np.sqrt(np.sum(L * L))))
+    least_of_both = 0.99 * least - float(np.sqrt(np.sum(L * L)))  # eigenvalue of X + L
+    known = least_of_both > 0 and definite(arithmetic, X - least * np.eye(p)) is not None
+    off = size / least_of_both if known else np.inf
     return exactly(np.diag(X)) + around(np.diag(L), off)

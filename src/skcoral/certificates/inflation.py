@@ -58,7 +58,7 @@ def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) 
 
     ``T`` is any transformation near the best one: the bound is measured from its weakest fidelity.
     """
-    arithmetic = Floats(parts=3)
+    arithmetic = Floats()
     floor = float(np.einsum("ij,ij->j", R, T).min())
     outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, arithmetic)
     try:
@@ -90,15 +90,14 @@ def expect_limit(
         largest >= 1.0 - REPORTED_TOL and (unique - 1.0 / largest).size() <= REPORTED_TOL,
         f"the largest VIF is {1.0 / max(float(unique.upper), 1e-300):.9g}, not {largest:.9g}",
     )
-    common = bool(np.all(result.rho_min == result.rho_min[0]))
-    ledger.expect("VIF", common, "within a limit there is one common floor, here are several")
-    arrays, top = result.certificate.arrays, np.inf
+    floor, arrays, room = float(result.rho_min.max()), result.certificate.arrays, exactly(np.inf)
+    told = "within a limit there is one common floor, here are several"
+    ledger.expect("VIF", result.rho_min.min() == floor, told)
     if set(arrays) >= VIF_PARTS:
         room = limited_room(arrays, limit, attained, R, arithmetic)
-        top = float((room + float(result.rho_min.max())).upper)
     elif limit == 1.0 and result.certificate.kind == "threshold":  # exact decorrelators only
         room = floor_room(arrays, attained, R, arithmetic)
-        top = float((room + float(result.rho_min.max())).upper)
+    top = float((room + floor).upper)
     top = top if top < 1.0 else 1.0
     ledger.expect(
         "largest floor",
@@ -107,7 +106,7 @@ def expect_limit(
     )
     ledger.expect(
         "largest floor",
-        reported <= max(top, float(result.rho_min.max())) + REPORTED_TOL,
+        reported <= max(top, floor) + REPORTED_TOL,
         f"floors above {top:.9g} are proved to exceed the limit, and {reported:.9g} is reported",
         modest=True,
     )

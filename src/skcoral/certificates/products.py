@@ -59,7 +59,7 @@ class Floats(Arithmetic):
 
     rigorous = False
 
-    def __init__(self, parts: int) -> None:
+    def __init__(self, parts: int = 3) -> None:
         self.parts = parts
 
     def product(self, A: Array, B: Array) -> _Sum:

@@ -74,7 +74,7 @@ def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> f
 
     Infinite where ``S`` proves nothing.
     """
-    arithmetic = Floats(parts=3)
+    arithmetic = Floats()
     outputs = Outputs(T, np.eye(len(R)), rho_min, R, arithmetic)
     try:
         room = largest_means.mean_room({"weights": weights, "S": S}, outputs, R, arithmetic)
@@ -84,14 +84,14 @@ def mean_room(R: Array, rho_min: Array, weights: Array, S: Array, T: Array) -> f
 
 
 def _settle(result: Decorrelation, R: Array) -> Decorrelation:
-    attained = Attained(result, R, Floats(parts=3))
+    attained = Attained(result, R, Floats())
     result = _with_numbers_of(attained, result)
     kind, arrays = dual_parts(result)
     if kind in ("exact", "threshold"):
         if not attained.worst <= _AIM * EXACT_TOL:
             return replace(result, status="not_converged")
         if result.status == "exact":
-            rooms = fidelity_rooms(kind, arrays, attained, R, Floats(parts=3))
+            rooms = fidelity_rooms(kind, arrays, attained, R, Floats())
             if not all(room.upper <= _AIM * MEAN_TOL for room in rooms.values()):
                 return replace(result, status="best_found")
         return result
@@ -153,7 +153,7 @@ def settle_budget(result: Decorrelation, A: Array) -> Decorrelation:
     The bounds on the residual and on the common floor, the prices and the status are those that a
     re-check will find.
     """
-    arithmetic, floor, weights = Floats(parts=3), float(result.rho_min.max()), result.weights
+    arithmetic, floor, weights = Floats(), float(result.rho_min.max()), result.weights
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if result.certificate.kind in FRAME_KINDS:
             proof = frame_proof(result, A, arithmetic)
@@ -184,7 +184,7 @@ def proved_bound(R: Array, rho_min: Array, certificate: Certificate) -> float:
         )
     certificate_kind(certificate, without=("slope",))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        bound = support_bound(certificate, rho_min, R, Floats(parts=3))
+        bound = support_bound(certificate, rho_min, R, Floats())
     return max(float(bound.lower), 0.0)
 
 
