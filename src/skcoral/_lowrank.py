@@ -156,14 +156,12 @@ class FactoredCorrelation:
 
 def largest_residuals(G: Any) -> Array:
     """The largest absolute correlation of each variable with another one."""
-    if not isinstance(G, FactoredCorrelation):
-        size = np.abs(G - np.diag(np.diag(G)))
-        return np.asarray(size.max(axis=1, initial=0.0))
     out = np.empty(len(G))
-    for columns, block in G.blocks():
+    for columns, block in _blocks(G):
+        size = np.abs(block)
         here = np.arange(columns.start, columns.stop)
-        block[here, here - columns.start] = 0.0
-        out[columns] = np.abs(block).max(axis=0, initial=0.0)
+        size[here, here - columns.start] = 0.0
+        out[columns] = size.max(axis=0, initial=0.0)
     return out
 
 

@@ -7,7 +7,7 @@ says what was wanted, what came, and which variable is concerned.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,6 +32,7 @@ from skcoral._requirements import (
 )
 from skcoral._singular import Deficiency, linear_relations
 from skcoral.exceptions import (
+    CoralError,
     InvalidAnchorError,
     InvalidArgumentError,
     InvalidBudgetError,
@@ -176,13 +177,8 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
 
 def check_budget(budget: Any, what: str = "The residual budget", least: float = 0.0) -> float:
     """Return a limit on what may remain: at least ``least``, and small enough for certificates."""
-    value = real_number(budget, what, InvalidBudgetError)
-    if not least <= value <= 1e100:
-        raise InvalidBudgetError(
-            f"{what} must be a finite number of at least {least:g} and at most 1e100, got "
-            f"{value!r}."
-        )
-    return value
+    wanted = f"a finite number of at least {least:g} and at most 1e100"
+    return check_number(what, budget, wanted, lambda v: least <= v <= 1e100, InvalidBudgetError)
 
 
 def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -288,39 +284,40 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     return str(value)  # a NumPy string would be refused by certificates and files
 
 
+def check_number(
+    name: str,
+    value: Any,
+    wanted: str,
+    fits: Callable[[float], bool],
+    error: type[CoralError] = InvalidArgumentError,
+) -> float:
+    """Return a real number that ``fits``; ``wanted`` says in words which ones do."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    number = real_number(value, name, error) if is_number else math.nan
+    if not fits(number):
+        raise error(f"{name} must be {wanted}; got {shown_value(value)}.")
+    return number
+
+
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` as a finite float above zero."""
-    number = real_number(value, name, InvalidArgumentError)
-    if not (math.isfinite(number) and number > 0.0):
-        raise InvalidArgumentError(
-            f"{name} must be a finite number above 0, got {shown_value(value)}."
-        )
-    return number
+    return check_number(name, value, "a finite number above 0", lambda v: 0.0 < v < math.inf)
 
 
 def check_shrinkage(shrinkage: Any) -> float:
     """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
+    wanted = "None, 'auto' or a number in (0, 1]"
     if shrinkage is None:
         return 0.0
-    is_number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
-    if not is_number or not 0.0 < shrinkage <= 1.0:
-        raise InvalidArgumentError(
-            f"shrinkage must be None, 'auto' or a number in (0, 1]; got {shown_value(shrinkage)}."
-        )
-    return float(shrinkage)
+    return check_number("shrinkage", shrinkage, wanted, lambda v: 0.0 < v <= 1.0)
 
 
 def check_rank_tol(value: Any) -> float | None:
     """Return the tolerance of the rank: None for the usual one, or a number in [0, 1)."""
+    wanted = "None or a number in [0, 1), a share of the largest eigenvalue"
     if value is None:
         return None
-    number = real_number(value, "rank_tol", InvalidArgumentError)
-    if not 0.0 <= number < 1.0:
-        raise InvalidArgumentError(
-            "rank_tol is the eigenvalue, relative to the largest, up to which a direction does not "
-            f"count: None or a number in [0, 1); got {shown_value(value)}."
-        )
-    return max(number, 1e-15)
+    return max(check_number("rank_tol", value, wanted, lambda v: 0.0 <= v < 1.0), 1e-15)
 
 
 def check_callback(callback: Any) -> Any:

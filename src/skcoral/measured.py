@@ -15,6 +15,7 @@ import numpy as np
 
 from . import measures
 from ._linalg import correlation_of_covariance
+from ._lowrank import FactoredCorrelation, largest_residuals
 from ._records import Frozen
 from .correlation import sample_correlation
 from .moments import Moments
@@ -23,7 +24,6 @@ from .showing import shortened
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
 _WIDE = 3000
-_BLOCK = 256
 _ROUNDING = 1e-9
 
 
@@ -225,11 +225,13 @@ class _Side:
         """Largest absolute correlation and VIF of each column, and the correlation matrix."""
         if self._moments is not None:
             R = sample_correlation(self._moments)
-            return residuals(R), _vif_of_rows(R, self._moments.n_rows), R
+            return largest_residuals(R), _vif_of_rows(R, self._moments.n_rows), R
         rows = np.concatenate(self._rows)
         n, p = rows.shape
         vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(np.corrcoef(rows.T))
-        return _residuals_in_blocks(rows), vif, None
+        centred = rows - rows.mean(axis=0)
+        centred /= np.sqrt((centred**2).sum(axis=0))
+        return largest_residuals(FactoredCorrelation(centred)), vif, None
 
 
 class _PairedSums:
@@ -280,8 +282,8 @@ def measure_matrix(
     return Measured(
         names=tuple(names),
         fidelity=np.clip(measures.fidelity(R, T / spread, anchors=anchors), -1.0, 1.0),
-        residual_before=residuals(R),
-        residual=residuals(after),
+        residual_before=largest_residuals(R),
+        residual=largest_residuals(after),
         vif_before=_vif_of_rows(R, n),
         vif=_vif_of_rows(after, n),
         before=R,
@@ -293,13 +295,6 @@ def measure_matrix(
     )
 
 
-def residuals(R: Any) -> Array:
-    """Largest absolute correlation of each variable with another one; 0 for a single variable."""
-    off = np.abs(np.asarray(R, dtype=np.float64))
-    np.fill_diagonal(off, 0.0)
-    return np.asarray(off.max(axis=1, initial=0.0), dtype=np.float64)
-
-
 def rounded_down(value: float, digits: int) -> float:
     """A fidelity to some digits: what is promised must not exceed what holds."""
     scale = 10.0**digits
@@ -308,18 +303,6 @@ def rounded_down(value: float, digits: int) -> float:
 
 def _vif_of_rows(R: Array, n_rows: float) -> Array:
     return np.full(len(R), math.inf) if n_rows <= len(R) else measures.inflation_factors(R)
-
-
-def _residuals_in_blocks(rows: Array) -> Array:
-    centred = rows - rows.mean(axis=0)
-    centred /= np.sqrt((centred**2).sum(axis=0))
-    largest = np.zeros(rows.shape[1])
-    for start in range(0, rows.shape[1], _BLOCK):
-        here = slice(start, start + _BLOCK)
-        block = np.abs(centred[:, here].T @ centred)
-        block[np.arange(len(block)), start + np.arange(len(block))] = 0.0
-        largest[here] = block.max(axis=1)
-    return largest
 
 
 def vif_text(value: float) -> str:

@@ -19,11 +19,10 @@ from ._requirements import (
     different_columns,
     float_array,
     listing,
-    real_number,
 )
 from ._row_counts import WEIGHT_KINDS as WEIGHT_KINDS
 from ._row_counts import RowCounts
-from ._validation import check_names
+from ._validation import check_names, check_number
 from .exceptions import InvalidTableError
 from .limits import current
 from .results import Array
@@ -139,9 +138,8 @@ class Moments(RowCounts):
 
         Rows added from now on count more than the old ones; weights no longer count rows.
         """
-        share = real_number(factor, "factor", InvalidTableError)
-        if not 0.0 < share <= 1.0:
-            raise InvalidTableError(f"factor must lie above 0 and be at most 1; got {share!r}.")
+        wanted = "a number in (0, 1]"
+        share = check_number("factor", factor, wanted, lambda v: 0.0 < v <= 1.0, InvalidTableError)
         if share < 1.0 and self.n_rows:
             self.weight *= share
             self.squared_weight *= share * share

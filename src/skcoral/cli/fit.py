@@ -31,10 +31,10 @@ from skcoral.cli.outputs import (
     write,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
+from skcoral.estimator.rows import named_rows
 from skcoral.limits import current
 from skcoral.measured import Measured, Measurement
 from skcoral.moments import Moments
-from skcoral.tables.transforming import named_rows
 from skcoral.tables.writing import write_matrix
 
 #: Tables with more numbers than this are read in parts instead of being held in memory.

@@ -15,6 +15,7 @@ from skcoral._frames import Judged, judge
 from skcoral._lowrank import LowRankTransform
 from skcoral.choosing import solve_for
 from skcoral.correlation import CorrelationEstimate, sample_correlation
+from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.few_rows import RowMoments
 from skcoral.measured import Measured, Measurement, measure_matrix
@@ -65,10 +66,7 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
     from skcoral.stability import confident_floors
 
     names = estimator.__dict__.get("feature_names_in_")
-    if names is not None:
-        import pandas as pd
-
-        rows = pd.DataFrame(rows, columns=names)
+    rows = rows if names is None else named_rows(rows, names)
     return confident_floors(
         rows,
         estimator.rho_min,

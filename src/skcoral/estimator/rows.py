@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,15 @@ def rows_at(X: Any, places: NDArray[Any]) -> Any:
     if hasattr(X, "column_names"):  # of Arrow
         return X.take(places)
     return X[places] if hasattr(X, "shape") else [X[int(k)] for k in places]
+
+
+def named_rows(values: Any, names: Sequence[str]) -> Any:
+    """Rows as a data frame, if pandas is there, so that messages name the columns."""
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        return values
+    return pd.DataFrame(values, columns=list(names))
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:

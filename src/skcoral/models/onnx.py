@@ -89,21 +89,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
     source, target = operator.inputs[0].full_name, operator.outputs[0].full_name
     # centred before anything else, as in transform: digits are lost the other way round
-    centred = step("Sub", source, constant("mean", model.mean_))
+    made = step("Sub", source, constant("mean", model.mean_))
     if isinstance(model.T_, LowRankTransform):
-        units = step("Div", centred, constant("scale", model.scale_))
+        units = step("Div", made, constant("scale", model.scale_))
         inside = step("MatMul", units, constant("left", model.T_.left))
-        added = step("MatMul", inside, constant("right", model.T_.right))
-        if model.output_scale_ == "unit":
-            step("Add", units, added, target)
-            return
-        both = step("Add", units, added)
-        scaled = step("Mul", both, constant("scale_out", model.moments_.scale))
-        step("Add", scaled, constant("mean_out", model.output_mean_), target)
-        return
-    components = constant("components", model.components_.T)
-    if model.output_scale_ == "original":
-        product = step("MatMul", centred, components)
-        step("Add", product, constant("mean_out", model.output_mean_), target)
+        made = step("Add", units, step("MatMul", inside, constant("right", model.T_.right)))
+        if model.output_scale_ == "original":
+            made = step("Mul", made, constant("scale_out", model.moments_.scale))
     else:
-        step("MatMul", centred, components, target)
+        made = step("MatMul", made, constant("components", model.components_.T))
+    step("Add", made, constant("mean_out", model.output_mean_), target)

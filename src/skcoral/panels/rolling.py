@@ -12,11 +12,12 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
+from skcoral.estimator.rows import named_rows
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels.blocks import run
 from skcoral.panels.results import Panel, warn_about_windows, window_columns
-from skcoral.panels.solver import Solver, named
+from skcoral.panels.solver import Solver
 from skcoral.panels.tables import Rows, read
 from skcoral.panels.windows import Rule, Windows, check_times, cut, rule
 
@@ -268,7 +269,7 @@ def _window_rows(rows: Rows, complete: Any, windows: Windows, t: Any, group: Any
         )
     (window,) = found.values()
     own = rows.values[complete][windows.starts[window] : windows.ends[window]]
-    return named(own, rows.names)
+    return named_rows(own, rows.names)
 
 
 def _as_label(labels: Any, t: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from skcoral._frames import read_floors
 from skcoral._validation import check_names
 from skcoral.estimator import CORAL
+from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.frames import brief
 from skcoral.panels.batches import Mask
@@ -148,7 +149,7 @@ class _Run:
     def fit_one(self, k: int, number: int) -> None:
         """Fit one window on its own; a table that cannot be used has a reason and no model."""
         model = CORAL(**self.solver.settings)
-        rows = named(self.rows[self.starts[k] : self.ends[k]], self.solver.names)
+        rows = named_rows(self.rows[self.starts[k] : self.ends[k]], self.solver.names)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -229,12 +230,3 @@ class _Run:
 
 def _same(value: Any, default: Any) -> bool:
     return value is default or (isinstance(value, str | float | int) and value == default)
-
-
-def named(rows: Array, names: tuple[str, ...]) -> Any:
-    """Rows with names, if pandas is there; messages then name the columns."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        return rows
-    return pd.DataFrame(rows, columns=list(names))

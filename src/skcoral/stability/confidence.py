@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from skcoral._records import Frozen
-from skcoral._requirements import listing, real_number, shown_value
-from skcoral._validation import check_choice, check_count
+from skcoral._requirements import listing
+from skcoral._validation import check_choice, check_count, check_number
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
@@ -291,12 +291,7 @@ def confident_floors(
 
 def check_confidence(confidence: Any) -> float:
     """Return a confidence as a number between 0 and 1."""
-    level = real_number(confidence, "confidence", InvalidArgumentError)
-    if not 0.0 < level < 1.0:
-        raise InvalidArgumentError(
-            f"confidence lies between 0 and 1; got {shown_value(confidence)}."
-        )
-    return level
+    return check_number("confidence", confidence, "between 0 and 1", lambda v: 0.0 < v < 1.0)
 
 
 def _residual(value: float) -> str:

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
+from skcoral._lowrank import largest_residuals
 from skcoral._records import Frozen
 from skcoral._requirements import checked_weights
 from skcoral._validation import check_count
@@ -24,7 +25,7 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import Measurement, residuals
+from skcoral.measured import Measurement
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
@@ -254,7 +255,7 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
         return found.fidelity, found.residual, after, raw
     u, v = standardised(outputs, weights), standardised(sources, weights)
     G = (u * weights[:, None]).T @ u / weights.sum()
-    return mean_of(u * v, weights), residuals(G), after, raw
+    return mean_of(u * v, weights), largest_residuals(G), after, raw
 
 
 def _noise(model: CORAL, n_rows: int) -> float:

@@ -47,18 +47,9 @@ def to_numbers(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
-    Parameters
-    ----------
-    cells : sequence or pyarrow array
-        Numbers, texts or other objects.
-    decimal, thousands : str
-        The decimal mark, and the mark between groups of three digits, if there is one.
-    na : sequence of str
-        Marks of missing values besides those in ``MISSING``, text or numbers.
-    typed : bool, default=False
-        Whether texts are not numbers, whatever they look like, as in Parquet.
-    flags : Counter, optional
-        To count the flags behind numbers ("12.3 b"), which are left out.
+    ``na`` are marks of missing values besides those in ``MISSING``, text or numbers. Texts that are
+    ``typed``, as in Parquet, are not numbers, whatever they look like. Flags behind numbers
+    ("12.3 b") are left out, and counted in ``flags``.
 
     Examples
     --------

@@ -25,28 +25,15 @@ _SAMPLE = 100
 
 
 class ColumnProfile:
-    """What one column holds, as far as it was read.
-
-    Attributes
-    ----------
-    n_numbers, n_missing, n_bad : int
-        Cells that are numbers, that are missing, and all others.
-    first_bad : (int, str) or None
-        Where the first of those others stands, and what it is.
-    first_infinite : int or None
-        Where the first infinite number stands.
-    marks, flags : Counter
-        Which cells were read as missing, blanks aside, and which letters behind numbers ("12.3 b")
-        were left out; how many of each.
-    """
+    """What one column holds, as far as it was read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.n_numbers = self.n_bad = self.n_missing = 0
-        self.first_bad: tuple[int, str] | None = None
+        self.n_numbers = self.n_missing = self.n_bad = 0  # cells: neither of both are bad
+        self.first_bad: tuple[int, str] | None = None  # where it stands, and what it is
         self.first_infinite: int | None = None
-        self.marks: Counter[str] = Counter()
-        self.flags: Counter[str] = Counter()
+        self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
+        self.flags: Counter[str] = Counter()  # letters behind numbers ("12.3 b"), left out
         self._n_sampled = self._n_formatted = 0
         self._low, self._high = np.inf, -np.inf
         self._watch = ColumnWatch()
@@ -139,15 +126,7 @@ class TableProfile:
 
 
 def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
-    """Read a table once and tell what each column holds.
-
-    Parameters
-    ----------
-    table : Table
-        From :func:`open_table`.
-    on_batch : callable, optional
-        Called after each batch, for a progress bar.
-    """
+    """Read a table once and tell what each column holds; ``on_batch`` is called after each."""
     columns = tuple(map(ColumnProfile, table.names))
     n_rows = 0
     for batch in table.batches():

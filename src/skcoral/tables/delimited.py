@@ -7,7 +7,6 @@ note, that is blank, or that has another number of cells, rows are parsed one by
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import io
@@ -30,6 +29,7 @@ from skcoral.tables.table import Batch, Table
 
 _DAMAGED = (EOFError, zlib.error, LZMAError, OSError, BadZipFile, NotImplementedError)
 _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|\Z)')
+_ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that could not be decoded
 _SNIFF = 1 << 16
 #: Bytes that are read before the first pass; a shorter file is not opened again.
 _FIRST = 64 * MB
@@ -278,28 +278,21 @@ class _Reader:
     def _undecodable(self, error: UnicodeError) -> NoReturn:
         """Find the line and the column of the first byte that cannot be decoded."""
         where, byte, encoding = "the text", "a byte", self.dialect.encoding
-        decoder = codecs.getincrementaldecoder(encoding)()
-        line, begun, piece = 1, "", b"x"
-        with self.open() as binary:
-            while piece:
-                piece = binary.read(_SNIFF)
-                try:
-                    text = decoder.decode(piece, final=not piece)
-                except UnicodeDecodeError as bad:
-                    text, byte = "", f"byte 0x{bad.object[bad.start]:02x}"
-                    with contextlib.suppress(UnicodeError):
-                        text = bad.object[: bad.start].decode(encoding)
-                    piece = b""
-                except UnicodeError:
-                    piece, text = b"", ""
-                *ended, begun = re.split("\r\n|\r|\n", begun + text)
-                line += len(ended)
-                begun = begun[-_SNIFF:]
-        if byte != "a byte":
-            where = f"line {line}"
-            column = _QUOTED.sub("", begun).count(self.dialect.separator)
-            if column < len(self.names):
-                where += f", column {self.names[column]!r}"
+        line, begun = 1, ""
+        with self.open() as binary, contextlib.suppress(UnicodeError):
+            text = io.TextIOWrapper(binary, self.dialect.codec, "surrogateescape", newline="")
+            while byte == "a byte" and (piece := text.readline(_SNIFF)):
+                begun += piece
+                bad = _ESCAPED.search(piece)
+                if bad is not None:
+                    where, byte = f"line {line}", f"byte 0x{ord(bad[0]) - 0xDC00:02x}"
+                    cells = _QUOTED.sub("", begun[: len(begun) - len(piece) + bad.start()])
+                    column = cells.count(self.dialect.separator)
+                    if column < len(self.names):
+                        where += f", column {self.names[column]!r}"
+                elif piece.endswith(("\n", "\r")):
+                    line, begun = line + 1, ""
+            text.detach()
         raise InvalidTableError(
             f"{self.label}: {where}: {byte} is not {encoding}.\n"
             "Name the file's encoding (often latin-1 or cp1252: --encoding latin-1), "

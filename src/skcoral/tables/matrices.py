@@ -28,21 +28,11 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class NamedMatrix:
-    """A correlation matrix with names.
-
-    Attributes
-    ----------
-    R : ndarray of shape (p, p)
-        The correlation matrix.
-    names : tuple of str
-        The variables.
-    scale : ndarray of shape (p,) or None
-        Standard deviations, where a covariance matrix was given.
-    """
+    """A correlation matrix with names."""
 
     R: Array
     names: tuple[str, ...]
-    scale: Array | None = None
+    scale: Array | None = None  # standard deviations, where a covariance matrix was given
 
     @property
     def sentence(self) -> str:

@@ -45,19 +45,9 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Source:
-    """Bytes that can be read from the start as often as needed.
+    """Bytes that can be read from the start as often as needed."""
 
-    Attributes
-    ----------
-    label : str
-        The file's name, for messages.
-    open : callable
-        Opens the bytes.
-    size : int
-        How many there are.
-    """
-
-    label: str
+    label: str  # the file's name, for messages
     open: Callable[[], BinaryIO]
     size: int
 

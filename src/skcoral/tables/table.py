@@ -37,21 +37,11 @@ KEPT_BYTES = 2**28
 
 @dataclass(frozen=True)
 class Batch:
-    """Some consecutive rows of a table.
+    """Some consecutive rows of a table."""
 
-    Attributes
-    ----------
-    rows : sequence of int
-        Where each row stands in its file: line of a text file, row of a sheet or Parquet file.
-    columns : sequence
-        One sequence of cells per column: a pyarrow array, or Python objects.
-    fraction : float
-        How much of the file has been read when this batch ends, in [0, 1].
-    """
-
-    rows: Sequence[int]
-    columns: Sequence[Any]
-    fraction: float = 1.0
+    rows: Sequence[int]  # where each stands: line of a text file, row of a sheet or Parquet file
+    columns: Sequence[Any]  # the cells of each: a pyarrow array, or Python objects
+    fraction: float = 1.0  # how much of the file has been read when this batch ends
 
     def parts(self, size: int) -> Iterator[Batch]:
         """The batch in parts of at most ``size`` rows."""
@@ -70,46 +60,21 @@ Read = Callable[[int, Sequence[int] | None], Iterator[Batch]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table that can be read again and again; see :func:`skcoral.tables.open_table`.
+    """A table that can be read again and again; see :func:`skcoral.tables.open_table`."""
 
-    Attributes
-    ----------
-    label : str
-        The file's name, for messages.
-    names : tuple of str
-        Column names in file order, all different.
-    unit : {"line", "row"}
-        What ``Batch.rows`` counts.
-    format : {"csv", "tsv", "parquet", "excel"}
-        What the file is.
-    separator, decimal : str
-        Of a text file; kept so that output can be written alike.
-    thousands : str
-        The mark between groups of three digits in a text file, if there is one.
-    n_rows : int or None
-        Number of rows, where the file tells without being read.
-    na : tuple of str
-        Marks of missing values besides the usual ones.
-    assumed : tuple of str
-        What was recognised in the file and not said by the caller, in sentences.
-    other_sheets : tuple of str
-        Sheets of the workbook that were not read.
-    skipped : list of (int, str)
-        Lines or rows that hold a note instead of cells, as of the last time the table was read.
-    """
-
-    label: str
-    names: tuple[str, ...]
-    unit: Literal["line", "row"]
+    label: str  # the file's name, for messages
+    names: tuple[str, ...]  # of the columns in file order, all different
+    unit: Literal["line", "row"]  # what ``Batch.rows`` counts
     format: Format
     read: Read
-    separator: str = ","
+    separator: str = ","  # of a text file, so that output can be written alike
     decimal: str = "."
-    n_rows: int | None = None
-    thousands: str = ""
-    na: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    other_sheets: tuple[str, ...] = ()
+    n_rows: int | None = None  # where the file tells without being read
+    thousands: str = ""  # the mark between groups of three digits, if there is one
+    na: tuple[str, ...] = ()  # marks of missing values besides the usual ones
+    assumed: tuple[str, ...] = ()  # what was recognised and not said by the caller, in sentences
+    other_sheets: tuple[str, ...] = ()  # of the workbook, not read
+    #: Lines or rows that hold a note instead of cells, as of the last time the table was read.
     skipped: list[tuple[int, str]] = field(default_factory=list)
 
     def numbers(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from skcoral._lowrank import LowRankTransform
 from skcoral._requirements import listing
+from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.measured import Measured
 from skcoral.results import Decorrelation
 from skcoral.tables.cells import filtered
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, table_writer
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A column to write: its name, and the column that it copies or the number of its output.
 Column = tuple[str, str | int]
@@ -161,10 +159,3 @@ def explaining_sheets(
             sheets.append((title, ["variable", *rows], [rows, *matrix.T]))
     T = result.T.toarray() if isinstance(result.T, LowRankTransform) else result.T
     return [*sheets, ("made of", ["standardised source", *names], [list(sources), *T.T])]
-
-
-def named_rows(values: Any, names: Sequence[str]) -> pd.DataFrame:
-    """Rows as a data frame with these columns."""
-    import pandas as pd
-
-    return pd.DataFrame(values, columns=list(names))
