@@ -299,6 +299,44 @@ def test_prices_on_a_support() -> None:
     assert verdict(check, replace(result, prices=part), R)
 
 
+def test_prices_of_sources_alone_in_their_column() -> None:
+    """A floor of one on a column that may be nothing else costs nothing; on others it may."""
+    alone, other = np.argsort(MASK.sum(axis=0))[-2:]
+    mask = MASK.copy()
+    mask[:, alone] = np.eye(6)[alone]
+    floors = np.where(np.isin(range(6), (alone, other)), 1.0, 0.95)
+    result = decorrelate(R, floors, support=mask, n_starts=2)
+    assert np.abs(result.correlation - np.eye(6))[[alone, other]].max(axis=1).min() > 1e-3
+    assert (result.prices[alone], result.prices[other]) == (0.0, np.inf)
+    assert check(result, R).passed
+    for j, value in ((alone, np.inf), (other, 0.0)):
+        prices = result.prices.copy()
+        prices[j] = value
+        broken(replace(result, prices=prices), "prices")
+
+
+def test_a_threshold_that_is_open_says_nothing_of_the_mean() -> None:
+    """One that is closed does, and has to prove it."""
+    closed = threshold(R2 := make_binding(), tol=1e-9)
+    arrays = {n: a for n, a in closed.certificate.arrays.items() if not n.startswith("rest_")}
+    assert len(arrays) < len(closed.certificate.arrays)
+    bare = replace(closed, certificate=Certificate("threshold", arrays))
+    for judge in (check, prove):
+        assert "outputs that do not bind" in verdict(judge, bare, R2)
+        wide = replace(bare, upper=bare.upper + 1e-3)
+        found = judge(wide, R2)
+        assert {c.name for c in found.claims if not c.holds} == {"upper"}
+
+
+def make_binding() -> np.ndarray:
+    """Two correlated variables, which bind, and two nearly free ones."""
+    free = np.eye(4)
+    free[0, 1] = free[1, 0] = 0.9
+    free[2, 3] = free[3, 2] = 0.3
+    free[1, 2] = free[2, 1] = 0.05
+    return free
+
+
 def test_slopes_on_a_support() -> None:
     """Half a subgradient of the criterion: wrong by more than 1e-6 of it, the slope is refused."""
     for criterion in ("squared", "absolute", "worst"):

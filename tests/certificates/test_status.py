@@ -12,12 +12,13 @@ import pytest
 from skcoral import decorrelate
 from skcoral.certificates import check, settling
 from skcoral.certificates.enclosures import Enclosure
-from skcoral.certificates.settling import many_digits, rounding_matters, settle
+from skcoral.certificates.settling import many_digits, proved_bound, rounding_matters, settle
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import Certificate, Decorrelation
 
 from .conftest import MAKERS, R, honest
 from .test_falsified_values import rotation, with_T
+from .test_large_residuals import SYSTEM, made, moved
 from .test_singular import HONEST as SINGULAR
 from .test_singular import R as SINGULAR_R
 
@@ -104,6 +105,22 @@ def test_a_gap_that_is_open(criterion: Any) -> None:
             assert check(settled, R).passed
             with pytest.warns(NotCertifiedWarning, match="optimal, but"):
                 settle(other, R)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "absolute"])
+def test_gaps_and_numbers_of_large_residuals(criterion: str) -> None:
+    """Relative to residuals of ten."""
+    for word in ("optimal", "best_found", "not_converged"):
+        for share, closed in ((0.8e-7, True), (0.95e-7, False)):
+            found = quietly(moved(made(criterion), share, status=word), SYSTEM)
+            kept = "best_found" if word == "optimal" else word
+            assert found.status == ("optimal" if closed else kept)
+    result = made(criterion)
+    for share, kept in ((0.5e-10, True), (2e-10, False)):
+        told = replace(result, objective=result.objective * (1 + share))
+        assert (settle(told, SYSTEM).objective == told.objective) == kept
+    below = moved(result, -0.5e-7, rho_min=result.rho_min)
+    assert quietly(below, SYSTEM).lower_bound == below.objective
 
 
 def test_a_floor_within_a_budget_that_is_not_proved() -> None:
@@ -233,6 +250,39 @@ def test_when_rounding_matters() -> None:
     assert many_digits(0 * one, 200 * T)
     assert not many_digits(-2e4 * one, T)
     assert many_digits(-5e4 * one, T)
+
+
+def test_when_rounding_matters_in_proofs_of_other_kinds() -> None:
+    assert rounding_matters(SINGULAR["lifted"])
+    for name, matters in (("frame", True), ("branched", True), ("welch", False)):
+        c = SINGULAR[name].certificate
+        arrays = {**c.arrays, "factor": 1e6 * c.arrays["factor"]}
+        steep = replace(SINGULAR[name], certificate=Certificate(c.kind, arrays, c.info))
+        assert (rounding_matters(SINGULAR[name]), rounding_matters(steep)) == (False, matters)
+    c = honest("support").certificate
+    arrays = {**c.arrays, "multipliers": np.full(6, 1e6)}
+    point = Certificate("support", arrays, c.info)
+    assert not rounding_matters(replace(honest("support"), certificate=point))
+
+
+def test_bounds_of_certificates_without_a_result() -> None:
+    for kind in ("support", "support, open"):
+        result = honest(kind)
+        c = result.certificate
+        bare = Certificate("support", {n: a for n, a in c.arrays.items() if n != "slope"}, c.info)
+        for point in (c, bare):
+            found = proved_bound(R, result.rho_min, point)
+            assert found == pytest.approx(result.lower_bound, abs=1e-12)
+        poor = {n: -a if n in ("H", "P") else a for n, a in bare.arrays.items()}
+        if kind == "support, open":
+            assert proved_bound(R, result.rho_min, Certificate("support", poor, c.info)) == 0.0
+        short = {n: a for n, a in c.arrays.items() if n != "support"}
+        with pytest.raises(CertificateError, match="no array support"):
+            proved_bound(R, result.rho_min, Certificate("support", short, c.info))
+    with pytest.raises(CertificateError, match="'support', got 'tradeoff'"):
+        proved_bound(R, np.ones(6), honest("squared").certificate)
+    with pytest.raises(CertificateError, match="a Certificate is wanted, got dict"):
+        proved_bound(R, np.ones(6), {})  # type: ignore[arg-type]
 
 
 def test_a_proof_that_is_withdrawn_takes_the_bound_on_the_floor_with_it() -> None:
