@@ -222,15 +222,3 @@ def test_directions_beyond_the_rank(size: float, wrong: bool) -> None:
     near = (1 - size) * SINGULAR_R + size * np.eye(8)
     found = {c.name for c in check(result, near).claims if not c.holds}
     assert ("rank" in found) == wrong
-
-
-def test_bounds_of_a_threshold_that_cross() -> None:
-    """A residual next to the least allows floors above the highest: one of the bounds is false."""
-    edge = SINGULAR["threshold"]
-    for step, wrong in ((5e-8, True), (5e-9, True), (3e-10, False)):
-        T = decorrelate(SINGULAR_R, edge.upper + step).T
-        fidelity = np.einsum("ij,ij->j", SINGULAR_R, T)
-        lie = replace(edge, T=T, fidelity=fidelity, lower=float(fidelity.min()))
-        for judge in (check, prove):
-            found = {c.name for c in judge(lie, SINGULAR_R).claims if not c.holds}
-            assert found == ({"bounds in order"} if wrong else set())

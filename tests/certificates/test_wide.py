@@ -342,6 +342,17 @@ def test_a_threshold_without_the_least_residual() -> None:
     assert "least residual" not in found[1e-3]
 
 
+def test_bounds_of_a_threshold_that_cross() -> None:
+    """A residual next to the least allows floors above the highest: one of the bounds is false."""
+    A = EDGE.certificate.arrays["factor"]
+    for step, wrong in ((1e-6, True), (1e-7, True), (1e-8, False)):
+        T = (1 + step) * np.eye(40) + EDGE.T.left @ EDGE.T.right  # each nearer to its source
+        T /= np.linalg.norm(A @ T, axis=0)
+        f = np.einsum("ij,ij->j", A, A @ T)
+        assert step > f.min() - EDGE.upper > 0.01 * step
+        broken(replace(EDGE, T=T, fidelity=f, lower=float(f.min())), *["bounds in order"] * wrong)
+
+
 def test_what_is_not_checked_by_rows() -> None:
     """Anchors, other kinds of certificates, and shapes that do not fit are refused in words."""
     for lie, words in (
