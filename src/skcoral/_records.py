@@ -16,6 +16,22 @@ Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
 
 
+class Fidelities:
+    """A result with one fidelity for each output."""
+
+    fidelity: Array
+
+    @property
+    def min_fidelity(self) -> float:
+        """The weakest correlation of an output with its source."""
+        return float(self.fidelity.min())
+
+    @property
+    def mean_fidelity(self) -> float:
+        """The mean correlation of the outputs with their sources."""
+        return float(self.fidelity.mean())
+
+
 class Frozen:
     """Makes the arrays and mappings of a frozen dataclass read-only."""
 

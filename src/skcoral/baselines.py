@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from skcoral._arrays import Array
 from skcoral._linalg import make_exact
-from skcoral._records import Frozen
+from skcoral._records import Fidelities, Frozen
 from skcoral._requirements import float_array, shown_value
 from skcoral._validation import check_choice, check_correlation, check_count
 from skcoral.exceptions import InvalidArgumentError
@@ -33,7 +33,7 @@ _STEPS = 10_000  # of the iteration for minimum torsion
 
 
 @dataclass(frozen=True)
-class Baseline(Frozen):
+class Baseline(Fidelities, Frozen):
     """A decorrelator of the literature and how well it keeps each variable.
 
     Attributes
@@ -59,16 +59,6 @@ class Baseline(Frozen):
     T: Array
     fidelity: Array
     source: Indices
-
-    @property
-    def min_fidelity(self) -> float:
-        """The weakest correlation of an output with its variable."""
-        return float(self.fidelity.min())
-
-    @property
-    def mean_fidelity(self) -> float:
-        """The mean correlation of the outputs with their variables."""
-        return float(self.fidelity.mean())
 
     def __repr__(self) -> str:
         return (

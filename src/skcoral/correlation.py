@@ -218,20 +218,8 @@ def estimate_from_rows(
 ) -> CorrelationEstimate:
     """Estimate ``R`` with the rows at hand, as margins and the Ledoit–Wolf intensity need.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, p)
-        The rows.
-    moments : Moments
-        Of these rows, with the same weights.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, as in ``moments``.
-    margins : {"none", "ranks", "normal"}, default="none"
-        Correlations of the values, of their ranks or of their normal scores.
-    shrinkage : None, "auto" or float in (0, 1], default=None
-        Intensity of the shrinkage towards the identity; "auto" is Ledoit–Wolf's.
-    on_singular, rank_tol
-        As in :func:`estimate`.
+    ``moments`` are those of the rows, with the same weights; ``shrinkage`` is None, "auto" or a
+    number in (0, 1].
     """
     refuse_unusable(moments, shrinkage=1.0)
     maps, table, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
@@ -275,11 +263,6 @@ def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | No
     It minimises the expected squared distance to the true matrix, as estimated from the rows:
     ``min(1, Σ_k w_k ‖z_k z_kᵀ − R‖² / (n Σ w_k ‖R − I‖²))`` for the standardised rows ``z_k`` and
     ``n`` the effective number of rows (Ledoit and Wolf, 2004).
-
-    Parameters
-    ----------
-    X, moments, sample_weight
-        As in :func:`estimate_from_rows`.
     """
     R = sample_correlation(moments)
     total = moments.weight

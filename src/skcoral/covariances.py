@@ -76,20 +76,11 @@ def estimate_by(
     on_singular: str = "raise",
     rank_tol: float | None = None,
 ) -> CorrelationEstimate:
-    """Estimate ``R`` by any estimator of a covariance matrix.
+    """Estimate ``R`` by any estimator of a covariance matrix, or a function from rows to a matrix.
 
     The estimator sees the columns (or their scores) standardised, so that units do not matter.
     Where its variances differ from one, as those of robust estimators do, columns are standardised
-    by its own.
-
-    Parameters
-    ----------
-    covariance : estimator or callable
-        With ``fit`` and ``covariance_`` as in scikit-learn, or a function from an array of rows to
-        a p × p matrix (a covariance or a correlation matrix).
-    X, moments, sample_weight, margins, on_singular, rank_tol
-        As in :func:`skcoral.correlation.estimate_from_rows`; weights only count rows, which are
-        repeated, because such estimators know no others.
+    by its own. Weights only count rows, which are repeated: such estimators know no others.
     """
     refuse_unusable(moments, shrinkage=1.0)
     maps, rows, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
@@ -165,16 +156,7 @@ def em_moments(
 
     Right where values are missing at random: whether one is missing may hang on the others of its
     row, not on itself. The covariance is positive definite wherever one of the complete data would
-    be, which pairwise correlations are not.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, p)
-        The rows; NaN where a value is missing. Rows without any value are left out.
-    names : tuple of str
-        The columns.
-    sample_weight, weight_kind
-        As in :class:`~skcoral.moments.Moments`.
+    be, which pairwise correlations are not. Rows without any value are left out.
     """
     rows = np.asarray(X, dtype=np.float64)
     seen = ~np.isnan(rows)

@@ -16,7 +16,7 @@ import numpy as np
 from . import measures
 from ._linalg import correlation_of_covariance
 from ._lowrank import FactoredCorrelation, largest_residuals
-from ._records import Frozen
+from ._records import Fidelities, Frozen
 from .correlation import sample_correlation
 from .moments import Moments
 from .results import Array
@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Measured(Frozen):
+class Measured(Fidelities, Frozen):
     """The effect of a transformation, measured on rows or on a correlation matrix.
 
     Attributes
@@ -95,11 +95,6 @@ class Measured(Frozen):
         return float(self.vif.max())
 
     @property
-    def min_fidelity(self) -> float:
-        """Weakest correlation of an output with its own variable."""
-        return float(self.fidelity.min())
-
-    @property
     def weakest(self) -> str:
         """The output with the weakest fidelity; of several that differ by rounding, the first."""
         return self.names[int(np.argmax(self.fidelity <= self.min_fidelity + _ROUNDING))]
@@ -148,22 +143,7 @@ class Measured(Frozen):
 
 
 class Measurement:
-    """Figures of rows and of their outputs, added batch by batch.
-
-    Parameters
-    ----------
-    sources, outputs : sequence of str
-        Names of the columns on both sides.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.measured import Measurement
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> found = Measurement(["a", "b"], ["a", "b"]).add(X, X).result()
-    >>> found.largest_correlation == found.largest_correlation_before, round(found.min_fidelity, 9)
-    (True, 1.0)
-    """
+    """Figures of rows and of their outputs, added batch by batch."""
 
     def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
         self.outputs = tuple(outputs)

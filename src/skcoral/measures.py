@@ -85,21 +85,6 @@ def residual(R: Any, T: Any) -> Array:
     return E
 
 
-def squared_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
-    """Sum of the squared residual correlations over the pairs, the paper's D2.
-
-    With ``pair_weights`` ω it is ``Σ_{i<j} ω_ij G_ij²``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.measures import squared_residual
-    >>> round(squared_residual([[1.0, 0.6], [0.6, 1.0]], np.eye(2)), 12)
-    0.36
-    """
-    return residual_by("squared", R, T, pair_weights=pair_weights)
-
-
 def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     """Largest residual correlation in absolute value, over the pairs.
 
@@ -115,23 +100,11 @@ def worst_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
     return residual_by("worst", R, T, pair_weights=pair_weights)
 
 
-def absolute_residual(R: Any, T: Any, *, pair_weights: Any = None) -> float:
-    """Sum of the absolute residual correlations over the pairs.
-
-    With ``pair_weights`` ω it is ``Σ_{i<j} ω_ij |G_ij|``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.measures import absolute_residual
-    >>> absolute_residual([[1.0, -0.6], [-0.6, 1.0]], np.eye(2))
-    0.6
-    """
-    return residual_by("absolute", R, T, pair_weights=pair_weights)
-
-
 def residual_by(criterion: str, R: Any, T: Any, *, pair_weights: Any = None) -> float:
-    """Residual correlation by the name of the criterion: "squared", "worst" or "absolute".
+    """Residual correlation by a criterion, over the pairs, with weights ω of these if given.
+
+    "squared" is ``Σ_{i<j} ω_ij G_ij²`` (the paper's D2), "worst" ``max_{i<j} ω_ij |G_ij|`` and
+    "absolute" ``Σ_{i<j} ω_ij |G_ij|``.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from skcoral._requirements import listing
 
 from ._records import Array as Array
 from ._records import Criterion as Criterion
-from ._records import Frozen
+from ._records import Fidelities, Frozen
 from ._records import Status as Status
 from ._records import read_only as read_only
 from .curve import Frontier as Frontier
@@ -188,7 +188,7 @@ class Threshold(_Transformation):
 
 
 @dataclass(frozen=True, eq=False)
-class Decorrelation(_Transformation):
+class Decorrelation(Fidelities, _Transformation):
     """A transformation ``T`` with its guarantee and the proof of its optimality.
 
     Attributes
@@ -273,16 +273,6 @@ class Decorrelation(_Transformation):
     def gap(self) -> float:
         """``objective - lower_bound``: how much better another transformation could be at most."""
         return self.objective - self.lower_bound
-
-    @property
-    def min_fidelity(self) -> float:
-        """The weakest correlation of an output with its source."""
-        return float(self.fidelity.min())
-
-    @property
-    def mean_fidelity(self) -> float:
-        """The mean correlation of the outputs with their sources."""
-        return float(self.fidelity.mean())
 
     def outputs_and_sources(self, Z: Any) -> tuple[Any, Any]:
         """Outputs of standardised rows, and the columns or composites that they belong to."""

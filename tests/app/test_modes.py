@@ -33,7 +33,7 @@ def test_moving_the_floor(open_app, metric, slider, wine):
         assert metric(at, "Weakest fidelity") == pytest.approx(result.min_fidelity, abs=1e-4)
         assert at.query_params["floor"] == f"{floor:g}"
     # At a floor of one nothing may change: the residual is that of the data.
-    untouched = measures.squared_residual(wine.correlation, np.eye(13))
+    untouched = measures.residual_by("squared", wine.correlation, np.eye(13))
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
 
 
@@ -90,7 +90,7 @@ def test_support(open_app, metric, slider):
     assert np.array_equal(grid.to_numpy(dtype=bool), np.abs(R) > 0.3)
     slider(at, "A source may").set_value(1.0).run()
     # Nothing may enter but the variable itself: nothing changes.
-    untouched = measures.squared_residual(R, np.eye(len(R)))
+    untouched = measures.residual_by("squared", R, np.eye(len(R)))
     assert metric(at, "Residual") == pytest.approx(untouched, rel=1e-3)
 
 

@@ -258,11 +258,7 @@ def shown(cells: Any, i: int) -> str:
 
 def is_number(text: str) -> bool:
     """Whether a text reads as a number with a decimal point."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return number_of(text, ".") is not None
 
 
 def is_formatted_number(cell: str, decimal: str = ".") -> bool:

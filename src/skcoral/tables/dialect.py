@@ -22,6 +22,12 @@ _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 _THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+#: How texts begin that say their encoding; the mark of UTF-32 begins with that of UTF-16.
+_MARKS = {
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+_NOT_CP1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 #: A line with its end; other line ends of Unicode's are none in a table.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 #: Codecs of Python's for names of hosts and sources of programs.
@@ -140,21 +146,15 @@ def check_given(
 
 def refuse_binary(label: str, head: bytes, encoding: str | None) -> None:
     """Refuse a file whose first bytes are not text in the given encoding."""
-    encoding = encoding or marked_encoding(head)
-    wide = encoding.lower().replace("_", "-").startswith(("utf-16", "utf16", "utf-32", "utf32"))
-    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) and not (
-        wide and "32" in encoding
-    ):
+    marked = marked_encoding(head)
+    given = re.sub("[-_]", "", (encoding or marked).lower())
+    if marked != "utf-8" and not given.startswith(marked.replace("-", "")):
         raise InvalidTableError(
-            f"{label}: the file is UTF-32 text.\nSay so: encoding utf-32 (--encoding utf-32).",
-            reading={"encoding": "utf-32"},
+            f"{label}: the file is {marked.upper()} text.\n"
+            f"Say so: encoding {marked} (--encoding {marked}).",
+            reading={"encoding": marked},
         )
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
-        raise InvalidTableError(
-            f"{label}: the file is UTF-16 text.\nSay so: encoding utf-16 (--encoding utf-16).",
-            reading={"encoding": "utf-16"},
-        )
-    if b"\x00" in head and not wide:
+    if b"\x00" in head and not given.startswith(("utf16", "utf32")):
         raise InvalidTableError(
             f"{label}: this is not a text table: byte {head.index(0)} is zero.\n"
             "Give a CSV, TSV, Parquet or Excel (.xlsx) file."
@@ -167,11 +167,7 @@ def _codec(encoding: str) -> str:
 
 def marked_encoding(head: bytes) -> str:
     """The encoding that the first bytes of a text promise."""
-    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "utf-32"
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    return "utf-8"
+    return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "utf-8")
 
 
 def recognise_encoding(start: bytes) -> str:
@@ -184,7 +180,7 @@ def recognise_encoding(start: bytes) -> str:
         try:
             decoder.decode(start[place : place + _CHUNK])
         except UnicodeDecodeError:
-            return "cp1252" if _decodes(start[:_CHUNK], "cp1252") else "latin-1"
+            return "cp1252" if _NOT_CP1252.isdisjoint(start[:_CHUNK]) else "latin-1"
     return "utf-8"
 
 
@@ -389,11 +385,3 @@ def _last_filled(row: Sequence[Any]) -> int:
 
 def _is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
-def _decodes(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral._arrays import Array
+from skcoral._linalg import correlation_of_covariance
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.cells import is_missing, number_of
@@ -141,13 +142,10 @@ def named_matrix(
                 return NamedMatrix(np.clip(R, -1.0, 1.0), names)
             problem = "an entry lies outside [-1, 1]"
         elif asked or has_labels or len(names) > 2:
-            scale = np.sqrt(variances)
-            R = filled / scale[:, None] / scale
-            R = 0.5 * (R + R.T)
-            np.fill_diagonal(R, 1.0)
+            R = correlation_of_covariance(filled)
             least = float(np.linalg.eigvalsh(R)[0])
             if least >= -_ROUNDING * len(R):
-                return NamedMatrix(np.clip(R, -1.0, 1.0), names, scale)
+                return NamedMatrix(np.clip(R, -1.0, 1.0), names, np.sqrt(variances))
             problem = f"it is not positive semidefinite (smallest eigenvalue {least:.2g})"
     if asked:
         raise InvalidCorrelationError(

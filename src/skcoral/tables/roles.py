@@ -53,11 +53,10 @@ class ColumnWatch:
         if not len(values):
             return
         self.is_whole = self.is_whole and bool((values == np.floor(values)).all())
-        if self.has_step:
-            self._check_step(values)
-        if self.rises:
-            steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
-            self.rises = bool((steps > 0).all())
+        steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
+        self.rises = self.rises and bool((steps > 0).all())
+        if self.has_step and len(steps):
+            self._check_step(steps, np.abs(values).max())
         self._last = float(values[-1])
         self.n += len(values)
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
@@ -99,13 +98,9 @@ class ColumnWatch:
         same = self.low >= 0 and len(f"{self.high:.0f}") == digits
         return same and digits >= _CODE_DIGITS and self.n >= 4 * _ENOUGH
 
-    def _check_step(self, values: Array) -> None:
-        steps = np.diff(values if np.isnan(self._last) else np.r_[self._last, values])
-        if not len(steps):
-            return
-        first = float(steps[0]) if np.isnan(self._step) else self._step
-        rounding = 1e-9 * max(abs(first), np.abs(values).max() * 1e-3)
-        self._step = first
+    def _check_step(self, steps: Array, largest: float) -> None:
+        self._step = first = float(steps[0]) if np.isnan(self._step) else self._step
+        rounding = 1e-9 * max(abs(first), largest * 1e-3)
         self.has_step = first != 0 and bool((np.abs(steps - first) <= rounding).all())
 
     def _check_dates(self, values: Array) -> None:
