@@ -256,7 +256,7 @@ JUNK = np.random.default_rng(0)
         ("header.csv", lambda: b"a,b,c\n", "no rows"),
         ("words.csv", lambda: b"a,b\nx,y\nz,w\n", "at least two columns of numbers"),
         ("one.csv", lambda: b"a\n1\n2\n3\n", "only 'a'"),
-        ("same.csv", lambda: b"a,b\n1,2\n1,3\n1,4\n", "'a': always 1"),
+        ("same.csv", lambda: b"a,b\n1,2\n1,3\n1,4\n", "a (always 1)"),
         ("junk.csv", lambda: JUNK.bytes(10_000_000), "junk.csv"),
         ("junk.xlsx", lambda: b"PK\x03\x04" + JUNK.bytes(10_000_000), "junk.xlsx"),
         ("junk.parquet", lambda: b"PAR1" + JUNK.bytes(10_000_000), "junk.parquet"),

@@ -11,7 +11,7 @@ from skcoral.exceptions import InvalidTableError
 from skcoral.limits import VISITOR, use
 from skcoral.results import Array, read_only
 from skcoral.tables import matrices
-from skcoral.tables.columns import TableProfile, profile
+from skcoral.tables.columns import TableProfile, profile, too_few
 from skcoral.tables.matrices import NamedMatrix, matrix_in, named_matrix, parse_matrix
 from skcoral.tables.reading import open_table, sheet_names
 from skcoral.tables.table import Batch, Table
@@ -211,12 +211,7 @@ def _with_numbers(
     kept = [name for name, why in reasons.items() if not why]
     left_out = [(name, why) for name, why in reasons.items() if why]
     if len(kept) < 2:
-        found = f"only {kept[0]!r}" if kept else "none"
-        told = "; ".join(f"{name!r}: {why}" for name, why in left_out[:8])
-        raise InvalidTableError(
-            f"{table.label}: at least two columns of numbers that vary are needed, and there is "
-            f"{found}.\nLeft out: {told or 'nothing'}. Check the separator and the header."
-        )
+        raise too_few(table, content, kept, "Check the separator and the header.")
     values = read_only(table.to_numpy(kept))
     return TableSource(
         key, table, content.n_rows, tuple(kept), values, tuple(left_out), content, dialect

@@ -204,19 +204,6 @@ def select_variables(
         raise InvalidTableError(
             f"{table.label}: column {twice!r} is asked for twice.\nName each column once."
         )
-    if columns and len(chosen) == 1:
-        raise InvalidTableError(
-            f"{table.label}: at least two variables are needed, and only {chosen[0]!r} is chosen.\n"
-            "Name two or more columns."
-        )
-    if len(chosen) < 2:
-        found = f"only {chosen[0]!r}" if chosen else "none"
-        others = [name for name in wanted if name not in chosen]
-        beside = f"; other columns: {listing(others)}" if others else ""
-        raise InvalidTableError(
-            f"{table.label}: at least two columns of numbers are needed, and there is {found}"
-            f"{beside}.\n{_where_else(table, doubtful)}"
-        )
     fixed = [] if may_be_constant else [n for n in chosen if content.column(n).always is not None]
     if fixed and columns is not None:
         value = content.column(fixed[0]).always or 0.0
@@ -228,19 +215,30 @@ def select_variables(
     aside = set(fixed)
     varying = tuple(name for name in chosen if name not in aside)
     if len(varying) < 2:
-        found = f"only {varying[0]!r}" if varying else "none"
-        raise InvalidTableError(
-            f"{table.label}: at least two columns that vary are needed, and there is {found}; "
-            f"constant: {listing(fixed, quote='')}.\nChoose columns that differ from row to row."
-        )
+        advice = "Check the separator and the header, or choose other columns."
+        if columns:
+            advice = "Name two or more columns."
+        elif doubtful:
+            advice = "To use columns that look like ids or years: --include NAME."
+        elif table.other_sheets:
+            listed = ", ".join(table.other_sheets[:8])
+            advice = f"Choose another sheet (--sheet NAME): {listed}."
+        raise too_few(table, content, varying, advice, doubtful)
     return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
 
 
-def _where_else(table: Table, doubtful: Mapping[str, str]) -> str:
-    """What to do where too few columns hold numbers."""
-    if doubtful:
-        told = ", ".join(f"{name} {why}" for name, why in list(doubtful.items())[:4])
-        return f"Left out: {told}. To use such columns: --include NAME."
-    if table.other_sheets:
-        return f"Choose another sheet (--sheet NAME): {', '.join(table.other_sheets[:8])}."
-    return "Check the separator and the header, or choose other columns."
+def too_few(
+    table: Table,
+    content: TableProfile,
+    kept: Sequence[str],
+    advice: str,
+    doubtful: Mapping[str, str] | None = None,
+) -> InvalidTableError:
+    """Say that fewer than two columns can be variables, and why the others are left out."""
+    reasons = {c.name: (doubtful or {}).get(c.name) or c.unusable(table) for c in content.columns}
+    told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
+    return InvalidTableError(
+        f"{table.label}: at least two columns of numbers that vary are needed, and there is "
+        f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"
+        f"{advice}"
+    )
