@@ -1,12 +1,14 @@
-"""Means and co-moments of windows that move over rows: rows are added and removed.
+"""Means and co-moments of windows that move over rows.
 
-Sums are measured from an origin near the rows, and begun afresh every ``REFRESH`` windows, where a
-window shares nothing with the one before, and where the rounding of what was added and removed
-since could be seen: a large row that has left a window leaves none of its digits behind.
+The rows that all windows of a chain have are summed once, measured from their mean, and those that
+each window has besides are added to them. Nothing is ever taken out of a sum, so that a large row
+outside of a window leaves no rounding in it. Where the common rows have less than half the weight,
+each window is summed on its own.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +16,7 @@ import numpy as np
 
 from skcoral.results import Array
 
-REFRESH = 20  # windows after which sums are begun afresh
-ROUNDING = 5e-14  # largest rounding of a variance, relative to itself, that is tolerated
-_EPS = float(np.finfo(np.float64).eps)
+REFRESH = 20  # windows in a chain
 
 
 @dataclass
@@ -56,19 +56,25 @@ def window_moments(
     """Moments of the complete rows ``rows[start:end]`` of each window; both ends move forward.
 
     The last row of a window has weight one, and one that came ``halflife`` rows before counts half.
-    Sums of ``fresh`` windows, the first among them, are begun afresh: every ``REFRESH`` by default.
+    Chains begin with the ``fresh`` windows, the first among them: every ``REFRESH`` by default.
     """
     n, p = len(starts), rows.shape[1]
     q = 1.0 if halflife is None else 0.5 ** (1.0 / halflife)
     mean, comoment = np.empty((n, p)), np.empty((n, p, p))
-    sums = _Sums(rows, q)
-    anew = np.arange(n) % REFRESH == 0 if fresh is None else fresh
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused later
-        for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            sums.move(start, end, fresh=bool(anew[k]))
-            mean[k], comoment[k] = sums.moments()
     size = (ends - starts).astype(np.float64)
     weight = _geometric(q, size)
+    anew = np.arange(n) % REFRESH == 0 if fresh is None else fresh
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused later
+        for first, end in itertools.pairwise([*np.flatnonzero(anew).tolist(), n]):
+            low, high = int(starts[end - 1]), int(ends[first])
+            common = float(_geometric(q, np.float64(max(high - low, 0))))
+            common *= q ** float(ends[end - 1] - high)
+            shared = 2.0 * common > weight[first:end].max()
+            sums = _Sums(rows, low, high, q) if shared else None
+            for k in range(first, end):
+                start, stop = int(starts[k]), int(ends[k])
+                own = sums or _Sums(rows, start, stop, q)
+                mean[k], comoment[k] = own.moments(start, stop, float(weight[k]))
     return WindowMoments(mean, comoment, weight, _geometric(q * q, size))
 
 
@@ -80,63 +86,29 @@ def _geometric(q: float, n: Any) -> Any:
 
 
 class _Sums:
-    """Weighted sums of rows and of their products, of one window at a time."""
+    """Weighted sums of rows and of their products, over rows that several windows have."""
 
-    def __init__(self, rows: Array, q: float) -> None:
-        self.rows, self.q = rows, q
-        self.start = self.end = 0
+    def __init__(self, rows: Array, start: int, end: int, q: float) -> None:
+        self.rows, self.start, self.end, self.q = rows, start, end, q
+        weights = q ** (end - 1.0 - np.arange(start, end))
+        # the weighted mean, so that squares do not cancel
+        self.origin = rows[end - 1] + weights @ (rows[start:end] - rows[end - 1]) / weights.sum()
+        self.first, self.second = self._over(start, end, end)
 
-    def move(self, start: int, end: int, *, fresh: bool) -> None:
-        """Go to another window, later than this one."""
-        if fresh or start >= self.end:
-            return self._begin(start, end)
-        q = self.q
-        if end > self.end:
-            new = self._deviations(self.end, end)
-            fade = q ** (end - self.end)
-            self._change(new, q ** np.arange(end - self.end - 1.0, -1.0, -1.0), fade, 1.0)
-        if start > self.start:
-            old = self._deviations(self.start, start)
-            ages = q ** (end - 1.0 - np.arange(self.start, start))
-            self._change(old, ages, 1.0, -1.0)
-        self.start, self.end = start, end
-        left = self.second.diagonal() - self.first**2 / self._weight()
-        # also where the mean has moved away from the origin and squares would cancel
-        if np.any(_EPS * (self.passed + 4.0 * self.second.diagonal()) > ROUNDING * left):
-            self._begin(start, end)
-
-    def _begin(self, start: int, end: int) -> None:
-        self.start, self.end = start, end
-        self.origin = self.rows[start:end].mean(axis=0)
-        self.first = np.zeros(self.rows.shape[1])
-        self.second = np.zeros((len(self.first), len(self.first)))
-        self.passed = np.zeros(len(self.first))
-        weights = self.q ** (end - 1.0 - np.arange(start, end))
-        self._change(self._deviations(start, end), weights, 1.0, 1.0)
-        self.passed[:] = 0.0
-
-    def _deviations(self, start: int, end: int) -> Array:
-        return np.asarray(self.rows[start:end] - self.origin)
-
-    def _change(self, deviations: Array, weights: Any, fade: float, sign: float) -> None:
+    def _over(self, start: int, end: int, last: int) -> tuple[Array, Array]:
+        deviations = self.rows[start:end] - self.origin
+        weights = self.q ** (last - 1.0 - np.arange(start, end))
         weighted = deviations if self.q == 1.0 else deviations * weights[:, None]
-        products = weighted.T @ deviations
-        if fade != 1.0:
-            self.first, self.second, self.passed = (
-                fade * self.first,
-                fade * self.second,
-                fade * self.passed,
-            )
-        self.first = self.first + sign * weighted.sum(axis=0)
-        self.second = self.second + sign * products
-        # what has been rounded since the beginning: each product, and each sum
-        self.passed = self.passed + products.diagonal() + self.second.diagonal()
+        return weighted.sum(axis=0), weighted.T @ deviations
 
-    def _weight(self) -> float:
-        return float(_geometric(self.q, np.float64(self.end - self.start)))
-
-    def moments(self) -> tuple[Array, Array]:
-        """Mean and co-moment of the window."""
-        shift = self.first / self._weight()
-        comoment = self.second - np.outer(shift, self.first)
+    def moments(self, start: int, end: int, weight: float) -> tuple[Array, Array]:
+        """Mean and co-moment of a window that has these rows, and others before and after."""
+        fade = self.q ** float(end - self.end)
+        first, second = fade * self.first, fade * self.second
+        for more in ((start, self.start), (self.end, end)):
+            if more[0] < more[1]:
+                one, two = self._over(*more, end)
+                first, second = first + one, second + two
+        shift = first / weight
+        comoment = second - np.outer(shift, first)
         return self.origin + shift, 0.5 * (comoment + comoment.T)
