@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._validation import check_jobs
-from skcoral.panels.solver import CHAIN, Solver, Warned, empty_figures
+from skcoral.panels.solver import CHAIN, Run, Solver, Warned, empty_figures
 from skcoral.panels.windows import Windows
 from skcoral.results import Array
 
@@ -97,14 +97,18 @@ def run(
 
 def solve_block(solver: Solver, block: Block) -> SolvedBlock:
     """Solve the windows of a block and transform its rows."""
-    models, figures, warned = solver.solve(
-        block.rows, block.starts, block.ends, block.fresh, block.at[0]
-    )
-    change = np.abs(np.diff(models.T, axis=0)).sum(axis=1)
+    run = Run(solver, block.rows, block.starts, block.ends)
+    left = np.ones(len(block.starts), dtype=bool)
+    if solver.batched:
+        left = run.solve_in_batches(block.fresh)
+    for k in np.flatnonzero(left).tolist():
+        run.fit_one(k, int(block.at[0][k]))
+    T, ends = run.models.T, [0, -1]
+    change = np.abs(np.diff(T, axis=0)).sum(axis=1)
     change[np.diff(block.group) != 0] = np.nan
-    figures["turnover"][1:] = change
-    outputs, ends = models.outputs(block.new, block.window), [0, -1]
-    return SolvedBlock(block.at, outputs, figures, warned, block.group[ends], models.T[ends])
+    run.figures["turnover"][1:] = change
+    outputs = run.models.outputs(block.new, block.window)
+    return SolvedBlock(block.at, outputs, run.figures, run.warned, block.group[ends], T[ends])
 
 
 def _blocks(values: Array, complete: Any, windows: Windows, n_jobs: int) -> Iterator[Block]:

@@ -120,23 +120,8 @@ class Solver:
         )
         self.batched = plain and inside and len(names) > 1
 
-    def solve(
-        self, rows: Array, starts: Any, ends: Any, fresh: Any, numbers: Any
-    ) -> tuple[Models, dict[str, Any], Warned]:
-        """Solve the windows ``rows[start:end]``; ``fresh`` ones begin a chain of neighbours.
 
-        Errors name a window by its number.
-        """
-        run = _Run(self, rows, starts, ends)
-        left = np.ones(len(starts), dtype=bool)
-        if self.batched and len(starts):
-            left = run.solve_in_batches(fresh)
-        for k in np.flatnonzero(left).tolist():
-            run.fit_one(k, int(numbers[k]))
-        return run.models, run.figures, run.warned
-
-
-class _Run:
+class Run:
     """Some windows, their models and figures."""
 
     def __init__(self, solver: Solver, rows: Array, starts: Any, ends: Any) -> None:

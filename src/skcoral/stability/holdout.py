@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
-from skcoral._lowrank import largest_residuals
+from skcoral._lowrank import FactoredCorrelation, largest_residuals
 from skcoral._records import Frozen
 from skcoral._requirements import checked_weights
 from skcoral._validation import check_count
@@ -25,7 +25,6 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import Measurement
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
@@ -250,11 +249,9 @@ def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, f
     # names the columns that are constant in these rows
     raw = residual_of(result, sources, sample_weight=weights)
     after = residual_of(result, outputs, sample_weight=weights)
-    if weights is None:
-        found = Measurement(result.names, result.names).add(sources, outputs).result()
-        return found.fidelity, found.residual, after, raw
     u, v = standardised(outputs, weights), standardised(sources, weights)
-    G = (u * weights[:, None]).T @ u / weights.sum()
+    share = np.full(len(u), 1.0 / len(u)) if weights is None else weights / weights.sum()
+    G = FactoredCorrelation(u * np.sqrt(share)[:, None])
     return mean_of(u * v, weights), largest_residuals(G), after, raw
 
 
