@@ -22,6 +22,7 @@ from skcoral.frames.large_parts import bound_part
 from skcoral.frames.outcome import certificate_of
 from skcoral.frames.parts import Parts
 from skcoral.frames.problem import FrameProblem
+from skcoral.frames.solver import solve_squares
 from skcoral.results import Certificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -44,8 +45,9 @@ def slab(A, j, lo, hi, seed):
     return Slab(j, v / np.linalg.norm(v), lo, hi)
 
 
-def relaxation(A, floors, slabs):
-    """½‖ΣY_j‖² - p/2 over moments Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
+def relaxation(A, floors, slabs, shares=None):
+    """½‖Σω_jY_j‖² - ½Σω_j² over Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
+    shares = np.ones(len(floors)) if shares is None else shares
     r, p = A.shape
     # a floor of one leaves no interior: such outputs are constants
     X = {j: cp.Variable((r + 1, r + 1), PSD=True) for j in range(p) if floors[j] < 1}
@@ -55,35 +57,46 @@ def relaxation(A, floors, slabs):
     for s in slabs:
         u, Y, v = X[s.variable][0, 1:], X[s.variable][1:, 1:], s.direction
         constraints.append(v @ Y @ v - (s.lo + s.hi) * (v @ u) + s.lo * s.hi <= 0)
-    pinned = A[:, floors >= 1]
-    F = pinned @ pinned.T + sum(x[1:, 1:] for x in X.values())
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F) - p / 2), constraints)
-    return problem.solve(solver=cp.CLARABEL)
+    pinned = A[:, floors >= 1] * np.sqrt(shares[floors >= 1])
+    F = pinned @ pinned.T + sum(shares[j] * x[1:, 1:] for j, x in X.items())
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F)), constraints)
+    return problem.solve(solver=cp.CLARABEL) - 0.5 * shares @ shares
 
 
+def expect_relaxation(point, A, floors, slabs, shares):
+    """Between the best bounds for the shares given, and for those that go best with the point."""
+    assert len(point.mu) == len(slabs)
+    assert point.bound >= relaxation(A, floors, slabs, shares) - 1e-6
+    assert point.bound <= relaxation(A, floors, slabs, point.shares) + 1e-6
+
+
+SHARES = [1.0, 0.8, 0.95, 0.6]
+
+
+@pytest.mark.parametrize("shares", [np.ones(4), np.array(SHARES)])
 @pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
-def test_bound_of_a_part_is_its_relaxation(floors):
+def test_bound_of_a_part_is_its_relaxation(floors, shares):
     A, _ = totals(4, 0)
     floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
     parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
     stack = [(), parts[:1], parts]
-    found = Parts(A, floors, stack).maximise(enough=1e6, share=0.0, goal=1e-9)
+    given = np.tile(shares, (3, 1))
+    found = Parts(A, floors, stack, given).maximise(enough=1e6, share=0.0, goal=1e-9)
     for slabs, point in zip(stack, found, strict=True):
-        assert len(point.mu) == len(slabs)
-        assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+        expect_relaxation(point, A, floors, slabs, shares)
 
 
+@pytest.mark.parametrize("shares", [np.ones(4), np.array(SHARES)])
 @pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
-def test_bound_of_a_large_part_is_its_relaxation(floors):
+def test_bound_of_a_large_part_is_its_relaxation(floors, shares):
     """By conjugate gradients, from the point of the part that it was cut from."""
     A, _ = totals(4, 0)
     floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
     parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
     point = None
     for slabs in ((), parts[:1], parts):
-        point = bound_part(A, floors, slabs, point, enough=10.0, share=0.0, goal=1e-9)
-        assert len(point.mu) == len(slabs)
-        assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
+        point = bound_part(A, floors, slabs, point, shares, enough=10.0, share=0.0, goal=1e-9)
+        expect_relaxation(point, A, floors, slabs, shares)
 
 
 @pytest.mark.slow
@@ -103,7 +116,7 @@ def test_wide_tables_with_a_gap_of_the_relaxation(tables, seed):
 def test_derivatives_of_the_merit():
     A, _ = totals(4, 1)
     both = slab(A, 1, -0.1, 0.3, 0), slab(A, 1, 0.0, 0.4, 5)
-    parts = Parts(A, np.full(4, 0.9), [both, both[:1]])
+    parts = Parts(A, np.full(4, 0.9), [both, both[:1]], np.array([SHARES, np.ones(4)]))
     on = np.arange(2)
     x, tau = parts.start(None)
     x = x + 0.05 * np.random.default_rng(0).uniform(size=x.shape)
@@ -243,6 +256,40 @@ def test_every_leaf_proves_what_the_search_says(tables):
     least, lam = min(bounds, key=lambda leaf: leaf[0].lower)
     assert least.lower == pytest.approx(answer.lower_bound, rel=1e-7)
     np.testing.assert_allclose(2 * lam, answer.slopes)
+
+
+def test_shares_raise_the_bound_and_are_proved(tables):
+    """Outputs without a price are uncorrelated with all others, and the relaxation mixes them."""
+    A = tables.factor_of(tables.sums(100, 12, 1, 1))
+    floors = np.full(12, 0.95)
+    start = solve_squares(A, floors, starts=0)
+    answer = branch(A, floors, start.U, start.objective, goal=1e-7, max_parts=9)
+    shares = answer.proof.shares
+    assert shares.min() < 0.9
+    assert shares.max() == 1.0
+    assert answer.lower_bound > relaxation(A, floors, ()) + 0.4 * (
+        start.objective - start.lower_bound
+    )
+    arrays = dict(certificate_of(answer, A, "squared").arrays)
+    info = {"criterion": "squared", "rank": 11}
+
+    def least(**other):
+        certificate = Certificate("branched", {**arrays, **other}, info)
+        return min(float(b.lower) for b, _ in leaf_bounds(certificate, floors, A, Floats(parts=3)))
+
+    assert least() == pytest.approx(answer.lower_bound, rel=1e-9)
+    assert least(shares=0.999 * shares) < answer.lower_bound - 1e-6
+    for wrong in (1.001 * shares, -shares, 0.0 * shares):
+        with pytest.raises(CertificateError, match="shares"):
+            least(shares=wrong)
+    # the inequality itself, at outputs and shares of any kind
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 1), floors)
+        omega = rng.uniform(size=12)
+        F = (U * omega) @ U.T
+        assert squares(U) >= 0.5 * (np.sum(F**2) - omega @ omega)
+        assert squares(U) >= answer.lower_bound
 
 
 def test_altered_trees_are_refused():

@@ -10,6 +10,10 @@ on the side of the source a. With ``c = aᵀv ≥ 0`` and ``s = ‖v - ca‖`` t
 
 for variable j, by ``μ (vᵀu_j - lo)(vᵀu_j - hi) ≤ 0``. The least bound of all leaves holds for all
 U.
+
+A leaf may have shares ``0 < ω_j ≤ 1``. As ``ω_iω_j ≤ 1``, twice the sum of squares is at least
+``‖Σ ω_j u_j u_jᵀ‖² - Σ ω_j²``, so that variable j has ``ω_j N`` in place of N, and the terms of all
+variables are added to ``νΣω_j - ½Σω_j² - ½‖N + νI‖²``.
 """
 
 from __future__ import annotations
@@ -61,6 +65,11 @@ class _Tree:
         shape = (parts, p)
         self.lam = numbers(arrays["multipliers"], shape, "`multipliers`", nonnegative=True)
         self.kappa = numbers(arrays["kappa"], shape, "`kappa`")
+        self.shares = np.ones(shape)
+        if "shares" in arrays:
+            self.shares = numbers(arrays["shares"], shape, "`shares`", nonnegative=True)
+        if not ((self.shares > 0.0) & (self.shares <= 1.0)).all():
+            raise CertificateError("`shares` are above zero and at most one.")
         self.mu = numbers(arrays["mu"], (parts, most), "`mu`", nonnegative=True)
         self.at = numbers(arrays["at"], (cuts,), "`at`")
         self.direction = numbers(arrays["direction"], (cuts, r), "`direction`")
@@ -120,7 +129,7 @@ class _Tree:
     ) -> Enclosure:
         """The bound of one leaf."""
         p = len(self.rho_min)
-        N = self.N[leaf]
+        N, shares = self.N[leaf], self.shares[leaf]
         if len(slabs) > self.mu.shape[1] or not np.array_equal(N, N.T):
             raise CertificateError("a leaf has more slabs than multipliers, or N is not symmetric.")
         cut = sorted({int(self.variable[k]) for k, _, _ in slabs})
@@ -132,9 +141,10 @@ class _Tree:
         if len(whole):
             names = {"multipliers": self.lam, "kappa": self.kappa}
             arrays = {"N": N, **{name: a[leaf, whole] for name, a in names.items()}}
-            A = self.A[:, whole]
-            terms.append(spent(arrays, "multipliers", self.rho_min[whole], A, arithmetic)[0])
-        return from_dual(reduce(add, terms), N, p)
+            given = self.rho_min[whole], self.A[:, whole], arithmetic
+            weighted = None if (shares == 1.0).all() else shares[whole]
+            terms.append(spent(arrays, "multipliers", *given, weighted)[0])
+        return from_dual(reduce(add, terms), N, shares)
 
     def _column(
         self, leaf: int, j: int, slabs: list[Any], own: list[int], arithmetic: Arithmetic
@@ -144,7 +154,8 @@ class _Tree:
         V, mu = self.direction[[cut for cut, _, _ in slabs]], self.mu[leaf, own]
         lo, hi = np.array([s[1] for s in slabs]), np.array([s[2] for s in slabs])
         middle = 0.5 * (lo + hi)
-        N, lam, a = self.N[leaf], float(self.lam[leaf, j]), self.A[:, j]
+        share, lam, a = float(self.shares[leaf, j]), float(self.lam[leaf, j]), self.A[:, j]
+        N = share * self.N[leaf]  # up to rounding, which radius and crude bound allow for
         size = float(np.abs(N).max() + mu.sum() + abs(self.kappa[leaf, j]))
         radius = np.full((r, r), 1e-15 * (r + len(mu)) * size)
         shifted = (float(self.kappa[leaf, j]) + shift * size for shift in _SHIFTS)
@@ -156,7 +167,7 @@ class _Tree:
         w = np.linalg.solve(M, lam * a + (mu * middle) @ V)[:, None]
         dots = arithmetic.enclosed(np.vstack([V, a, w.T]), w)[:, 0]
         t, fidelity, length = dots[: len(mu)], dots[len(mu)], dots[len(mu) + 1]
-        energy = arithmetic.enclosed(w.T, N, w)[0, 0]
+        energy = arithmetic.enclosed(w.T, self.N[leaf], w)[0, 0] * share
         # z - Mw, which a crude bound will do for
         rest = lam * a + V.T @ (mu * (middle - t.middle)) - (N @ w)[:, 0]
         crude = np.abs(rest - kappa * w[:, 0]) + 1e-14 * (r + len(mu)) * (lam + size) * max(

@@ -46,7 +46,11 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
 VIF_PARTS = {"vif_weights", "vif_H", "vif_roots", "vif_vectors"}
 
 #: Arrays that a kind may have besides, all of them or none.
-FURTHER = {"threshold": {"rest_weights", "rest_S"}, "tradeoff": VIF_PARTS}
+FURTHER = {
+    "threshold": {"rest_weights", "rest_S"},
+    "tradeoff": VIF_PARTS,
+    "branched": {"shares"},
+}
 
 #: Those that are about the factor of a matrix of rank r < p.
 FRAME_KINDS = ("frame", "branched", "welch")

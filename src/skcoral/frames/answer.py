@@ -42,6 +42,8 @@ class BranchProof:
         Of each leaf; the matrices N below each other.
     mu : ndarray of shape (L, k)
         Of each leaf, for the slabs that it lies in, in the order of their first cuts.
+    shares : ndarray of shape (L, p)
+        ω of each leaf, between zero and one: variable j has the matrix ``ω_j N``.
     least : int
         The leaf with the least bound.
     """
@@ -54,6 +56,7 @@ class BranchProof:
     kappa: Array
     lam: Array
     mu: Array
+    shares: Array
     least: int
 
     @property

@@ -22,16 +22,17 @@ from skcoral.frames.large_parts import bound_part
 from skcoral.frames.parts import PartPoint, Parts
 from skcoral.frames.proof import at_source
 
-_ALIGNED = 0.8  # cosine to an earlier cut of the same cap, which is then refined
-_INNER = 0.2  # share of a slab that a cut leaves on either side at least
-_COARSE = 4e-3  # gap, relative to the objective, that is worth many parts
+_ALIGNED = 0.5  # cosine to an earlier cut of the same cap, which is then refined
+_INNER = 0.4  # share of a slab that a cut leaves on either side at least
+_COARSE = 4e-3  # gap, relative to the objective, that is worth all parts
 _CHECKED = 3600  # parts times squared number of variables between two looks at the progress
 _FINE = 1e-4  # gap that large parts are cut for longer
 _DENSE = 300  # unknowns of a part, ½r² + 2p, up to which dense matrices are faster
-_PAYS, _HALVED = 0.99, 0.5  # by 100 parts, what a large gap and a small one have to shrink to
+_HALVED = 0.5  # what smaller gaps have to shrink to by 100 parts
 _WORTH = 0.5  # of the gap of the least part, that of others cut with it
 _STACKED = 2e4  # (½r² + 2p)² of the parts that are bounded together
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
+_ROUNDS, _GAIN = 8, 0.03  # of shares for all of the caps, and what a round has to gain of the gap
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,17 @@ def branch(
     size = 0.5 * r * r + 2 * p  # unknowns of a part
     dense = size <= _DENSE
     stack = int(np.clip(_STACKED / size**2, 1, 32))
-    max_parts = min(max_parts, int(3e7 / size**2.5 if dense else 4e7 / (r * r * p + 2e5)))
-    if max_parts < (3 if dense else 40):
+    max_parts = min(max_parts, int(3e7 / size**2.5 if dense else 1.2e7 / (r * r * p + 2e5)))
+    if max_parts < (3 if dense else 12):
         return Answer(U, value, -np.inf, None, 0)
-    (first,) = _bounded(A, floors, [()], [None], value, aim, dense=dense)
+    first = _bounded(A, floors, [()], [None], value, aim, dense=dense)[0]
+    for _ in range(_ROUNDS):
+        if (first.shares == 1.0).all():
+            break
+        again = _bounded(A, floors, [()], [first], value, aim, dense=dense)[0]
+        gain, first = again.bound - first.bound, max(first, again, key=lambda point: point.bound)
+        if gain <= _GAIN * (value - first.bound):
+            break
     heap = [(first.bound, 0, _Part(first, (), None))]
     count, last = 1, value - first.bound
     look = int(np.clip(_CHECKED / p**2, 4, 100)) if dense else 20 if last > _FINE * value else 60
@@ -80,8 +88,7 @@ def branch(
         if gap <= aim:
             break
         if count > check:
-            pays = _PAYS if dense and gap > _COARSE * value else _HALVED
-            if gap > last * pays ** (look / 100):
+            if last * _HALVED ** (look / 100) < gap <= _COARSE * value:
                 break
             last, check = gap, check + look
         most = min(stack, (len(heap) + 1) // 2, (max_parts - count + 1) // 2)
@@ -115,7 +122,8 @@ def branch(
             new = _Part(point, own, (len(cuts) - len(least) + k // 2, k % 2))
             heapq.heappush(heap, (point.bound, count, new))
     if not cuts:
-        return Answer(U, value, first.bound, _finite(A, floors, first, ()), count)
+        proof = _finite(A, floors, first, ()) if (first.shares == 1.0).all() else None
+        return Answer(U, value, first.bound if proof else -np.inf, proof, count)
     parts = [part for _, _, part in sorted(heap, key=lambda entry: entry[1])]
     for number, part in enumerate(parts):
         if part.place is not None:
@@ -135,18 +143,19 @@ def _bounded(
 ) -> list[PartPoint]:
     """Bound parts from the points of those that they were cut from, and no worse than these."""
     goal = 0.1 * aim
+    known = [point for point in before if point is not None]
+    shares = np.array([point.shares for point in known] or [np.ones(len(floors))])
     if not dense:
         return [
-            bound_part(A, floors, own, point, enough=enough, share=_SHARE, goal=goal)
-            for own, point in zip(slabs, before, strict=True)
+            bound_part(A, floors, own, point, part, enough=enough, share=_SHARE, goal=goal)
+            for own, point, part in zip(slabs, before, shares, strict=True)
         ]
-    known = [point for point in before if point is not None]
-    points = Parts(A, floors, slabs).maximise(
+    points = Parts(A, floors, slabs, shares).maximise(
         enough=enough, share=_SHARE, goal=goal, before=known or None
     )
     low = [k for k, point in enumerate(known) if points[k].bound < min(point.bound, enough)]
     if low:
-        again = Parts(A, floors, [slabs[k] for k in low]).maximise(
+        again = Parts(A, floors, [slabs[k] for k in low], shares[low]).maximise(
             enough=enough, share=0.1 * _SHARE, goal=goal
         )
         for k, point in zip(low, again, strict=True):
@@ -157,9 +166,10 @@ def _bounded(
 def _chosen(A: Array, floors: Array, part: _Part) -> tuple[int, Slab]:
     """The slab to cut, and its place: where an output of the relaxation is spread most."""
     j, v = part.point.widest
-    for place, slab in enumerate(part.slabs):
-        if slab.variable == j and abs(float(slab.direction @ v)) > _ALIGNED:
-            return place, slab
+    cosines = [abs(float(slab.direction @ v)) if slab.variable == j else 0.0 for slab in part.slabs]
+    if max(cosines, default=0.0) > _ALIGNED:
+        place = int(np.argmax(cosines))
+        return place, part.slabs[place]
     v = np.copysign(1.0, A[:, j] @ v) * v / np.linalg.norm(v)
     return len(part.slabs), Slab(j, v, *limits(A[:, j], v, float(floors[j])))
 
@@ -172,7 +182,10 @@ def limits(a: Array, v: Array, rho: float) -> tuple[float, float]:
 
 
 def _finite(A: Array, floors: Array, point: PartPoint, slabs: tuple[Slab, ...]) -> FrameProof:
-    """Multipliers of a part, with N shifted to its smallest and those of floors of one finite."""
+    """Multipliers of a part, with N shifted to its smallest and those of floors of one finite.
+
+    With shares, variable j has ``ω_j N`` in place of N, and its multipliers are ω_j times as large.
+    """
     shift = float(np.linalg.eigvalsh(point.N)[0])
     N = point.N - shift * np.eye(len(A))
     N, lam, kappa = 0.5 * (N + N.T), point.lam.copy(), point.kappa + shift
@@ -181,7 +194,7 @@ def _finite(A: Array, floors: Array, point: PartPoint, slabs: tuple[Slab, ...]) 
     pinned = floors >= 1.0
     if pinned.any():
         lam[pinned], kappa[pinned] = at_source(N, A[:, pinned])
-    return FrameProof(N, lam, kappa)
+    return FrameProof(N, point.shares * lam, point.shares * kappa)
 
 
 def _proof(
@@ -194,7 +207,10 @@ def _proof(
     """All leaves in arrays."""
     most = max(len(part.slabs) for part in parts)
     leaves = [_finite(A, floors, part.point, part.slabs) for part in parts]
-    mu = [np.r_[part.point.mu, np.zeros(most - len(part.point.mu))] for part in parts]
+    mu = np.zeros((len(parts), most))
+    for part, row in zip(parts, mu, strict=True):
+        own = [slab.variable for slab in part.slabs]
+        row[: len(own)] = part.point.shares[own] * part.point.mu
     return BranchProof(
         variable=np.array([cut[0] for cut in cuts], dtype=np.float64),
         direction=np.array([cut[1] for cut in cuts]),
@@ -203,6 +219,7 @@ def _proof(
         N=np.vstack([leaf.N for leaf in leaves]),
         kappa=np.array([leaf.kappa for leaf in leaves]),
         lam=np.array([leaf.lam for leaf in leaves]),
-        mu=np.array(mu),
+        mu=mu,
+        shares=np.array([part.point.shares for part in parts]),
         least=int(np.argmin([part.point.bound for part in parts])),
     )

@@ -44,12 +44,15 @@ class Cuts:
         The place in ``variables`` of each slab's variable.
     """
 
-    def __init__(self, A: Array, floors: Array, slabs: Sequence[Slab]) -> None:
+    def __init__(self, A: Array, floors: Array, slabs: Sequence[Slab], shares: Array) -> None:
         own = [slab.variable for slab in slabs]
         self.variables, self.of = np.unique(np.array(own, dtype=np.intp), return_inverse=True)
-        self.A, self.floors = A[:, self.variables].T, floors[self.variables]
+        self.shares = shares[self.variables]
+        self.A = A[:, self.variables].T
+        self.floors = np.sqrt(self.shares) * floors[self.variables]
         self.V = np.array([slab.direction for slab in slabs]).reshape(len(own), len(A))
-        self.lo, self.hi = (np.array([getattr(s, end) for s in slabs]) for end in ("lo", "hi"))
+        ends = np.array([(slab.lo, slab.hi) for slab in slabs]).reshape(len(own), 2)
+        self.lo, self.hi = np.sqrt(self.shares)[self.of] * ends.T
         self.middle = 0.5 * (self.lo + self.hi)
 
     @property
@@ -75,10 +78,11 @@ class Cuts:
         inverse = np.linalg.inv(L)
         W = inverse.swapaxes(1, 2) @ inverse
         U = (W @ Z[:, :, None])[:, :, 0]
-        value = (2.0 * lam @ self.floors - kappa.sum()) + mu @ (self.lo * self.hi) - np.sum(U * Z)
+        terms = 2.0 * lam * self.floors - kappa * self.shares - np.sum(U * Z, axis=1)
+        np.add.at(terms, self.of, mu * self.lo * self.hi)
         logs = 2.0 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum()
         logs += np.log(lam).sum() + np.log(mu).sum()
-        return CutPoint(self, x, A, V, W, U, float(value), float(logs))
+        return CutPoint(self, x, A, V, W, U, terms, float(logs))
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,8 @@ class CutPoint:
         Sources and directions in the eigenbasis of N.
     W, U : ndarray of shape (k, r, r) and (k, r)
         ``M_j⁻¹`` and the minimisers ``M_j⁻¹z_j``.
-    value, logs : float
-        What they add to the bound, and the logarithms of the barrier.
+    terms, logs : ndarray of shape (k,) and float
+        What each adds to the bound, and the logarithms of the barrier.
     """
 
     cuts: Cuts
@@ -105,7 +109,7 @@ class CutPoint:
     V: Array
     W: Array
     U: Array
-    value: float
+    terms: Array
     logs: float
 
     def longest(self, move: Array) -> float:
@@ -150,7 +154,7 @@ class CutCurvature:
         self.force = U.T @ U + tau * W.sum(axis=0)
         self.own_force = np.concatenate(
             [
-                (U * U).sum(axis=1) - 1.0 + tau * np.trace(W, axis1=1, axis2=2),
+                (U * U).sum(axis=1) - cuts.shares + tau * np.trace(W, axis1=1, axis2=2),
                 2.0 * cuts.floors - 2.0 * (point.A * U).sum(axis=1) + tau / lam,
                 along**2 - 0.25 * (cuts.hi - cuts.lo) ** 2 + tau * (V * WV).sum(axis=1) + tau / mu,
             ]

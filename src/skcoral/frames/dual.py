@@ -22,7 +22,7 @@ from skcoral._arrays import (
 )
 from skcoral._linalg import conjugate_gradient
 from skcoral.frames.cuts import CutCurvature, CutPoint
-from skcoral.frames.point import Curvature, FramePoint, frame_point, welch
+from skcoral.frames.point import Curvature, FramePoint, frame_point, least_of_shares
 
 _SHRINK = 0.1  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred
@@ -62,14 +62,19 @@ class FrameDual:
         """What the bound has above that of the rank."""
         if self.cut is None:
             return self.point.excess
-        k, r = self.cut.U.shape
-        return float(self.point.excess + self.cut.value - k / r * self.point.n.sum())
+        own = self.cut.terms.sum() - self.cut.cuts.shares.sum() * self.point.n.mean()
+        return float(self.point.excess + own)
+
+    @property
+    def shares(self) -> Array:
+        """ω of all variables, those that are cut last."""
+        cut = np.zeros(0) if self.cut is None else self.cut.cuts.shares
+        return np.asarray(np.r_[self.point.shares, cut])
 
     @property
     def value(self) -> float:
         """The bound as it is, also below that of the rank."""
-        r, p = self.point.B.shape
-        return welch(p + (0 if self.cut is None else len(self.cut.U)), r) + self.excess
+        return float(least_of_shares(self.shares, len(self.point.n))) + self.excess
 
     @property
     def merit(self) -> float:
@@ -102,6 +107,7 @@ def maximise_bound(
     max_iter: int,
     judge: Callable[[FrameDual], bool] | None = None,
     resume: FrameDual | None = None,
+    shares: Array | None = None,
 ) -> FrameDual:
     """Maximise (★★) over N.
 
@@ -119,10 +125,12 @@ def maximise_bound(
         Told every iterate; the maximisation ends when it says True.
     resume : FrameDual, optional
         Where an earlier maximisation ended, or where to start on a part of the caps.
+    shares : ndarray of shape (p,), optional
+        ω of the variables, if not all are one.
     """
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
-    now = _start(A, floors, share) if resume is None else resume
+    now = _start(A, floors, share, shares) if resume is None else resume
     count = 2 * r + (0.0 if now.cut is None else share * now.cut.cuts.terms)
     for _ in range(max_iter):
         if judge is not None and judge(now):
@@ -134,7 +142,7 @@ def maximise_bound(
             used += more
             if decrement <= 0.5 * left:
                 return replace(now, n_products=now.n_products + used)
-        new = _line_search(now, V, move, floors, decrement)
+        new = _line_search(now, V, move, floors, decrement, shares)
         if new is None:
             return now
         now = replace(new, n_iter=now.n_iter + 1, n_products=now.n_products + used)
@@ -146,28 +154,36 @@ def maximise_bound(
                 floors,
                 barrier=share * tau,
                 kappa=_SHRINK * now.point.kappa,
+                shares=shares,
             )
             now = replace(now, point=point, tau=tau)
     return now
 
 
-def _start(A: Any, floors: Array, share: float) -> FrameDual:
+def _start(A: Any, floors: Array, share: float, shares: Array | None) -> FrameDual:
     """The best multiple of ``AAᵀ``: along a ray q is linear plus quadratic."""
     r, p = A.shape
     values, Q = eigh(A @ A.T)
     n = np.asarray(to_host(values))
     n = np.maximum(n, 1e-14 * max(float(n[-1]), 1e-300))
-    point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()))
+    point = frame_point(n, Q.T @ A, floors, barrier=1e-2 * float(n.mean()), shares=shares)
     dev = float(n @ n) - float(n.sum()) ** 2 / r
     size = max((point.excess + 0.5 * dev) / dev, 0.1) if dev > 0.0 else 1.0
     n = size * n
     tau = max(float(n.mean()) * p / r * 0.1, 1e-300)
-    point = frame_point(n, point.B, floors, barrier=share * tau, kappa=size * point.kappa)
+    point = frame_point(
+        n, point.B, floors, barrier=share * tau, kappa=size * point.kappa, shares=shares
+    )
     return FrameDual(point, Q, tau, 0, 0)
 
 
 def _line_search(
-    now: FrameDual, V: Any, move: Array, floors: Array, decrement: float
+    now: FrameDual,
+    V: Any,
+    move: Array,
+    floors: Array,
+    decrement: float,
+    shares: Array | None,
 ) -> FrameDual | None:
     """Step along ``V`` inside N ≻ 0 until the merit has grown enough."""
     point = now.point
@@ -182,8 +198,9 @@ def _line_search(
         n, Q = np.asarray(to_host(values)), now.Q @ turn
         cut = None if now.cut is None else now.cut.cuts.at(n, Q, now.cut.x + length * move)
         if n[0] > 0.0 and (now.cut is None or cut is not None):
+            B = turn.T @ point.B
             there = frame_point(
-                n, turn.T @ point.B, floors, barrier=point.barrier, kappa=point.kappa
+                n, B, floors, barrier=point.barrier, kappa=point.kappa, shares=shares
             )
             new = replace(now, point=there, Q=Q, cut=cut)
             if new.merit >= before + 1e-4 * length * decrement - 1e-14 * abs(before):
@@ -204,7 +221,7 @@ def _newton_step(now: FrameDual, rtol: float) -> tuple[Any, Array, float, int]:
     held = None
     if now.cut is not None:
         held = CutCurvature(now.cut, now.point.barrier)
-        force = plus_diagonal(force + held.force, -len(now.cut.U) / len(force))
+        force = plus_diagonal(force + held.force, -now.cut.cuts.shares.sum() / len(force))
         right, diagonal = force - held.eliminated, diagonal + held.diagonal
 
         def apply(V: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.frames.cuts import Cuts, Slab
 from skcoral.frames.dual import FrameDual, maximise_bound
-from skcoral.frames.parts import PartPoint
+from skcoral.frames.parts import PartPoint, best_shares
 from skcoral.frames.point import frame_point
 
 _STEPS = 60
@@ -25,6 +25,7 @@ def bound_part(
     floors: Array,
     slabs: tuple[Slab, ...],
     before: PartPoint | None,
+    shares: Array,
     *,
     enough: float,
     share: float,
@@ -34,16 +35,18 @@ def bound_part(
 
     Parameters
     ----------
-    A, floors, slabs
+    A, floors, slabs, shares
         As in :class:`skcoral.frames.parts.Parts`, for one part.
     before : PartPoint or None
         Of the part that this one was cut from.
     enough, share, goal
         As in :meth:`skcoral.frames.parts.Parts.maximise`.
     """
-    cuts = Cuts(A, floors, slabs)
+    cuts = Cuts(A, floors, slabs, shares)
     whole = np.setdiff1d(np.arange(A.shape[1]), cuts.variables)
-    resume = None if before is None else _resumed(A, floors, cuts, whole, before, enough)
+    resume = None
+    if before is not None:
+        resume = _resumed(A, floors, cuts, whole, before, enough, shares[whole])
 
     dual = maximise_bound(
         A[:, whole],
@@ -52,12 +55,19 @@ def bound_part(
         max_iter=_STEPS,
         judge=lambda dual: dual.value >= enough,
         resume=resume,
+        shares=shares[whole],
     )
     return _as_point(A, floors, cuts, whole, dual)
 
 
 def _resumed(
-    A: Array, floors: Array, cuts: Cuts, whole: Any, before: PartPoint, enough: float
+    A: Array,
+    floors: Array,
+    cuts: Cuts,
+    whole: Any,
+    before: PartPoint,
+    enough: float,
+    shares: Array,
 ) -> FrameDual:
     """The dual point of the part before, moved away from the boundary."""
     r = len(A)
@@ -66,20 +76,30 @@ def _resumed(
     n = np.maximum(values, 0.0) + tau
     barrier = r / len(whole) * tau
     point = frame_point(
-        n, Q.T @ A[:, whole], floors[whole], barrier=barrier, kappa=before.kappa[whole]
+        n,
+        Q.T @ A[:, whole],
+        floors[whole],
+        barrier=barrier,
+        kappa=before.kappa[whole],
+        shares=shares,
     )
     least = barrier / (0.5 * (cuts.hi - cuts.lo)) ** 2
     mu = np.maximum(np.r_[before.mu, np.zeros(len(least) - len(before.mu))], least)
-    lam = np.maximum(before.lam[cuts.variables], tau)
-    cut = cuts.at(n, Q, np.r_[before.kappa[cuts.variables], lam, mu])
+    lam = np.maximum(np.sqrt(cuts.shares) * before.lam[cuts.variables], tau)
+    cut = None
+    if len(cuts.variables):
+        cut = cuts.at(n, Q, np.r_[before.kappa[cuts.variables], lam, mu])
     return FrameDual(point, Q, tau, 0, 0, cut)
 
 
 def _as_point(A: Array, floors: Array, cuts: Cuts, whole: Any, dual: FrameDual) -> PartPoint:
     r, p = A.shape
     U, kappa, lam = np.empty((r, p)), np.empty(p), np.empty(p)
-    U[:, whole] = dual.U
-    kappa[whole], lam[whole] = dual.point.kappa, np.where(floors[whole] < 1.0, dual.point.lam, 0.0)
+    U[:, whole] = dual.U / np.sqrt(dual.point.shares)
+    energy = np.zeros(p)  # the least uᵀNu of each variable
+    energy[whole] = _least_energies(dual)
+    finite = np.where(floors[whole] < 1.0, dual.point.lam, 0.0)
+    kappa[whole], lam[whole] = dual.point.kappa, finite / np.sqrt(dual.point.shares)
     mu = np.zeros(0)
     # what an uncut output lacks in length, the relaxation has along the least direction of N
     short = np.where(floors[whole] < 1.0, 1.0 - np.einsum("ij,ij->j", U[:, whole], U[:, whole]), 0)
@@ -88,9 +108,20 @@ def _as_point(A: Array, floors: Array, cuts: Cuts, whole: Any, dual: FrameDual) 
     if dual.cut is not None:
         k = len(cuts.variables)
         kappa[cuts.variables], lam[cuts.variables], mu = np.split(dual.cut.x, [k, 2 * k])
-        U[:, cuts.variables] = dual.Q @ dual.cut.U.T
+        lam[cuts.variables] /= np.sqrt(cuts.shares)
+        U[:, cuts.variables] = dual.Q @ dual.cut.U.T / np.sqrt(cuts.shares)
+        energy[cuts.variables] = dual.cut.terms / cuts.shares
         values, vectors = np.linalg.eigh(dual.point.barrier * dual.cut.W)
         j = int(np.argmax(values[:, -1]))
         if values[j, -1] > widest[0]:
             widest = float(values[j, -1]), int(cuts.variables[j]), dual.Q @ vectors[j, :, -1]
-    return PartPoint(dual.value, U, widest[1:], dual.N, kappa, lam, mu)
+    bound, shares = best_shares(dual.N, energy)
+    return PartPoint(bound, U, widest[1:], dual.N, kappa, lam, mu, shares)
+
+
+def _least_energies(dual: FrameDual) -> Array:
+    point = dual.point
+    pinned = ~np.isfinite(point.lam)
+    lam = np.where(pinned, 0.0, point.lam)
+    own = np.einsum("ij,i,ij->j", point.B, point.n, point.B)
+    return np.where(pinned, own, lam**2 * point.phi / point.shares - point.kappa)

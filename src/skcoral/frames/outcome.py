@@ -172,7 +172,8 @@ def certificate_of(answer: Answer, A: Array, criterion: Criterion) -> Certificat
     if isinstance(proof, FrameProof):
         return Certificate("frame", arrays, info)
     tree = {
-        name: getattr(proof, name) for name in ("variable", "direction", "at", "children", "mu")
+        name: getattr(proof, name)
+        for name in ("variable", "direction", "at", "children", "mu", "shares")
     }
     return Certificate("branched", {**arrays, **tree}, info)
 
