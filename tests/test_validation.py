@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from skcoral import _validation as v
+from skcoral import decorrelate, maximize_fidelity
 from skcoral._singular import linear_relations, reduced_null_basis
 from skcoral.exceptions import (
     InvalidAnchorError,
@@ -20,6 +21,7 @@ from skcoral.exceptions import (
     InvalidFloorError,
     InvalidSupportError,
     SingularCorrelationError,
+    SingularCorrelationWarning,
 )
 
 NAMES = ("height", "weight", "age", "income")
@@ -324,7 +326,7 @@ class TestFloors:
             ([0.5, "x", 0.5, 0.5], "entry 1 is the text 'x'"),
             (True, "True and False"),
             ([True, False, True, False], r"True and False; write 1\.0"),
-            ({"shoe": 0.3}, "`shoe`, which are not among"),
+            ({"shoe": 0.3}, "`shoe`, which is not among"),
             ({"age": "old"}, "floor of `age`.*old"),
             ({"age": np.inf}, "`age`: inf"),
             (1 + 1e-12, "between 0 and 1"),
@@ -506,3 +508,24 @@ def test_callbacks_and_seeds():
     for bad in (-1, "x", 1.5, True):
         with pytest.raises(InvalidArgumentError, match="random_state must be"):
             v.check_random_state(bad)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"n_starts": 0}, "n_starts"), ({"random_state": "a"}, "random_state must be")],
+)
+def test_starts_are_checked_where_none_are_needed(settings, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        decorrelate([[1.0, 0.5], [0.5, 1.0]], 0.99, **settings)
+
+
+def test_a_floor_of_one_unknown_name_is_told_in_the_singular():
+    with pytest.raises(InvalidFloorError, match="`zz`, which is not among"):
+        decorrelate([[1.0, 0.5], [0.5, 1.0]], {"zz": 0.9})
+
+
+def test_a_refused_rank_is_told_once():
+    found = pytest.warns(SingularCorrelationWarning, match="rank 1 of 2")
+    with found, pytest.raises(SingularCorrelationError) as told:
+        maximize_fidelity(np.ones((2, 2)), 2.0, criterion="vif")
+    assert str(told.value).count("rank 1 of 2") == 1

@@ -96,8 +96,7 @@ class Judged:
         if found is None:
             return np.asarray(self.R)
         raise SingularCorrelationError(
-            f"{what} needs a correlation matrix of full rank, and this one has rank {found.rank} "
-            f"of {len(self)}. {found.told()}",
+            f"{what} needs a correlation matrix of full rank. {found.told()}",
             relations=found.relations,
             variables=found.variables,
             redundant=found.redundant,

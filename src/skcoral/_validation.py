@@ -138,8 +138,9 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
         position = {name: j for j, name in enumerate(names)}
         unknown = [str(name) for name in rho_min if str(name) not in position]
         if unknown:
+            are = "is" if len(unknown) == 1 else "are"
             raise InvalidFloorError(
-                f"Floors were given for {listing(unknown)}, which are not among the variables "
+                f"Floors were given for {listing(unknown)}, which {are} not among the variables "
                 f"{listing(names)}."
             )
         floors = np.zeros(p)

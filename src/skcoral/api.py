@@ -205,8 +205,7 @@ def decorrelate(
     """
     if anchors is not None and (support is not None or bounds is not None):
         raise InvalidArgumentError(
-            "anchors cannot be combined with support or bounds: coefficients on composites "
-            "and on single variables would be restricted at once. Use one of them."
+            "anchors cannot be combined with support or bounds: use one of them."
         )
     given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
     composites = None if anchors is None else Composites(given, anchors)
@@ -214,6 +213,8 @@ def decorrelate(
     names, p = problem.names, len(problem)
     settings = _settings(problem, criterion, pair_weights, tol, callback)
     settings["max_iter"] = check_count("max_iter", max_iter)
+    n_starts = check_count("n_starts", n_starts, maximum=1_000_000)
+    check_random_state(random_state)
     if support is not None or bounds is not None:
         if settings.pop("pair_weights") is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
@@ -226,8 +227,8 @@ def decorrelate(
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
             np.ones((p, p), bool) if support is None else read_support(support, matrix, names),
             bounds=None if bounds is None else read_bounds(bounds, names),
-            n_starts=check_count("n_starts", n_starts, maximum=1_000_000),
-            random_state=check_random_state(random_state),
+            n_starts=n_starts,
+            random_state=random_state,
             threshold=problem.threshold,
             **settings,
         )

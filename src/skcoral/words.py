@@ -221,7 +221,7 @@ def units(result: Decorrelation, output_scale: str) -> str:
     """Mean and standard deviation of the outputs, and for which matrix they hold."""
     said = "standardised: mean 0, standard deviation 1"
     if output_scale == "original":
-        said = "in the mean and standard deviation of their sources"
+        said = "in the units of their sources, with the same mean and standard deviation"
     if is_about_rows(result):
         return said
     return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"

@@ -154,7 +154,9 @@ def test_the_screen_says_which_units(main, iris_csv, tmp_path):
     out = tmp_path / "out.csv"
     said = main("fit", iris_csv, "-o", out, "--output-scale", "original")[1]
     assert "standardised (" not in said
-    assert "the mean and standard deviation of their sources" in " ".join(said.split())
+    assert "in the units of their sources, with the same mean and standard deviation" in " ".join(
+        said.split()
+    )
     np.testing.assert_allclose(
         pd.read_csv(out)["petal_width"].mean(), pd.read_csv(iris_csv)["petal_width"].mean()
     )

@@ -453,3 +453,9 @@ def test_arrow_reads_numbers_as_they_are_spelled(texts, decimal, na):
     naive[np.isin(naive, [-9.0] if "-9" in na else [])] = np.nan
     assert np.array_equal(values, naive, equal_nan=True)
     assert np.array_equal(wrong, bad)
+
+
+def test_a_header_that_ends_empty_is_told_so():
+    table = open_table(b",b,\n1,2,3\n2,3,5\n", name="t.csv")
+    with pytest.raises(InvalidTableError, match="2, not counting the empty ones at its end"):
+        list(table.batches())

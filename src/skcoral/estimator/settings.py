@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from skcoral._requirements import checked_weights
-from skcoral._validation import check_choice, check_positive, check_rank_tol
+from skcoral._validation import (
+    check_choice,
+    check_positive,
+    check_random_state,
+    check_rank_tol,
+)
 from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
 from skcoral.covariances import check_covariance
@@ -30,6 +35,7 @@ def check_settings(estimator: Any) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
     check_rank_tol(estimator.rank_tol)
+    check_random_state(estimator.random_state)
     if estimator.halflife is not None:
         check_positive("halflife", estimator.halflife)
         if estimator.weight_kind == "frequency":

@@ -79,6 +79,7 @@ class _Reader:
         else:
             self.open = lambda: _opened(source, limits)
         self.names: list[str] = []
+        self.header_ends_empty = False
         self.header_line = self.units_line = self.body_line = self.line = 1
         self.skipped: list[tuple[int, str]] = []
         self.read_chars = self.record_start = 0
@@ -95,6 +96,7 @@ class _Reader:
                 break
             while len(self.names) > 1 and not self.names[-1]:
                 self.names.pop()  # lines that end with a separator
+                self.header_ends_empty = True
             if self.dialect.has_units:
                 self.units_line = next(rows, (self.header_line, []))[0]
             self.body_line = self.line
@@ -270,8 +272,10 @@ class _Reader:
             else f"after column {self.names[-1]!r} comes {cells[len(self.names)][:40]!r}"
         )
         found = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        aside = ", not counting the empty ones at its end" if self.header_ends_empty else ""
         raise InvalidTableError(
-            f"{self.label}: line {line} has {found} and the header has {len(self.names)}; {at}.\n"
+            f"{self.label}: line {line} has {found} and the header has {len(self.names)}{aside}; "
+            f"{at}.\n"
             "Give every line one cell per column (quote cells that contain the separator)."
         )
 
