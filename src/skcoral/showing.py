@@ -42,6 +42,20 @@ def shortened(name: str, limit: int = 40) -> str:
     return name if len(name) <= limit else f"{name[: limit - 1 - tail]}…{name[-tail:]}"
 
 
+def number(value: float, digits: int = 4) -> str:
+    """A figure with so many decimals; no minus before a zero, a dash where there is none.
+
+    Examples
+    --------
+    >>> number(-1e-9), number(2.5, 1), number(float("inf")), number(float("nan"))
+    ('0.0000', '2.5', '∞', '–')
+    """
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "–"
+    text = f"{value:.{digits}f}"
+    return text[1:] if float(text) == 0 and text.startswith("-") else text
+
+
 class Shown:
     """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
 

@@ -17,6 +17,7 @@ from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_matrix
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
+from skcoral.report.facts import can_hold_out
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
@@ -33,8 +34,6 @@ LIMITS = {"support": 30, "worst": 60, "absolute": 60}
 #: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
 #: curve has fewer points, and for many variables none.
 _FEW_POINTS = ((16, 11), (32, 7))
-#: Rows per variable below which parts of a table say little about the rest of it.
-HOLDOUT_ROWS_PER_VARIABLE = 4
 
 
 @dataclass(frozen=True)
@@ -107,9 +106,7 @@ class Problem:
     @property
     def can_hold_out(self) -> bool:
         """Whether fidelity on new rows can be measured."""
-        return self.rows is not None and len(self.rows) >= HOLDOUT_ROWS_PER_VARIABLE * len(
-            self.names
-        )
+        return self.rows is not None and can_hold_out(len(self.rows), len(self.names))
 
     def frame(self) -> pd.DataFrame:
         """The complete rows with names."""

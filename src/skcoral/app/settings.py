@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,53 +32,91 @@ EXPLAINED = {
     "support": "say which source enters where",
 }
 LARGEST_SIMULATION = 100
+#: Settings that are in the link also where they have their default, if the view depends on them.
+_ALWAYS = {"source", "size", "mode", "floor", "budget", "link"}
+
+
+def _setting(default: Any, read: Callable[[str], Any], wanted: str) -> Any:
+    """A setting that a link may hold: ``read`` returns None where the text is not ``wanted``."""
+    return field(default=default, metadata={"read": read, "wanted": wanted})
+
+
+def _choice(default: str, choices: Collection[str]) -> Any:
+    wanted = f"one of {', '.join(choices)}"
+    return _setting(default, lambda text: text if text in choices else None, wanted)
+
+
+def _number(default: float, low: float, high: float) -> Any:
+    wanted = f"a number from {low:g} to {high:g}"
+    return _setting(default, lambda text: _between(text, low, high), wanted)
+
+
+def _column(default: Any = "") -> Any:
+    return _setting(default, str, "a column")
+
+
+def _between(text: str, low: float, high: float) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    # As many digits as the next link will have, and no negative zero.
+    return float(f"{value:.6g}") + 0.0 if low <= value <= high else None
+
+
+def _size(text: str) -> int | None:
+    size = _between(text, 3, LARGEST_SIMULATION)
+    return None if size is None else int(size)
+
+
+def _shrinkage(text: str) -> str | None:
+    return text if text in ("none", "auto") or _between(text, 0.0, 1.0) else None
+
+
+def _block(text: str) -> str | None:
+    known = text in ("", "auto") or 0 < (whole_number(text) or 0) < 10**9
+    return text if known else None
+
+
+def _own_floor(text: str) -> tuple[str, float] | None:
+    variable, _, value = text.rpartition(":")
+    floor = _between(value, 0.0, 1.0)
+    return (variable, floor) if variable and floor is not None else None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The choices behind a view.
+    """The choices behind a view, and how a link spells them."""
 
-    Attributes
-    ----------
-    source, mode, criterion : str
-        Keys of ``SOURCES``, ``MODES`` and ``CRITERIA``.
-    size : int
-        Variables of the simulated system.
-    floor, budget : float
-        Common floor, and residual allowed in the budget mode.
-    confidence, groups, block : float, str and str
-        Floor mode: confidence with which floors hold for the population (0: none), the column of
-        clusters, and the rows of a block of time ("auto" or a number).
-    own : tuple of (str, float)
-        Floors of single variables.
-    link, mask : float and str
-        Support mode: sources with a larger correlation may enter an output; the edited mask
-        as text, empty when ``link`` decides.
-    without, include : tuple of str
-        Columns of numbers that are not variables, and columns that are variables although they
-        look like ids or years.
-    weights, weight_kind, shrinkage, margins : str
-        As :class:`skcoral.CORAL` takes them; "" or "none" for none.
-    """
-
-    source: str = "wine"
-    size: int = 18
-    mode: str = "floor"
-    floor: float = 0.85
-    budget: float = 0.1
-    criterion: str = "squared"
-    confidence: float = 0.0
-    groups: str = ""
-    block: str = ""
-    own: tuple[tuple[str, float], ...] = ()
-    link: float = 0.15
-    mask: str = ""
-    without: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    weights: str = ""
-    weight_kind: str = "auto"
-    shrinkage: str = "none"
-    margins: str = "none"
+    source: str = _choice("wine", SOURCES)
+    #: Variables of the simulated system.
+    size: int = _setting(18, _size, f"a number from 3 to {LARGEST_SIMULATION}")
+    mode: str = _choice("floor", MODES)
+    #: The common floor, and the residual allowed in the budget mode.
+    floor: float = _number(0.85, 0.0, 1.0)
+    budget: float = _number(0.1, 0.0, 1e9)
+    criterion: str = _choice("squared", CRITERIA)
+    #: Floor mode: confidence with which floors hold for the population (0: none), the column of
+    #: clusters, and the rows of a block of time.
+    confidence: float = _number(0.0, 0.0, 0.999)
+    groups: str = _column()
+    block: str = _setting("", _block, "auto or a whole number of rows")
+    #: Floors of single variables.
+    own: tuple[tuple[str, float], ...] = _setting(
+        (), _own_floor, "name:floor with a floor from 0 to 1"
+    )
+    #: Support mode: sources with a larger correlation may enter an output; the edited mask as
+    #: text, empty where ``link`` decides.
+    link: float = _number(0.15, 0.0, 1.0)
+    mask: str = _setting("", str, "a mask")
+    #: Columns of numbers that are not variables, and those that are although they look like ids.
+    without: tuple[str, ...] = _column(())
+    include: tuple[str, ...] = _column(())
+    #: As :class:`skcoral.CORAL` takes them; "" or "none" for none.
+    weights: str = _column()
+    weight_kind: str = _choice("auto", WEIGHT_KINDS)
+    shrinkage: str = _setting("none", _shrinkage, "none, auto or a number up to 1")
+    margins: str = _choice("none", MARGINS)
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The settings without those about columns that are not there, and notes on these.
@@ -121,24 +159,18 @@ class Settings:
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
     """The query of a link: the settings of the mode, and whatever differs from the defaults."""
-    always = ["source", "mode"]
-    changed = ["without", "include", "criterion", "weights", "weight_kind", "shrinkage", "margins"]
-    if settings.source == "simulated":
-        always.append("size")
-    if settings.mode == "budget":
-        always.append("budget")
-    else:
-        always.append("floor")
-        changed.append("own")
-    if settings.mode == "support":
-        always.append("link")
-        changed.append("mask")
-    if settings.mode == "floor" and settings.confidence:
-        changed += ["confidence", "groups", "block"]
+    idle = {"floor", "own"} if settings.mode == "budget" else {"budget"}
+    if settings.source != "simulated":
+        idle.add("size")
+    if settings.mode != "support":
+        idle |= {"link", "mask"}
+    if settings.mode != "floor" or not settings.confidence:
+        idle |= {"confidence", "groups", "block"}
+    chosen = {s.name: getattr(settings, s.name) for s in fields(Settings) if s.name not in idle}
     return {
-        name: _texts(getattr(settings, name))
-        for name in (*always, *changed)
-        if name in always or getattr(settings, name) != getattr(Settings, name)
+        name: _texts(value)
+        for name, value in chosen.items()
+        if name in _ALWAYS or value != getattr(Settings, name)
     }
 
 
@@ -157,79 +189,21 @@ def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]
     >>> settings.source, settings.floor, notes
     ('wdi', 0.85, ['The link asks for floor = 2, which is not a number from 0 to 1.'])
     """
-    found: dict[str, Any] = {name: tuple(query.get(name) or ()) for name in ("without", "include")}
-    notes: list[str] = []
-
-    def refuse(name: str, value: str, wanted: str) -> None:
-        notes.append(f"The link asks for {name} = {value}, which is not {wanted}.")
-
     if list(query.get("mode") or ())[-1:] == ["worst"]:  # links of earlier versions
         query = {"criterion": ["worst"], **query, "mode": ["floor"]}
-    for name, (read, wanted) in _READERS.items():
-        for text in list(query.get(name) or ())[-1:]:
-            value = read(text)
+    found: dict[str, Any] = {}
+    notes: list[str] = []
+    for setting in fields(Settings):
+        name, several = setting.name, isinstance(setting.default, tuple)
+        texts = list(query.get(name) or ())
+        for text in texts if several else texts[-1:]:
+            value = setting.metadata["read"](text)
             if value is None:
-                refuse(name, text, wanted)
+                wanted = setting.metadata["wanted"]
+                notes.append(f"The link asks for {name} = {text}, which is not {wanted}.")
             else:
-                found[name] = int(value) if name == "size" else value
-    own = []
-    for text in query.get("own") or []:
-        variable, _, value = text.rpartition(":")
-        floor = _number(value, 0.0, 1.0)
-        if variable and floor is not None:
-            own.append((variable, floor))
-        else:
-            refuse("own", text, "name:floor with a floor from 0 to 1")
-    return Settings(**found, own=tuple(own)), notes
-
-
-def _number(text: str, low: float, high: float) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    # As many digits as the next link will have, and no negative zero.
-    return float(f"{value:.6g}") + 0.0 if low <= value <= high else None
-
-
-def _shrinkage(text: str) -> str | None:
-    return text if text in ("none", "auto") or _number(text, 0.0, 1.0) else None
-
-
-def _block(text: str) -> str | None:
-    known = text in ("", "auto") or 0 < (whole_number(text) or 0) < 10**9
-    return text if known else None
-
-
-_Reader = tuple[Callable[[str], Any], str]
-
-
-def _choice(choices: Collection[str]) -> _Reader:
-    return (lambda text: text if text in choices else None), f"one of {', '.join(choices)}"
-
-
-def _between(low: float, high: float) -> _Reader:
-    return (lambda text: _number(text, low, high)), f"a number from {low:g} to {high:g}"
-
-
-#: How each setting of a link is read, None where it is not understood, and what it should be.
-_READERS: dict[str, _Reader] = {
-    "source": _choice(SOURCES),
-    "size": _between(3, LARGEST_SIMULATION),
-    "mode": _choice(MODES),
-    "floor": _between(0.0, 1.0),
-    "budget": _between(0.0, 1e9),
-    "criterion": _choice(CRITERIA),
-    "confidence": _between(0.0, 0.999),
-    "groups": (str, "a column"),
-    "block": (_block, "auto or a whole number of rows"),
-    "link": _between(0.0, 1.0),
-    "mask": (str, "a mask"),
-    "weights": (str, "a column"),
-    "weight_kind": _choice(WEIGHT_KINDS),
-    "shrinkage": (_shrinkage, "none, auto or a number up to 1"),
-    "margins": _choice(MARGINS),
-}
+                found[name] = (*found.get(name, ()), value) if several else value
+    return Settings(**found), notes
 
 
 def mask_to_text(mask: NDArray[np.bool_]) -> str:

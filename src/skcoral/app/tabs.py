@@ -13,13 +13,13 @@ from skcoral._lowrank import strongest_pairs
 from skcoral.app import exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
-from skcoral.app.problem import HOLDOUT_ROWS_PER_VARIABLE, MOST_VARIABLES, Problem
+from skcoral.app.problem import MOST_VARIABLES, Problem
 from skcoral.app.settings import Settings
 from skcoral.app.solving import for_download, known
 from skcoral.measured import Measured
 from skcoral.models.files import model_json
 from skcoral.plotting import HoldoutDisplay, interactive
-from skcoral.report.facts import held_out, top_sources
+from skcoral.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
 from skcoral.results import Array
 from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
@@ -127,7 +127,7 @@ def _new_rows(shown: Shown) -> None:
     if not problem.can_hold_out:
         st.info(
             "Fidelity on new rows is measured on parts of a table that are held out. That needs "
-            f"the rows, at least {HOLDOUT_ROWS_PER_VARIABLE} per variable."
+            f"the rows, at least {ROWS_PER_VARIABLE} per variable."
         )
         return
     with st.spinner("Fitting five times …"):

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from skcoral import _requirements
+from skcoral.showing import number as number
 from skcoral.showing import printable, shortened
 from skcoral.tables.cells import is_number
 
@@ -133,14 +134,6 @@ def progress(label: str) -> Iterator[Callable[[float | None], None]]:
         timer.cancel()
         timer.join()
         bar.stop()
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A number for a table cell."""
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "–"
-    text = f"{value:.{digits}f}"
-    return text[1:] if float(text) == 0 and text.startswith("-") else text
 
 
 def short(value: float) -> str:

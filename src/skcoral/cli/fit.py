@@ -12,9 +12,18 @@ from typing import Any, BinaryIO
 from skcoral import certificates, words
 from skcoral.choosing import check_target
 from skcoral.cli import console
-from skcoral.cli.correlations import Held, estimate_matrix, hold, read_rows
 from skcoral.cli.fit_result import FitResult
-from skcoral.cli.loading import Loaded, load, naming, refuse_row_options, require_room
+from skcoral.cli.loading import (
+    Held,
+    Loaded,
+    estimate_matrix,
+    hold,
+    load,
+    naming,
+    read_rows,
+    refuse_row_options,
+    require_room,
+)
 from skcoral.cli.option_values import (
     floors_by_name,
     read_block_length,
@@ -39,8 +48,6 @@ from skcoral.tables.writing import write_matrix
 
 #: Tables with more numbers than this are read in parts instead of being held in memory.
 IN_MEMORY = 20_000_000
-#: Rows beyond this are not used for the report's hold-out table.
-HOLDOUT_ROWS = 200_000
 
 
 def fit(options: FitOptions) -> int:
@@ -104,12 +111,7 @@ def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
 
 def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held | None, list[int]]:
     """Fit the rows of a table; returns those held in memory, and where those left out stand."""
-    needs_rows = (
-        loaded.needs_rows
-        or options.shrinkage == "auto"
-        or options.margins != "none"
-        or options.confidence is not None
-    )
+    needs_rows = loaded.needs_rows(estimator)
     if needs_rows:
         in_parts = (
             "Without --margins, --confidence, --covariance, --missing em and --shrinkage auto, "
@@ -154,7 +156,6 @@ def _check(options: FitOptions) -> None:
     """Refuse options that contradict each other, before anything is read."""
     check_output(options.output, options.json)
     check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
-    read_block_length(options.block_length)
     report, confidence = options.report, options.confidence
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise UsageError(
@@ -171,16 +172,6 @@ def _check(options: FitOptions) -> None:
                 f"{option} is about {subject}, and none is asked for.\n"
                 f"Add {example}, or leave it out."
             )
-    if confidence is not None and not 0.0 < confidence < 1.0:
-        raise UsageError(
-            f"--confidence must lie between 0 and 1, not {confidence:g}.\n"
-            "Example: --confidence 0.95"
-        )
-    if confidence is not None and not options.rho_min:
-        raise UsageError(
-            "--confidence raises floors, and none is given.\n"
-            f"Example: --rho-min 0.85 --confidence {confidence:g}"
-        )
 
 
 def _write_and_measure(
@@ -231,12 +222,8 @@ def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:
     loaded = fitted.loaded
     dropped = loaded.dropped_note(fitted.dropped)
     notes = [note for note in fitted.notes if note != dropped]  # told at the top
-    if loaded.matrix is None and (held is None or len(held.values) > HOLDOUT_ROWS):
-        held = None
+    if loaded.matrix is None and held is None:
         notes.append("The table is large: no hold-out table was made.")
-    elif held is not None and len(held.values) < 4 * len(loaded.names):
-        held = None
-        notes.append("No hold-out table: it needs four or more rows per variable.")
     with console.progress("Making the report"):
         facts = report.gather(
             fitted.estimator,

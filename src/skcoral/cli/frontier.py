@@ -6,8 +6,7 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.correlations import correlations
-from skcoral.cli.loading import load, naming
+from skcoral.cli.loading import correlations, load, naming
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError

@@ -10,8 +10,7 @@ from skcoral import api, baselines, measures
 from skcoral._lowrank import strongest_pairs
 from skcoral.choosing import compare_floors
 from skcoral.cli import console
-from skcoral.cli.correlations import Correlations, correlations
-from skcoral.cli.loading import Loaded, load
+from skcoral.cli.loading import Correlations, Loaded, correlations, load
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text

@@ -1,24 +1,42 @@
-"""From a file and the options of a table to an opened table whose variables are chosen."""
+"""From a file and the options of a table to its variables, their rows and correlations."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from skcoral._frames import Judged, judge
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
 from skcoral.cli.run import UsageError
-from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.correlation import (
+    CorrelationEstimate,
+    check_shrinkage,
+    estimate,
+    sample_correlation,
+    shrunk_matrix,
+)
+from skcoral.exceptions import (
+    InvalidCorrelationError,
+    InvalidTableError,
+    SingularCorrelationWarning,
+)
 from skcoral.limits import current
+from skcoral.moments import Moments
+from skcoral.results import Array
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import ROW_WEIGHTS
-from skcoral.tables.table import Batch, Complete, Table, complete_rows
+from skcoral.tables.table import Batch, Complete, Table, complete_rows, labels_of
 
 
 @dataclass(frozen=True)
@@ -51,10 +69,9 @@ class Loaded:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether moments are not enough for the correlations that are asked for."""
-        return self.is_wide or self.covariance is not None or self.missing == "em"
+    def needs_rows(self, model: Any) -> bool:
+        """Whether moments are not enough for what is asked of a model."""
+        return self.is_wide or not hasattr(model, "partial_fit")
 
     def model(self, **settings: Any) -> Any:
         """A CORAL that estimates correlations as asked, with these settings."""
@@ -112,36 +129,19 @@ class Loaded:
 
 def open_file(options: FileOptions) -> Table:
     """Open the table without reading its rows."""
-    return _with_sheet(open_table(options.file, **_reading(options)), options)
+    return open_table(options.file, **_reading(options))
 
 
 def _reading(options: FileOptions) -> dict[str, Any]:
     """How the file is to be read, as the arguments of ``open_table``."""
     separator = options.separator
-    if separator is not None:
-        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
-        if len(separator) != 1:
-            raise UsageError(
-                f"--separator must be one character, not {separator!r}.\n"
-                "Examples: --separator ';'   --separator tab"
-            )
-    if options.decimal not in (None, ".", ","):
-        raise UsageError(f"--decimal must be '.' or ',', not {options.decimal!r}.\nChoose one.")
     return {
-        "separator": separator,
+        "separator": "\t" if separator in ("tab", "\\t") else separator,
         "decimal": options.decimal,
         "encoding": options.encoding,
         "sheet": options.sheet,
         "na": tuple(options.na or ()),
     }
-
-
-def _with_sheet(table: Table, options: FileOptions) -> Table:
-    if options.sheet is not None and table.format != "excel":
-        raise UsageError(
-            f"{table.label}: --sheet is for Excel files, and this is not one.\nLeave it out."
-        )
-    return table
 
 
 def look_at(table: Table) -> TableProfile:
@@ -162,7 +162,7 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
         )
     if options.matrix:
         table, content, given = read_matrix(options.file, **_reading(options))
-        return _part_of_matrix(given, options, _with_sheet(table, options), content)
+        return _part_of_matrix(given, options, table, content)
     table = open_file(options)
     content = look_at(table)
     matrix = matrix_in(table, content) if options.matrix is None else None
@@ -248,16 +248,6 @@ def split_names(values: Sequence[str] | None, table: Table) -> tuple[str, ...]:
     return tuple(names)
 
 
-def require_rows(loaded: Loaded, n_rows: int) -> None:
-    """Refuse a table with fewer than two complete rows."""
-    if n_rows < 2:
-        found = "only one row has" if n_rows else "no row has"
-        raise InvalidTableError(
-            f"{loaded.table.label}: {found} a value in all of the {len(loaded.names)} columns.\n"
-            "Give two rows or more, or leave out the columns with many missing values (--exclude)."
-        )
-
-
 def require_room(loaded: Loaded, advice: str = "") -> None:
     """Refuse a table whose rows are needed all at once and do not fit, before they are read."""
     n_rows, p = loaded.content.n_rows, len(loaded.names)
@@ -265,3 +255,119 @@ def require_room(loaded: Loaded, advice: str = "") -> None:
     current().require(
         "cells", n_rows * p, loaded.table.label, what, advice or "Choose fewer columns (--columns)."
     )
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """The correlations of a table: as they are, and judged for the solvers when asked.
+
+    Judging fails where rows are too few or columns constant, which ``R`` does not need.
+    """
+
+    R: Any
+    estimated: Callable[[], CorrelationEstimate]
+    scale: Array
+    n_rows: int | None
+    dropped: list[int]
+
+    @cached_property
+    def judged(self) -> Judged:
+        """The matrix as the solvers take it."""
+        return judge(self.estimated(), on_singular="solve")
+
+    def record(self, loaded: Loaded) -> dict[str, Any]:
+        """What the correlations were estimated from, for machines."""
+        return {
+            "file": loaded.table.label,
+            "rows": self.n_rows,
+            "dropped_rows": self.dropped,
+            "notes": loaded.notes,
+            "constant": list(loaded.constant),
+        }
+
+    def notes(self, loaded: Loaded) -> list[str]:
+        """The same for people."""
+        return [*loaded.notes, loaded.constant_note, loaded.dropped_note(self.dropped)]
+
+
+def correlations(
+    loaded: Loaded, *, margins: str = "none", shrinkage: float | str | None = None
+) -> Correlations:
+    """Read the rows of a table, or take the matrix that the file holds."""
+    if loaded.matrix is not None:
+        table = estimate_matrix(loaded.matrix, shrinkage)
+        return Correlations(table.R, lambda: table, table.scale, None, [])
+    model = loaded.model(margins=margins, shrinkage=shrinkage)
+    if loaded.needs_rows(model):
+        from skcoral.estimator.estimation import estimate_rows
+
+        require_room(loaded)
+        held = hold(loaded)
+        weights = held.known.get("sample_weight")
+        with naming(loaded.table), warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
+            table, *_ = estimate_rows(model, held.values, loaded.names, weights)
+        return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped)
+    moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
+    dropped: list[int] = []
+    for part in read_rows(loaded, dropped):
+        moments.update(part.values, sample_weight=part.weights)
+    with naming(loaded.table):
+        R = sample_correlation(moments)
+
+    def estimated() -> CorrelationEstimate:
+        return estimate(moments, shrinkage=check_shrinkage(shrinkage), on_singular="solve")
+
+    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows in memory, their weights and groups as ``fit`` takes them, and the rows left out."""
+
+    values: Array
+    known: dict[str, Any]
+    dropped: list[int]
+
+
+def hold(loaded: Loaded, groups: str | None = None) -> Held:
+    """Read all rows: the numbers only, as the cells that they are made of take more room."""
+    dropped: list[int] = []
+    values: list[Array] = []
+    found: dict[str, list[Array]] = {"sample_weight": [], "groups": []}
+    for part in read_rows(loaded, dropped):
+        values.append(part.values)
+        if part.weights is not None:
+            found["sample_weight"].append(part.weights)
+        if groups is not None:
+            cells = labels_of(part.batch.columns[loaded.table.index(groups)])
+            found["groups"].append(np.array(cells, dtype=object)[part.kept])
+    known = {name: np.concatenate(parts) for name, parts in found.items() if parts}
+    return Held(np.concatenate(values), known, dropped)
+
+
+def estimate_matrix(given: NamedMatrix, shrinkage: float | str | None) -> CorrelationEstimate:
+    """The matrix that a file holds, shrunk by a number."""
+    if shrinkage == "auto":
+        raise UsageError(
+            "--shrinkage auto needs the rows, and the file holds a matrix.\n"
+            "Give a number in (0, 1], such as --shrinkage 0.1."
+        )
+    return shrunk_matrix(given.R, given.names, check_shrinkage(shrinkage), scale=given.scale)
+
+
+def read_rows(loaded: Loaded, dropped: list[int]) -> Iterator[Complete]:
+    """Read the complete rows once, in batches that have some; note where the others stand."""
+    n_rows = 0
+    with console.progress(f"Reading {loaded.table.label}") as tell:
+        for part in loaded.rows(lambda batch: tell(batch.fraction)):
+            dropped.extend(part.dropped)
+            n_rows += len(part.values)
+            if len(part.values):
+                yield part
+    if n_rows < 2:
+        found = "only one row has" if n_rows else "no row has"
+        raise InvalidTableError(
+            f"{loaded.table.label}: {found} a value in all of the {len(loaded.names)} columns.\n"
+            "Give two rows or more, or leave out the columns with many missing values (--exclude)."
+        )

@@ -28,12 +28,11 @@ def reproduce(options: ReproduceOptions) -> int:
     written = [] if output is None else [str(output)]
     status = NOT_CERTIFIED if comparison.counts.get("unexplained") else OK
     if options.json:
-        fields = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
         console.print_json(
             {
                 "counts": comparison.counts,
                 "seconds": comparison.seconds,
-                "cells": [{name: getattr(row, name) for name in fields} for row in comparison.rows],
+                "cells": comparison.records(),
                 "written": written,
             }
         )
@@ -45,8 +44,7 @@ def reproduce(options: ReproduceOptions) -> int:
             [(f"{row.row}, {row.column}", row.paper, _ours(row.ours), row.verdict) for row in rows],
         )
         console.say("")
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison.counts.items())
-    console.say(f"{len(comparison.rows)} cells: {counts}; {comparison.seconds:.1f} s.")
+    console.say(f"{comparison.verdicts}; {comparison.seconds:.1f} s.")
     console.written(written)
     return status
 

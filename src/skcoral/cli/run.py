@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -30,6 +31,7 @@ from skcoral.limits import OutOfTime, deadline
 from skcoral.showing import printable
 
 _MANY = 8
+_ARGUMENTS = "confidence|covariance|margins|missing|rho_min|shrinkage|weight_kind"
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
 #: Errors in what was asked, and what to do about each.
@@ -135,8 +137,11 @@ def without(redundant: Sequence[str]) -> str:
 
 def in_options(message: str) -> str:
     """A message of the library with its arguments spelled as options."""
-    message = message.replace("shrinkage='auto'", "--shrinkage auto")
-    return message.replace("weight_kind='reliability'", "--weight-kind reliability")
+
+    def spelled(found: re.Match[str]) -> str:
+        return " ".join([f"--{found[1].replace('_', '-')}", *filter(None, [found[2]])])
+
+    return re.sub(rf"\b({_ARGUMENTS})=(?:'(\w+)')?", spelled, message)
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:

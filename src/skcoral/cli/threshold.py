@@ -8,8 +8,7 @@ import numpy as np
 
 from skcoral import api, words
 from skcoral.cli import console
-from skcoral.cli.correlations import correlations
-from skcoral.cli.loading import load, naming
+from skcoral.cli.loading import correlations, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.results import OPTIMAL_GAP, Threshold

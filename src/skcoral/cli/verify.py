@@ -9,8 +9,7 @@ import numpy as np
 from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
-from skcoral.cli.correlations import correlations
-from skcoral.cli.loading import load, refuse_row_options
+from skcoral.cli.loading import correlations, load, refuse_row_options
 from skcoral.cli.option_values import read_shrinkage
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK

@@ -92,7 +92,7 @@ def _check_together(estimator: Any) -> None:
         estimator.rho_min is None or estimator.budget is not None
     ):
         raise InvalidArgumentError(
-            "confidence= raises floors, so it needs some: give rho_min (and no budget)."
+            "confidence= raises floors, and none is given: give rho_min= (and no budget)."
         )
 
 

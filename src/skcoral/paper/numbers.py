@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -69,7 +70,9 @@ class Cell:
 
     @property
     def unit(self) -> float:
-        """One unit of the last printed digit."""
+        """One unit of the last printed digit; NaN where the paper prints words."""
+        if self.value is None:
+            return math.nan
         return float(Decimal(1).scaleb(int(Decimal(self.printed).as_tuple().exponent)))
 
     def has_digits_of(self, ours: float | str) -> bool:

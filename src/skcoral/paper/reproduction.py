@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
@@ -17,21 +17,17 @@ from skcoral.paper.verdicts import VERDICTS, judge
 if TYPE_CHECKING:
     import pandas as pd
 
+_COLUMNS = ("table", "row", "column", "paper", "ours", "difference", "verdict", "gap", "why")
 
-@dataclass(frozen=True)
-class Row:
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Cell):
     """One cell of the paper and what this package computes for it.
 
     Attributes
     ----------
-    table, row, column : str
-        Where the paper has it.
-    paper : str
-        As printed.
     ours : float or str
         Computed now.
-    difference : float or None
-        ``ours`` minus the printed number; None for words.
     verdict : str
         One of `skcoral.paper.VERDICTS`.
     gap : float or None
@@ -39,8 +35,6 @@ class Row:
         optimised.
     why : str
         One line: the reason for a difference, or what is worth knowing about an agreement.
-    unit : float
-        One unit of the last printed digit; NaN for words.
 
     Examples
     --------
@@ -49,16 +43,21 @@ class Row:
     ('0.9565', 'equal to printed digits')
     """
 
-    table: str
-    row: str
-    column: str
-    paper: str
     ours: float | str
-    difference: float | None
     verdict: str
     gap: float | None
     why: str
-    unit: float
+
+    @property
+    def paper(self) -> str:
+        """As printed."""
+        return self.printed
+
+    @property
+    def difference(self) -> float | None:
+        """``ours`` minus the printed number; None for words."""
+        is_word = self.value is None or isinstance(self.ours, str)
+        return None if is_word else self.ours - self.value  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,15 @@ class Reproduction:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
         return f"{len(self.rows)} cells: {counts}"
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return one mapping per cell."""
+        return [{name: getattr(row, name) for name in _COLUMNS} for row in self.rows]
+
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell as a pandas table."""
         import pandas as pd
 
-        return pd.DataFrame(map(asdict, self.rows)).drop(columns="unit")
+        return pd.DataFrame(self.records())
 
     def to_markdown(self) -> str:
         """Return the comparison as a Markdown document."""
@@ -162,8 +165,4 @@ def reproduce(
 def _row(study: Study, cell: Cell) -> Row:
     finding = QUANTITIES[cell.quantity](study, **cell.args)
     verdict, why = judge(study, cell, finding)
-    difference, unit = None, float("nan")
-    if cell.value is not None and not isinstance(finding.ours, str):
-        difference, unit = finding.ours - cell.value, cell.unit
-    place = (cell.table, cell.row, cell.column, cell.printed)
-    return Row(*place, finding.ours, difference, verdict, finding.gap, why, unit)
+    return Row(**vars(cell), ours=finding.ours, verdict=verdict, gap=finding.gap, why=why)

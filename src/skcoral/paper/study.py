@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,20 +56,18 @@ class Study:
         answer: Answer = self._known[key]
         return answer
 
-    def describe(self, system: str) -> tuple[Array, tuple[str, ...], int]:
+    @staticmethod
+    @cache
+    def describe(system: str) -> tuple[Array, tuple[str, ...], int]:
         """Return matrix, names and number of rows (0: simulated) of ``"p6"`` to ``"wine"``."""
-
-        def load() -> tuple[Array, tuple[str, ...], int]:
-            if system == "wine":
-                wine = load_wine()
-                return wine.correlation, wine.names, len(wine.data)
-            if system == "wdi":
-                wdi = wdi_correlation()
-                return wdi.correlation, wdi.names, wdi.n_rows
-            p = int(system.removeprefix("p"))
-            return make_system(p), tuple(f"x{j}" for j in range(p)), 0
-
-        return self._once((system,), load)
+        if system == "wine":
+            wine = load_wine()
+            return wine.correlation, wine.names, len(wine.data)
+        if system == "wdi":
+            wdi = wdi_correlation()
+            return wdi.correlation, wdi.names, wdi.n_rows
+        p = int(system.removeprefix("p"))
+        return make_system(p), tuple(f"x{j}" for j in range(p)), 0
 
     def matrix(self, system: str) -> Array:
         """Return the correlation matrix of a system."""
@@ -89,7 +88,6 @@ class Study:
         self, system: str, rho_min: float = 0.0, criterion: str = "squared"
     ) -> Decorrelation:
         """Return the best supported transformation at a common floor."""
-        options: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
         return self._once(
             ("supported", system, rho_min, criterion),
             lambda: decorrelate(
@@ -97,7 +95,8 @@ class Study:
                 rho_min,
                 criterion=criterion,
                 support=self.support(system),
-                **options,
+                n_starts=self.n_starts,
+                random_state=self.random_state,
             ),
         )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +12,6 @@ from sklearn.base import clone
 
 from skcoral import certificates, words
 from skcoral._lowrank import LowRankTransform
-from skcoral.estimator.rows import column_names
 from skcoral.measured import Measured
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import curve_of
@@ -23,54 +19,44 @@ from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
     from skcoral.results import Frontier
-    from skcoral.stability import ConfidentFloors, Holdout
+    from skcoral.stability import Holdout
 
 #: Points on the curve and parts held out, for up to so many variables; none beyond.
 _POINTS = ((100, 25), (300, 11), (400, 7))
 _DEPENDENT = 7  # points of the frontier of dependent variables, which take longer
 _FOLDS = ((100, 5), (300, 2))
 _QUICK = 2e6  # r²p up to which dozens of solutions take seconds
-_REPORTED_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
+#: Rows per variable below which parts of a table say little about the rest of it.
+ROWS_PER_VARIABLE = 4
+_MOST_ROWS = 200_000  # more of them take long to fit again
 
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Everything that a report shows.
+    """The numbers behind a report.
 
     Attributes
     ----------
-    title : str
-        What the report is about.
-    origin : list of str
-        Where the numbers come from: file, date, rows used and left out; shown under the title.
+    estimator : CORAL
+        What was fitted.
+    title, command : str
+        What the report is about, and what repeats it.
     measured : Measured
         What the outputs show, measured on them.
-    result, threshold : Decorrelation, Threshold
-        The answer and what exact decorrelation could do.
-    R : ndarray of shape (p, p)
-        The correlation matrix that was solved for.
-    names : tuple of str
-        The sources.
-    asked : list of (str, str)
-        What was asked, as label and value.
-    checks : list of (str, str)
+    result, threshold : Decorrelation and Threshold or None
+        The answer and what exact decorrelation could do; None where that takes long.
+    passed, problems : bool and list of str
         Outcome of the independent check of the certificate.
-    passed : bool
-        Whether it passed.
     baselines : dict of str to ndarray
-        Fidelities of the classical methods; empty when composites are anchored.
+        Fidelities of the classical methods; empty where they do not apply.
     frontier : Frontier or None
         The curve, where it was computed.
     holdout : Holdout or None
         Fidelity and residual on rows held out.
-    confidence : ConfidentFloors or None
-        What holds for the population, where it was asked for.
     notes : list of str
         What was left out of the table and what was assumed; shown next to the answer.
-    warnings, versions : list
-        Things to know, and the versions that made the numbers.
-    command : str
-        What repeats it.
+    origin : list of str
+        Where the numbers come from: file, date, rows used and left out; shown under the title.
 
     Examples
     --------
@@ -82,24 +68,24 @@ class ReportFacts:
     ('Wine', True)
     """
 
+    estimator: Any
     title: str
+    command: str
     measured: Measured
     result: Decorrelation
     threshold: Threshold | None
-    R: Any
-    names: tuple[str, ...]
-    asked: list[tuple[str, str]]
-    checks: list[tuple[str, str]]
+    passed: bool
+    problems: Sequence[str]
     baselines: dict[str, Array]
-    frontier: Frontier | None = None
-    holdout: Holdout | None = None
-    confidence: ConfidentFloors | None = None
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    versions: list[tuple[str, str]] = field(default_factory=list)
-    command: str = ""
-    origin: list[str] = field(default_factory=list)
-    passed: bool = True
+    frontier: Frontier | None
+    holdout: Holdout | None
+    notes: list[str]
+    origin: list[str]
+
+    @property
+    def R(self) -> Any:
+        """The correlation matrix that was solved for."""
+        return self.estimator.correlation_
 
 
 def gather(
@@ -138,7 +124,8 @@ def gather(
         Points on the frontier; 0 leaves the curve out. By default 25, fewer of many or dependent
         variables.
     folds : int, optional
-        Parts for the hold-out table; by default 5, fewer of many variables and at last none.
+        Parts for the hold-out table; by default 5, fewer of many variables, and none of very many
+        variables, very many rows, or fewer than four rows per variable.
 
     Returns
     -------
@@ -156,37 +143,47 @@ def gather(
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
     check = certificates.check(result, R)
-    verdict = "passed" if check.passed else "FAILED: " + "; ".join(check.problems)
     measured = estimator.measured_ if measured is None else measured
     today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)
     if n_points is None:
         n_points = _affordable(_POINTS, p)
         n_points = min(n_points, _DEPENDENT) if result.rank else n_points
-    folds = _affordable(_FOLDS, p) if folds is None else folds
-    notes = [*notes]
-    if X is not None and not folds:
-        notes.append("So many variables take long to fit again: no hold-out table was made.")
+    notes = [*notes, words.unfloored(result, estimator.rho_min)]
+    if X is not None and folds is None:
+        folds, why = _affordable_folds(len(X), p)
+        notes.append(why)
     return ReportFacts(
+        estimator=estimator,
         title=title,
+        command=command,
         measured=measured,
         result=result,
         threshold=estimator.threshold_ if _is_quick(result) else None,
-        R=R,
-        names=column_names(estimator),
-        asked=_asked(estimator, result),
-        checks=[("independent check", verdict)],
         passed=check.passed,
+        problems=check.problems,
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
         holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
-        confidence=getattr(estimator, "confidence_", None),
-        notes=[note for note in (*notes, words.unfloored(result, estimator.rho_min)) if note],
-        warnings=_warnings(estimator, result),
-        versions=_versions(),
-        command=command,
+        notes=[note for note in notes if note],
         origin=[part for part in (file, today, measured.rows(), dropped) if part],
     )
+
+
+def can_hold_out(n_rows: int, p: int) -> bool:
+    """Whether parts of a table tell something about the rest of it."""
+    return n_rows >= ROWS_PER_VARIABLE * p
+
+
+def _affordable_folds(n_rows: int, p: int) -> tuple[int, str]:
+    """How many parts are held out, and why none is."""
+    if n_rows > _MOST_ROWS:
+        return 0, "The table is large: no hold-out table was made."
+    if not can_hold_out(n_rows, p):
+        return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more rows per variable."
+    folds = _affordable(_FOLDS, p)
+    why = "" if folds else "So many variables take long to fit again: no hold-out table was made."
+    return folds, why
 
 
 def held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
@@ -223,74 +220,3 @@ def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
     column = column_of(T, j)
     order = np.argsort(-np.abs(column), kind="stable")[:limit]
     return [(int(i), float(column[i])) for i in order if column[i] != 0.0]
-
-
-def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
-    sure = getattr(estimator, "confidence_", None)
-    floors = result.rho_min if sure is None else sure.rho_min
-    if getattr(estimator, "max_vif", None) is not None:
-        goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
-    elif getattr(estimator, "max_correlation", None) is not None:
-        goal = f"the highest common fidelity with no |r| above {estimator.max_correlation:g}"
-    elif estimator.budget is not None:
-        goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
-    elif estimator.rho_min is None:
-        goal = f"{_without_floors(estimator, result)} (no floor given)"
-    elif np.ptp(floors) < 1e-12:
-        goal = f"the least residual with fidelity at least {floors[0]:g} for every variable"
-    else:
-        goal = (
-            f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
-        )
-    asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
-    if estimator.n_samples_seen_:  # 0 where a matrix was given
-        asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
-    asked.append(("variables", str(len(estimator.correlation_))))
-    if estimator.support is not None:
-        zeros = int((result.T == 0.0).sum())
-        asked.append(("support", f"{zeros} coefficients fixed at zero"))
-    if estimator.shrinkage_:
-        asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
-    if estimator.estimate_.source:
-        asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
-    if sure is not None:
-        asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
-    if estimator.margins_ is not None:
-        asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
-    if estimator.estimate_.weights != "none":
-        asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
-    asked.append(("outputs", words.units(result, estimator.output_scale)))
-    return asked
-
-
-def _without_floors(estimator: Any, result: Decorrelation) -> str:
-    """What is sought where no floor is given."""
-    if estimator.support is not None:
-        return "the least residual within the support"
-    if result.rank is not None:
-        return "the least residual of this rank with the highest common fidelity"
-    return "exact decorrelation with the highest common fidelity"
-
-
-def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
-    out: list[str] = []
-    if not words.is_certified(result):
-        out.append(
-            f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
-            f"bound is {result.lower_bound:.6g}."
-        )
-    details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
-    out += [said for said in (words.rank(result), *details) if said]
-    n, p = estimator.n_samples_seen_, len(estimator.correlation_)
-    if 0 < n < 10 * p:
-        out.append(
-            f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
-            "fidelities on new rows."
-        )
-    return out
-
-
-def _versions() -> list[tuple[str, str]]:
-    packages = [(package, metadata.version(package)) for package in _REPORTED_VERSIONS]
-    system = f"{platform.system()} {platform.machine()}, {sys.byteorder} endian"
-    return [("Python", platform.python_version()), *packages, ("system", system)]

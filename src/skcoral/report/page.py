@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Sequence
+from importlib import metadata
 from itertools import pairwise
 from typing import Any
 
@@ -10,18 +13,20 @@ import numpy as np
 
 from skcoral import words
 from skcoral._lowrank import spread_of_sizes, strongest_pairs
+from skcoral.estimator.rows import column_names
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting import interactive as plotly
 from skcoral.report import pictures
 from skcoral.report.facts import ReportFacts, column_of, top_sources
 from skcoral.report.templating import fill
-from skcoral.results import Array
+from skcoral.results import Array, Decorrelation
 
 MOST_CELLS = 300  # variables whose correlations can be read as a square of cells
 MOST_ROWS = 100  # outputs that are listed where there are more
 _MARKS = {"ZCA-cor": "diamond", "PCA": "square"}
 _PAIRS = 15  # of the many that have no picture
 _EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 _STANDARDISED = {"ranks": "standardised ranks", "normal": "standardised normal scores"}
 
 
@@ -47,10 +52,17 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
     >>> "<script" in report.render(facts)
     False
     """
-    result, measured = facts.result, facts.measured
+    result, measured, held = facts.result, facts.measured, facts.holdout
+    sources = column_names(facts.estimator)
     about_rows = words.is_about_rows(result)
     plain = words.is_certified(result) and about_rows
     listed = _listed(facts)
+    tables: dict[str, Any] = {}
+    if held is not None:
+        # Fits to a limit, or without floors, find a floor of their own in every fold.
+        tables["floors_kept"] = (held.fidelity_fitted >= result.rho_min - 1e-9).all()
+        tables["fitted"] = held.fidelity_fitted.mean(axis=0).round(4)
+        tables["new"] = held.fidelity_new.mean(axis=0).round(4)
     return fill(
         "report.html",
         kind="decorrelation report",
@@ -59,22 +71,25 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         facts=facts,
         result=result,
         measured=measured,
+        sure=getattr(facts.estimator, "confidence_", None),
         words=words,
         about_rows=about_rows,
         state=("" if plain else " open") if facts.passed else " failed",
         promise=" ".join(filter(None, (words.certificate(result), words.goal(result)))),
+        asked=_asked(facts.estimator, result),
         certificate=_certificate(facts),
+        warnings=_warnings(facts.estimator, result),
         listed=listed,
+        sources=list(enumerate(sources)),
+        one_to_one=len(measured.vif_before) == len(measured.vif),
         marks=_MARKS,
         others=lambda j: [(_MARKS[method], f[j]) for method, f in facts.baselines.items()],
         curve=_curve(facts, interactive),
         standardised=_STANDARDISED.get(measured.margins, "standardised sources"),
-        inflation=_inflation(facts),
-        made_of=[_made_of(facts, j, name) for j, name in listed],
-        population=_population(facts, listed),
-        held_out=_held_out(facts, listed),
-        floors_kept=_floors_kept(facts),
-        **_correlations(facts, interactive),
+        made_of=[_made_of(facts, sources, j, name) for j, name in listed],
+        versions=_versions(),
+        **tables,
+        **_correlations(facts, sources, interactive),
     )
 
 
@@ -121,7 +136,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         ("gap", f"{max(result.gap, 0.0):.1e}"),
         ("status", words.status(result)),
         *known,
-        *facts.checks,
+        ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
     ]
 
 
@@ -141,16 +156,16 @@ def _curve(facts: ReportFacts, interactive: bool) -> dict[str, Any] | None:
     }
 
 
-def _correlations(facts: ReportFacts, interactive: bool) -> dict[str, Any]:
+def _correlations(facts: ReportFacts, sources: Sequence[str], interactive: bool) -> dict[str, Any]:
     """Two pictures, or of many columns the worst pairs and the distribution of all."""
     result, measured = facts.result, facts.measured
-    if max(len(facts.names), len(result.names)) > MOST_CELLS or measured.before is None:
+    if max(len(sources), len(result.names)) > MOST_CELLS or measured.before is None:
         before = facts.R if measured.before is None else measured.before
         after = result.correlation if measured.after is None else measured.after
         counts = [spread_of_sizes(G, _EDGES) for G in (before, after)]
         return {
             "worst_pairs": {
-                "before": _strongest(before, facts.names),
+                "before": _strongest(before, sources),
                 "after": _strongest(after, result.names),
             },
             "most": max(1.0, *(float(count.max()) for count in counts)),
@@ -162,7 +177,7 @@ def _correlations(facts: ReportFacts, interactive: bool) -> dict[str, Any]:
     panels = []
     if measured.after is not None:
         panels = [
-            _panel(measured.before, facts.names, "before", "sources", interactive),
+            _panel(measured.before, sources, "before", "sources", interactive),
             _panel(measured.after, result.names, "after", "outputs", interactive),
         ]
     return {"worst_pairs": None, "panels": panels}
@@ -185,57 +200,84 @@ def _panel(
     }
 
 
-def _strongest(G: Any, names: Sequence[str]) -> list[tuple[str, str]]:
-    found = strongest_pairs(G, _PAIRS)
-    return [(f"{names[i]} – {names[j]}", f"{value:+.4f}") for i, j, value in found]
+def _strongest(G: Any, names: Sequence[str]) -> list[tuple[float, str]]:
+    return [(r, f"{names[i]} – {names[j]}") for i, j, r in strongest_pairs(G, _PAIRS)]
 
 
-def _inflation(facts: ReportFacts) -> list[list[str]]:
-    before, after = facts.measured.vif_before, facts.measured.vif
-    one_to_one = len(before) == len(after)
-    rows = []
-    for j, name in _listed(facts) if one_to_one else enumerate(facts.names):
-        cells = [f"{before[j]:.2f}", f"{after[j]:.3f}" if one_to_one else "–"]
-        rows.append([name, *(cell.replace("inf", "∞") for cell in cells)])
-    return rows
-
-
-def _made_of(facts: ReportFacts, j: int, name: str) -> tuple[str, list[tuple[str, float]], int]:
+def _made_of(
+    facts: ReportFacts, sources: Sequence[str], j: int, name: str
+) -> tuple[str, list[tuple[str, float]], int]:
     """An output, its largest coefficients, and how many others there are."""
-    terms = [(facts.names[i], weight) for i, weight in top_sources(facts.result.T, j)]
+    terms = [(sources[i], weight) for i, weight in top_sources(facts.result.T, j)]
     return name, terms, int(np.count_nonzero(column_of(facts.result.T, j))) - len(terms)
 
 
-def _population(facts: ReportFacts, listed: list[tuple[int, str]]) -> list[list[str]]:
-    """Raised floors, what they promise for the population, and what they cost."""
-    sure = facts.confidence
-    if sure is None:
-        return []
-    bounds = sure.residual_bound
-    bounds = np.full(len(sure.floors), np.nan) if bounds is None else bounds
-    figures = (sure.rho_min, sure.floors, sure.lower, bounds)
-    return [
-        [name, *(f"{figure[j]:.4f}".replace("nan", "–") for figure in figures)]
-        for j, name in listed
-    ]
+def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
+    sure = getattr(estimator, "confidence_", None)
+    floors = result.rho_min if sure is None else sure.rho_min
+    if getattr(estimator, "max_vif", None) is not None:
+        goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
+    elif getattr(estimator, "max_correlation", None) is not None:
+        goal = f"the highest common fidelity with no |r| above {estimator.max_correlation:g}"
+    elif estimator.budget is not None:
+        goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
+    elif estimator.rho_min is None:
+        goal = f"{_without_floors(estimator, result)} (no floor given)"
+    elif np.ptp(floors) < 1e-12:
+        goal = f"the least residual with fidelity at least {floors[0]:g} for every variable"
+    else:
+        goal = (
+            f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
+        )
+    asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
+    if estimator.n_samples_seen_:  # 0 where a matrix was given
+        asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
+    asked.append(("variables", str(len(estimator.correlation_))))
+    if estimator.support is not None:
+        zeros = int((result.T == 0.0).sum())
+        asked.append(("support", f"{zeros} coefficients fixed at zero"))
+    if estimator.shrinkage_:
+        asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
+    if estimator.estimate_.source:
+        asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
+    if sure is not None:
+        asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
+    if estimator.margins_ is not None:
+        asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
+    if estimator.estimate_.weights != "none":
+        asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
+    asked.append(("outputs", words.units(result, estimator.output_scale)))
+    return asked
 
 
-def _held_out(facts: ReportFacts, listed: list[tuple[int, str]]) -> list[list[str]]:
-    held, sure = facts.holdout, facts.confidence
-    if held is None:
-        return []
-    fitted, new = (f.mean(axis=0).round(4) for f in (held.fidelity_fitted, held.fidelity_new))
-    wanted = fitted if sure is None else sure.rho_min
-    return [
-        [name, f"{fitted[j]:.4f}", f"{new[j]:.4f}{' ▾' if new[j] < wanted[j] else ''}"]
-        for j, name in listed
-    ]
+def _without_floors(estimator: Any, result: Decorrelation) -> str:
+    """What is sought where no floor is given."""
+    if estimator.support is not None:
+        return "the least residual within the support"
+    if result.rank is not None:
+        return "the least residual of this rank with the highest common fidelity"
+    return "exact decorrelation with the highest common fidelity"
 
 
-def _floors_kept(facts: ReportFacts) -> bool:
-    """Whether every fold of the hold-out kept the floors of this fit on the rows it was fitted to.
+def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
+    out: list[str] = []
+    if not words.is_certified(result):
+        out.append(
+            f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
+            f"bound is {result.lower_bound:.6g}."
+        )
+    details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
+    out += [said for said in (words.rank(result), *details) if said]
+    n, p = estimator.n_samples_seen_, len(estimator.correlation_)
+    if 0 < n < 10 * p:
+        out.append(
+            f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
+            "fidelities on new rows."
+        )
+    return out
 
-    Fits to a limit, or without floors, find a floor of their own in every fold.
-    """
-    held = facts.holdout
-    return held is not None and bool((held.fidelity_fitted >= facts.result.rho_min - 1e-9).all())
+
+def _versions() -> list[tuple[str, str]]:
+    packages = [(package, metadata.version(package)) for package in _VERSIONS]
+    system = f"{platform.system()} {platform.machine()}, {sys.byteorder} endian"
+    return [("Python", platform.python_version()), *packages, ("system", system)]

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Any
 
-from skcoral.showing import printable
+from skcoral.showing import number, printable
 
 
 def fill(template: str, **values: Any) -> str:
@@ -27,7 +27,7 @@ def fill(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"digest": _digest, "percent": _percent}
+    environment.filters |= {"digest": _digest, "number": number, "percent": _percent}
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "default": _listed}
     return environment.get_template(template).render({"scripts": (), "wide": False, **values})
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.cells import grouped_number, is_missing, is_number, unflagged
 
 #: Rows that are looked at to recognise the separator and the header.
@@ -124,12 +124,12 @@ def check_given(
 ) -> None:
     """Refuse what cannot separate cells, and what is no way to write text in bytes."""
     if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-        raise InvalidTableError(
+        raise InvalidArgumentError(
             f"{label}: {separator!r} cannot separate cells.\n"
             "Give one character that is no quote and no line end, such as ';' or a tab."
         )
     if decimal not in (None, ".", ","):
-        raise InvalidTableError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")
+        raise InvalidArgumentError(f"{label}: {decimal!r} is not a decimal mark.\nUse '.' or ','.")
     if encoding is None:
         return
     try:  # names of hosts, base64 and so on are codecs, too

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from skcoral.exceptions import InvalidTableError
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
@@ -101,6 +101,11 @@ def open_table(
             from skcoral.tables.excel import open_excel
 
             table = open_excel(label, stream, sheet)
+        elif sheet is not None:
+            raise InvalidArgumentError(
+                f"{label}: sheets are those of Excel files, and this is not one.\n"
+                "Leave out --sheet."
+            )
         elif kind == "parquet":
             from skcoral.tables.parquet import open_parquet
 
