@@ -51,7 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return function
 
-    for module in ("api", "app.problem", "app.solving", "support", "estimator", "tradeoff", "cli"):
+    for module in ("api", "app.problem", "support", "estimator", "tradeoff", "cli"):
         import_module(f"skcoral.{module}")
     originals = {
         "threshold": import_module("skcoral.exact.threshold").exact_threshold,
@@ -128,7 +128,7 @@ def test_command(
 def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> None:
     from skcoral.app.problem import pose
     from skcoral.app.settings import Settings
-    from skcoral.app.solving import fitted
+    from skcoral.app.problem import fitted
     from skcoral.app.sources import read_table
 
     problem = pose(read_table(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())

@@ -9,9 +9,8 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import pose
+from skcoral.app.problem import arguments, fitted, group_columns, pose, raised
 from skcoral.app.settings import Settings, from_query, to_query
-from skcoral.app.solving import arguments, fitted, group_columns, raised
 from skcoral.models.files import load_model, model_json
 
 
@@ -63,7 +62,7 @@ def test_rows_that_belong_together(bring, metric, sites, text, link, settings, b
 
 
 def test_columns_that_name_groups_are_no_variables(sites):
-    source = sources.read_table(sites.to_csv(index=False).encode(), "s.csv", key="k")
+    source = sources.read_file(sites.to_csv(index=False).encode(), "s.csv", key="k")
     settings = Settings(floor=0.8, confidence=0.95, groups="a", without=("batch",))
     problem = pose(source, settings)
     assert group_columns(problem, settings) == ["site", "batch"]
@@ -93,7 +92,7 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     sites.to_csv("sites.csv", index=False)
     settings = Settings(floor=0.8, confidence=0.95, without=("batch",), **said)
-    source = sources.read_table(sites.to_csv(index=False).encode(), "sites.csv", key="k")
+    source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
     chosen = arguments(problem, settings)
     sure = raised(problem, chosen, lambda done, total: None)

@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 
 from skcoral.app import exports, sources
-from skcoral.app.problem import pose
+from skcoral.app.problem import arguments, fitted, for_download, pose
 from skcoral.app.settings import Settings, mask_to_text
-from skcoral.app.solving import arguments, fitted, for_download
 from skcoral.models.files import load_model, model_json
 
 
@@ -40,7 +39,7 @@ def folder(mine, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def source(mine):
-    return sources.read_table(mine.to_csv(index=False).encode(), "my table.csv", key="k")
+    return sources.read_file(mine.to_csv(index=False).encode(), "my table.csv", key="k")
 
 
 MODES = [
@@ -105,7 +104,7 @@ def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, settings)
     result = fitted(problem, arguments(problem, settings)).result_
-    data = io.BytesIO(exports.transformation(result, ending="csv"))
+    data = io.BytesIO(exports.matrix_file(result.names, result.T))
     found = pd.read_csv(data, index_col=0)
     assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
     assert list(found.index) == list(found.columns) == list(result.names)
@@ -114,7 +113,9 @@ def test_transformation_file(source):
 def test_transformation_of_a_variable_called_source():
     problem = pose(sources.pasted("source b\n1 .5\n.5 1"), Settings(floor=0.99))
     result = fitted(problem, {"rho_min": 0.99}).result_
-    found = pd.read_parquet(io.BytesIO(exports.transformation(result, ending="parquet")))
+    found = pd.read_parquet(
+        io.BytesIO(exports.matrix_file(result.names, result.T, ending="parquet"))
+    )
     assert np.array_equal(found[["source", "b"]].to_numpy(), result.T)
 
 
@@ -162,7 +163,8 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     command = exports.command(problem, settings, ending="csv")
     if settings.mask:
         chosen = arguments(problem, settings)
-        (folder / exports.SUPPORT_FILE).write_bytes(exports.mask_file(problem, chosen["support"]))
+        support = exports.matrix_file(problem.names, chosen["support"])
+        (folder / exports.SUPPORT_FILE).write_bytes(support)
     words = shlex.split(command)[1:]
     if settings.criterion == "worst":
         words = words[: words.index("--report")]  # its curve takes longer than all the rest
@@ -196,7 +198,7 @@ def test_matrices_have_no_command():
 
 def test_file_names_are_safe(mine):
     data = mine.to_csv(index=False).encode()
-    odd = sources.read_table(data, "../../a b<c>.csv", key="k")
+    odd = sources.read_file(data, "../../a b<c>.csv", key="k")
     stem = exports.file_stem(pose(odd, Settings(without=("w",))))
     assert re.fullmatch(r"[\w-]+", stem)
 

@@ -364,7 +364,7 @@ def test_confidence_with_groups_and_blocks(answer, sites_csv):
     [
         (["--confidence", "0.9"], "none is given"),
         (["--rho-min", "0.9", "--confidence", "95"], "between 0 and 1"),
-        (["--rho-min", "0.9", "--block-length", "long"], "whole number of rows"),
+        (["--confidence", "0.9", "--block-length", "long"], "whole number of rows"),
         (["--rho-min", "0.9", "--groups", "site"], "--groups is about confidence"),
         (["--rho-min", "0.9", "--block-length", "4"], "--block-length is about confidence"),
         (["--rho-min", "0.9", "--confidence", "0.9", "--groups", "sites"], "Did you mean 'site'"),

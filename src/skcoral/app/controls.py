@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -12,16 +12,13 @@ from skcoral import measures, words
 from skcoral.app import state
 from skcoral.app.cache import about
 from skcoral.app.page import plain
-from skcoral.app.problem import Problem, mask
+from skcoral.app.problem import Problem, group_columns, mask
 from skcoral.app.settings import mask_to_text
-from skcoral.app.solving import group_columns
 from skcoral.choosing import FloorComparison, has_little
 from skcoral.measured import rounded_down, vif_text
 from skcoral.support import support_from_threshold
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from skcoral.results import Threshold
 
 _CONFIDENCE = 0.95
@@ -166,9 +163,7 @@ def choose_own_floors(problem: Problem) -> None:
     asked = dict(state.current().own)
     with st.expander("Floors of single variables"):
         key = f"own_{state.generation()}_{hash(problem.names)}"
-        if key not in st.session_state:
-            st.session_state[f"{key}_first"] = asked
-        first = st.session_state[f"{key}_first"]
+        first = _first(key, asked)
         floors = pd.array([first.get(name) for name in problem.names], dtype="Float64")
         edited = st.data_editor(
             pd.DataFrame({"variable": list(problem.names), "floor": floors}),
@@ -192,6 +187,8 @@ def choose_own_floors(problem: Problem) -> None:
 
 def choose_support(problem: Problem) -> None:
     """Show which source may enter which output, and take over what is said."""
+    import pandas as pd
+
     before = state.current().link
     label = "A source may enter an output where their |correlation| exceeds"
     link = state.bound(st.slider, label, "link", 0.0, 1.0, step=0.01)
@@ -199,9 +196,17 @@ def choose_support(problem: Problem) -> None:
         state.change(mask="")
     with st.expander("Edit which source may enter which output"):
         key = f"mask_{state.generation()}_{hash(problem.names)}_{link}"
-        if key not in st.session_state:
-            st.session_state[f"{key}_first"] = mask(problem, state.current())
-        edited = _grid(problem, st.session_state[f"{key}_first"], key)
+        first = _first(key, mask(problem, state.current()))
+        # Columns go by their places: the editor keeps some names for itself.
+        names = {str(j): name for j, name in enumerate(problem.names)}
+        edited = st.data_editor(
+            pd.DataFrame(first, index=pd.Index(problem.names, name="source"), columns=list(names)),
+            key=key,
+            column_config={
+                place: st.column_config.CheckboxColumn(label=name, width="small", default=False)
+                for place, name in names.items()
+            },
+        )
         st.caption("Rows are sources, columns are outputs. A variable may always enter its own.")
     allowed = edited.to_numpy(dtype=bool, copy=True)
     np.fill_diagonal(allowed, True)
@@ -211,16 +216,8 @@ def choose_support(problem: Problem) -> None:
         state.change(mask=text)
 
 
-def _grid(problem: Problem, first: np.ndarray, key: str) -> pd.DataFrame:
-    import pandas as pd
-
-    # Columns go by their places: the editor keeps some names for itself.
-    names = {str(j): name for j, name in enumerate(problem.names)}
-    return st.data_editor(
-        pd.DataFrame(first, index=pd.Index(problem.names, name="source"), columns=list(names)),
-        key=key,
-        column_config={
-            place: st.column_config.CheckboxColumn(label=name, width="small", default=False)
-            for place, name in names.items()
-        },
-    )
+def _first(key: str, value: Any) -> Any:
+    """What an editor began with: it is given the same table in every run."""
+    if key not in st.session_state:
+        st.session_state[f"{key}_first"] = value
+    return st.session_state[f"{key}_first"]

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import report
-from skcoral.app.problem import Problem, curve_points, mask, notes
+from skcoral.app.problem import Problem, arguments, curve_points, known, measured, notes
 from skcoral.app.settings import Settings
-from skcoral.app.solving import arguments, known, measured
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.cli.options import FitOptions
-from skcoral.results import Decorrelation
 from skcoral.tables.transforming import explaining_sheets, write_transformed
 from skcoral.tables.writing import write_matrix
 
@@ -48,20 +46,11 @@ def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
     return stream.getvalue()
 
 
-def _matrix(rows: Sequence[str], columns: Sequence[str], values: Any, ending: str) -> bytes:
+def matrix_file(names: Sequence[str], values: Any, *, ending: str = "csv") -> bytes:
+    """T or a mask as a table: rows are (standardised) sources, columns are outputs."""
     stream = io.BytesIO()
-    write_matrix(stream, f"out.{ending}", rows, columns, values, escape_formulas=True)
+    write_matrix(stream, f"out.{ending}", names, names, values, escape_formulas=True)
     return stream.getvalue()
-
-
-def transformation(result: Decorrelation, *, ending: str) -> bytes:
-    """The matrix T as a table: rows are standardised sources, columns are outputs."""
-    return _matrix(result.names, result.names, result.T, ending)
-
-
-def mask_file(problem: Problem, support: Any) -> bytes:
-    """The mask as the file that ``coral fit --support`` reads."""
-    return _matrix(problem.names, problem.names, support, "csv")
 
 
 def page(problem: Problem, model: CORAL, chosen: Mapping[str, Any], *, command: str) -> bytes:
@@ -96,18 +85,18 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
     imports, lines = _data_code(source)
     table = source.table if isinstance(source, TableSource) else source
     every = problem.names == table.names
-    own = {name: value for name, value in settings.own if name in problem.names}
-    own = {} if settings.mode == "budget" else own
+    asked = arguments(problem, settings)
+    own = {n: v for n, v in settings.own if n in problem.names and "rho_min" in asked}
     if is_table or own or not every:
         whole = f"list({'table' if is_table else 'R'})"
         lines.append(f"columns = {whole if every else _literal(list(problem.names))}")
-    chosen = {name: _literal(value) for name, value in arguments(problem, settings).items()}
+    chosen = {name: _literal(value) for name, value in asked.items()}
     groups = chosen.pop("groups", "")
     if own:
         lines.append(f"floors = dict.fromkeys(columns, {settings.floor!r}) | {_literal(own)}")
         chosen["rho_min"] = "floors"
-    if settings.mode == "support":
-        lines.append(f"support = {_support_literal(problem, mask(problem, settings))}")
+    if "support" in asked:
+        lines.append(f"support = {_support_literal(problem, asked['support'])}")
         chosen["support"] = "support"
     shrinkage = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
     if not is_table:

@@ -1,8 +1,11 @@
-"""From a source and the choices of a visitor to one correlation matrix."""
+"""From a source and the choices of a visitor to one correlation matrix, and to a fitted model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +18,24 @@ from skcoral._singular import Deficiency
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_matrix
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.estimator.attributes import with_details
+from skcoral.estimator.overfitting import measure_overfitting
+from skcoral.estimator.rounding import measure_rounding
+from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
+from skcoral.measured import Measured
 from skcoral.moments import Moments
 from skcoral.report.facts import can_hold_out
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
+from skcoral.tables.table import labels_of
+from skcoral.tables.transforming import named_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from skcoral.estimator import CORAL
+    from skcoral.stability import ConfidentFloors
 
 MOST_VARIABLES = 100
 #: A table with few rows costs rows² × columns and may have more of them.
@@ -52,6 +63,8 @@ class Problem:
         Which rows of the table those are.
     weights : str
         The column of row weights, whose values are ``sample_weight``.
+    given : ndarray of shape (p, p) or None
+        The matrix as it came, not shrunk, where there are no rows.
     """
 
     key: tuple[Any, ...]
@@ -62,6 +75,7 @@ class Problem:
     weights: str = ""
     sample_weight: Array | None = None
     moments: Moments | None = None
+    given: Array | None = None
 
     @property
     def R(self) -> Array:
@@ -77,13 +91,6 @@ class Problem:
     def n_incomplete(self) -> int:
         """Rows that are left out because a value is missing."""
         return 0 if self.kept is None else int((~self.kept).sum())
-
-    @property
-    def given(self) -> Array:
-        """The matrix of the source itself, not shrunk."""
-        assert isinstance(self.source, MatrixSource)
-        places = [self.source.names.index(name) for name in self.names]
-        return np.asarray(self.source.R[np.ix_(places, places)])
 
     @property
     def deficiency(self) -> Deficiency | None:
@@ -110,9 +117,7 @@ class Problem:
 
     def frame(self) -> pd.DataFrame:
         """The complete rows with names."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows, columns=list(self.names))
+        return named_rows(self.rows, self.names)
 
 
 def pose(source: Source, settings: Settings) -> Problem:
@@ -140,16 +145,18 @@ def pose(source: Source, settings: Settings) -> Problem:
     if isinstance(source, TableSource):
         return _from_rows(source, kept, settings, key)
     places = [source.names.index(name) for name in kept]
+    given = np.asarray(source.R[np.ix_(places, places)])
     shrinkage = 0.0 if settings.shrinkage == "none" else float(settings.shrinkage)
-    return Problem(key, source, shrunk_matrix(source.R[np.ix_(places, places)], kept, shrinkage))
+    return Problem(key, source, shrunk_matrix(given, kept, shrinkage), given=given)
 
 
 def most_variables(source: Source) -> int:
     """How many variables can be solved for while a visitor waits."""
-    if isinstance(source, MatrixSource):
+    if not isinstance(source, TableSource):
         return MOST_VARIABLES
-    affordable = int(min(_MOST_WIDE, _WIDE_COST / max(source.n_rows, 1) ** 2))
-    return affordable if affordable > max(source.n_rows, MOST_VARIABLES) else MOST_VARIABLES
+    n_rows = source.content.n_rows
+    affordable = int(min(_MOST_WIDE, _WIDE_COST / max(n_rows, 1) ** 2))
+    return affordable if affordable > max(n_rows, MOST_VARIABLES) else MOST_VARIABLES
 
 
 def variables(source: Source, settings: Settings) -> tuple[str, ...]:
@@ -166,11 +173,6 @@ def _from_rows(
     complete: Any = ~np.isnan(values).any(axis=1)
     weights = None
     if settings.weights:
-        if settings.weights not in source.names:
-            raise InvalidTableError(
-                f"{source.label}: there is no column of numbers {settings.weights!r} to take "
-                "weights from.\nChoose another one."
-            )
         column = source.values[:, source.names.index(settings.weights)]
         complete &= ~np.isnan(column)
         weights = column[complete]
@@ -197,14 +199,6 @@ def _from_rows(
         on_singular="solve",
     )
     return Problem(key, source, estimate, rows, complete, settings.weights, weights, moments)
-
-
-def floors(problem: Problem, settings: Settings) -> float | dict[str, float]:
-    """One floor, or one per variable where some have their own."""
-    own = {name: value for name, value in settings.own if name in problem.names}
-    if not own:
-        return settings.floor
-    return {name: own.get(name, settings.floor) for name in problem.names}
 
 
 def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
@@ -252,3 +246,114 @@ def notes(problem: Problem) -> list[str]:
     if problem.sample_weight is not None and problem.moments is not None:
         told.append(weights_note(problem.weights, problem.moments))
     return [note for note in told if note]
+
+
+def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
+    """The settings as the arguments of :class:`skcoral.CORAL`; ``groups`` is a column's name."""
+    chosen: dict[str, Any] = {"rho_min": settings.floor}
+    own = {name: value for name, value in settings.own if name in problem.names}
+    if settings.mode == "budget":
+        chosen = {"budget": settings.budget}
+    elif own:
+        chosen["rho_min"] = {name: own.get(name, settings.floor) for name in problem.names}
+    if settings.mode == "support":
+        return chosen | {"support": mask(problem, settings)}
+    confident = settings.mode == "floor" and settings.confidence and problem.rows is not None
+    if confident and 0.0 < settings.floor < 1.0:
+        chosen["confidence"] = settings.confidence
+        if settings.groups in group_columns(problem, settings):
+            chosen["groups"] = settings.groups
+        elif settings.block:
+            chosen["block_length"] = "auto" if settings.block == "auto" else int(settings.block)
+    if settings.criterion != "squared":
+        chosen["criterion"] = settings.criterion
+    return chosen
+
+
+def group_columns(problem: Problem, settings: Settings) -> list[str]:
+    """Columns that can say which rows belong together: those that are no variables."""
+    if not isinstance(problem.source, TableSource):
+        return []
+    aside = {*problem.names, settings.weights, ""}
+    return [name for name in problem.source.table.names if name not in aside]
+
+
+def known(problem: Problem, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Weights and groups of the rows, where there are any, as ``fit`` takes them."""
+    found: dict[str, Any] = {}
+    if problem.sample_weight is not None:
+        found["sample_weight"] = problem.sample_weight
+    if "groups" in chosen:
+        assert isinstance(problem.source, TableSource)
+        labels = labels_of(problem.source.table.cells(chosen["groups"]))
+        found["groups"] = np.array(labels, dtype=object)[problem.kept]
+    return found
+
+
+def raised(
+    problem: Problem, chosen: Mapping[str, Any], callback: Callable[[int, int], object]
+) -> ConfidentFloors:
+    """The floors that hold for the population with the confidence that was chosen."""
+    from skcoral.stability import confident_floors
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
+        return confident_floors(
+            problem.frame(),
+            chosen["rho_min"],
+            confidence=chosen["confidence"],
+            estimator=_unfitted(problem, chosen),
+            block_length=chosen.get("block_length"),
+            callback=callback,
+            **known(problem, chosen),
+        )
+
+
+def _unfitted(problem: Problem, chosen: Mapping[str, Any]) -> CORAL:
+    """The estimator with these settings; the shrinkage is the intensity that was found."""
+    from skcoral.estimator import CORAL
+
+    margins, moments = problem.estimate.margins, problem.moments
+    settings: dict[str, Any] = {
+        "shrinkage": problem.estimate.shrinkage or None,
+        "margins": "none" if margins is None else margins.kind,
+        "weight_kind": "auto" if moments is None else moments.weight_kind,
+    }
+    return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **settings)
+
+
+def fitted(
+    problem: Problem, chosen: Mapping[str, Any], sure: ConfidentFloors | None = None
+) -> CORAL:
+    """The estimator solved with the arguments that :func:`arguments` gives.
+
+    ``sure`` are the raised floors where a confidence is asked for.
+    """
+    model = _unfitted(problem, chosen)._fit_estimate(
+        problem.estimate,
+        problem.moments or Moments(problem.names),
+        unweighted=None if problem.rows is None else problem.plain,
+        judged=problem.judged,
+        floors=None if sure is None else sure.floors,
+        measured_on=problem.given,
+    )
+    if sure is not None:
+        model.confidence_ = sure
+        model.result_ = with_details(model.result_, confidence=sure.sentence())
+    return model
+
+
+def measured(problem: Problem, model: CORAL) -> Measured:
+    """The effect on the rows that a download holds, or on the matrix given."""
+    if problem.rows is None:
+        return model.measured_
+    return replace(model.measured_, rows_given=len(problem.rows) + problem.n_incomplete)
+
+
+def for_download(problem: Problem, model: CORAL, *, scale: str) -> CORAL:
+    """The model on the screen with outputs in these units, and with what new rows can expect."""
+    found = copy(model).set_params(output_scale=scale)
+    found.output_scale_ = scale
+    measure_rounding(found, problem.rows, problem.sample_weight)
+    measure_overfitting(found, problem.rows, problem.sample_weight)
+    return found

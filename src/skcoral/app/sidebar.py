@@ -218,24 +218,19 @@ def choose_columns(source: Source) -> None:
         with st.expander(f"Left out: {some}"):
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
-    _weights(list(source.names))
-    state.choose("margins", "What is decorrelated", _MARGINS)
-    _shrinkage()
-
-
-def _weights(names: list[str]) -> None:
-    settings = state.current()
-    weights = st.selectbox(
+    weights = state.bound(
+        st.selectbox,
         "Row weights",
-        ["", *names],
+        "weights",
+        ["", *source.names],
         format_func=lambda name: name or "none: every row counts once",
-        key=state.widget("weights", settings.weights if settings.weights in names else ""),
     )
     if weights != settings.weights:
-        state.change(weights=weights)
         st.rerun()
     if weights:
         state.choose("weight_kind", "Weights say", _WEIGHT_KINDS)
+    state.choose("margins", "What is decorrelated", _MARGINS)
+    _shrinkage()
 
 
 def _shrinkage(kinds: Sequence[str] = tuple(_SHRINKAGE)) -> None:

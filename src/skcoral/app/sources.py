@@ -23,69 +23,46 @@ _one_at_a_time = threading.Lock()
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-@dataclass(frozen=True)
-class MatrixSource:
-    """A correlation matrix without the rows behind it.
-
-    ``said`` tells what was recognised in a file, ``is_file`` whether it came from one, and
-    ``dialect`` how that was read where it is not the default.
-    """
-
-    key: str
-    label: str
-    R: Array
-    names: tuple[str, ...]
-    note: str = ""
-    public: bool = True
-    said: tuple[str, ...] = ()
-    is_file: bool = False
-    dialect: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def doubtful(self) -> dict[str, str]:
-        """None: the columns of a matrix are variables."""
-        return {}
-
-
-@dataclass(frozen=True)
-class TableSource:
-    """A table whose columns of numbers have been read.
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """Columns of numbers that can be variables, and where they come from.
 
     Attributes
     ----------
-    table : Table
-        To be read again when the outputs are written.
-    names, values : tuple of str and ndarray of shape (n_rows, len(names))
-        Columns that can be variables, and their numbers; NaN where missing.
-    left_out : tuple of (str, str)
-        Every other column, with the reason.
+    doubtful : dict of str to str
+        Columns that are hardly variables (ids, years), with the reason.
     dialect : dict of str to str
-        How the file was read where that is not the default.
+        How a file was read where that is not the default.
     public : bool
         Whether everybody may share what is computed from it: true for examples only.
     """
 
     key: str
-    table: Table
-    n_rows: int
+    label: str
     names: tuple[str, ...]
-    values: Array
-    left_out: tuple[tuple[str, str], ...]
-    content: TableProfile
+    doubtful: dict[str, str] = field(default_factory=dict)
     dialect: dict[str, str] = field(default_factory=dict)
     note: str = ""
     public: bool = False
 
-    @property
-    def label(self) -> str:
-        """The file's name."""
-        return self.table.label
 
-    @property
-    def doubtful(self) -> dict[str, str]:
-        """Columns that are hardly variables (ids, years), with the reason."""
-        doubts = ((name, self.content.column(name).doubt) for name in self.names)
-        return {name: why for name, why in doubts if why}
+@dataclass(frozen=True, kw_only=True)
+class MatrixSource(_Source):
+    """A correlation matrix; ``said`` tells what was recognised, ``is_file`` whether in a file."""
+
+    R: Array
+    said: tuple[str, ...] = ()
+    is_file: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSource(_Source):
+    """A table, its columns of numbers as ``values`` (NaN where missing), and why others are not."""
+
+    table: Table
+    content: TableProfile
+    values: Array
+    left_out: tuple[tuple[str, str], ...]
 
     @property
     def unusable(self) -> tuple[str, ...]:
@@ -102,17 +79,17 @@ def example(name: str, *, size: int = 18) -> Source:
     if name == "wine":
         wine = datasets.load_wine()
         data = wine.to_frame().to_csv(index=False).encode()
-        source = read_table(data, "wine.csv", key="wine")
-        return replace(source, note=wine.source, public=True)
+        return replace(read_file(data, "wine.csv", key="wine"), note=wine.source, public=True)
     if name == "wdi":
         wdi = datasets.wdi_correlation()
+        key, label, R, names = name, "World Bank", wdi.correlation, wdi.names
         note = f"{wdi.n_rows} countries. {wdi.source} ({wdi.licence})"
         note = re.sub(r"https?://([^)\s/]+)[^)\s]*", r"[\1](\g<0>)", note)
-        return MatrixSource("wdi", "World Bank", wdi.correlation, wdi.names, note)
-    names = tuple(f"x{j}" for j in range(1, size + 1))
-    note = f"A random correlation matrix of {size} variables, always the same one."
-    R = datasets.make_system(size)
-    return MatrixSource(f"simulated-{size}", "simulated", R, names, note)
+    else:
+        key, label = f"simulated-{size}", "simulated"
+        R, names = datasets.make_system(size), tuple(f"x{j}" for j in range(1, size + 1))
+        note = f"A random correlation matrix of {size} variables, always the same one."
+    return MatrixSource(key=key, label=label, R=R, names=names, note=note, public=True)
 
 
 def pasted(text: str) -> MatrixSource:
@@ -121,10 +98,10 @@ def pasted(text: str) -> MatrixSource:
     with use(VISITOR):
         R, names = parse_matrix(text)
     found = named_matrix(R, names, label, has_labels=True, asked=False)
-    if found is None or found.scale is None:
-        return MatrixSource(text, label, R, names, public=False)
-    said = ("A covariance matrix was pasted: its correlations are used.",)
-    return MatrixSource(text, label, found.R, names, public=False, said=said)
+    said: tuple[str, ...] = ()
+    if found is not None and found.scale is not None:
+        R, said = found.R, ("A covariance matrix was pasted: its correlations are used.",)
+    return MatrixSource(key=text, label=label, R=R, names=names, said=said)
 
 
 def sheets(data: bytes, name: str) -> tuple[str, ...]:
@@ -134,9 +111,7 @@ def sheets(data: bytes, name: str) -> tuple[str, ...]:
         return sheet_names(data, name=name)
 
 
-def read_file(
-    data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None
-) -> TableSource | MatrixSource:
+def read_file(data: bytes, name: str, *, key: str, dialect: dict[str, str] | None = None) -> Source:
     """Read an uploaded file, within the limits of a shared server.
 
     A correlation or covariance matrix is recognised and taken as one.
@@ -151,13 +126,6 @@ def read_file(
         return _with_numbers(key, table, content, dialect or {})
 
 
-def read_table(data: bytes, name: str, *, key: str) -> TableSource:
-    """Read a file that holds rows."""
-    source = read_file(data, name, key=key)
-    assert isinstance(source, TableSource)
-    return source
-
-
 def read_matrix(data: bytes, name: str, *, key: str) -> MatrixSource:
     """Read an uploaded file that is said to hold a matrix, with or without names."""
     _refuse_packed(data, name)
@@ -170,31 +138,29 @@ def _matrix_source(
     matrix: NamedMatrix, table: Table, key: str, dialect: dict[str, str] | None = None
 ) -> MatrixSource:
     return MatrixSource(
-        key,
-        table.label,
-        read_only(matrix.R),
-        matrix.names,
-        public=False,
+        key=key,
+        label=table.label,
+        names=matrix.names,
+        dialect=dialect or {},
+        R=read_only(matrix.R),
         said=(*table.assumed, matrix.sentence),
         is_file=True,
-        dialect=dialect or {},
     )
 
 
 def _profile(table: Table) -> TableProfile:
-    n_rows = table.n_rows or 0
+    seen = 0
 
-    def refuse_many_cells() -> None:
+    def refuse_many_cells(n_rows: int) -> None:
         what = f"{n_rows:,} rows or more of {len(table.names):,} columns are too many cells"
         VISITOR.require("cells", n_rows * len(table.names), table.label, what)
 
     def count(batch: Batch) -> None:
-        nonlocal n_rows
-        n_rows += len(batch.rows)
-        refuse_many_cells()
+        nonlocal seen
+        seen += len(batch.rows)
+        refuse_many_cells(seen)
 
-    refuse_many_cells()
-    n_rows = 0
+    refuse_many_cells(table.n_rows or 0)
     content = profile(table, on_batch=count)
     if content.n_rows == 0:
         remedy = "Choose another sheet" if table.other_sheets else "Give a table with data"
@@ -212,9 +178,17 @@ def _with_numbers(
     left_out = [(name, why) for name, why in reasons.items() if why]
     if len(kept) < 2:
         raise too_few(table, content, kept, "Check the separator and the header.")
-    values = read_only(table.to_numpy(kept))
+    doubts = {name: content.column(name).doubt for name in kept}
     return TableSource(
-        key, table, content.n_rows, tuple(kept), values, tuple(left_out), content, dialect
+        key=key,
+        label=table.label,
+        names=tuple(kept),
+        doubtful={name: why for name, why in doubts.items() if why},
+        dialect=dialect,
+        table=table,
+        content=content,
+        values=read_only(table.to_numpy(kept)),
+        left_out=tuple(left_out),
     )
 
 

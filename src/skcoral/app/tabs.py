@@ -13,9 +13,8 @@ from skcoral._lowrank import strongest_pairs
 from skcoral.app import exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
-from skcoral.app.problem import MOST_VARIABLES, Problem
+from skcoral.app.problem import MOST_VARIABLES, Problem, for_download, known
 from skcoral.app.settings import Settings
-from skcoral.app.solving import for_download, known
 from skcoral.measured import Measured
 from skcoral.models.files import model_json
 from skcoral.plotting import HoldoutDisplay, interactive
@@ -196,13 +195,13 @@ def _downloads(shown: Shown) -> None:
             ),
         }
     files["Transformation T"] = (
-        lambda: exports.transformation(shown.model.result_, ending=ending),
+        lambda: exports.matrix_file(problem.names, shown.model.result_.T, ending=ending),
         f"{stem}-T.{ending}",
         mime,
     )
     if "support" in chosen:
         files["Support mask"] = (
-            lambda: exports.mask_file(problem, chosen["support"]),
+            lambda: exports.matrix_file(problem.names, chosen["support"]),
             exports.SUPPORT_FILE,
             "text/csv",
         )

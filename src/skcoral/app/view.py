@@ -11,10 +11,19 @@ from skcoral import api, measures, words
 from skcoral.app import controls, state, tabs
 from skcoral.app.cache import about
 from skcoral.app.page import in_words, plain, show_figure
-from skcoral.app.problem import MOST_VARIABLES, Problem, curve_points, notes, refuse_many
-from skcoral.app.settings import EXPLAINED, MODES, Settings
-from skcoral.app.solving import arguments, fitted, measured, raised
-from skcoral.choosing import FloorComparison, compare_floors
+from skcoral.app.problem import (
+    MOST_VARIABLES,
+    Problem,
+    arguments,
+    curve_points,
+    fitted,
+    measured,
+    notes,
+    raised,
+    refuse_many,
+)
+from skcoral.app.settings import EXPLAINED, MODES
+from skcoral.choosing import compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import FrontierDisplay, interactive
 from skcoral.plotting.fidelity import baseline_fidelities
@@ -28,11 +37,6 @@ if TYPE_CHECKING:
 _MOST_BARS = 22
 
 
-def threshold_of(problem: Problem) -> Threshold:
-    """The threshold, computed once per matrix."""
-    return about(problem, "threshold", lambda: api.threshold(problem.judged))
-
-
 @st.fragment
 def explore(problem: Problem) -> None:
     """Everything that follows the slider; moving it runs this function and nothing else."""
@@ -42,7 +46,7 @@ def explore(problem: Problem) -> None:
 
 
 def _explore(problem: Problem) -> None:
-    threshold = threshold_of(problem)
+    threshold = about(problem, "threshold", lambda: api.threshold(problem.judged))
     mode = state.bound(
         st.radio,
         "What to hold fixed",
@@ -59,7 +63,12 @@ def _explore(problem: Problem) -> None:
     left, right = st.columns([4, 3], gap="medium")
     with left:
         if mode == "floor":
-            controls.compare(problem, _comparison(problem, threshold))
+            controls.compare(
+                problem,
+                about(
+                    problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold)
+                ),
+            )
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
         if mode == "floor":
@@ -72,7 +81,7 @@ def _explore(problem: Problem) -> None:
     settings = state.current()
     refuse_many(problem, settings)
     chosen = arguments(problem, settings)
-    asked = _asked(settings, chosen)
+    asked = tuple((n, v.tobytes() if n == "support" else str(v)) for n, v in chosen.items())
     with plot:
         sure = _raised(problem, asked, chosen)
         with st.spinner("Solving …", show_time=True):
@@ -131,16 +140,6 @@ def _frontier(
     st.caption(" ".join(said))
 
 
-def _asked(settings: Settings, chosen: dict[str, Any]) -> tuple[Any, ...]:
-    """What was asked, as a key."""
-    criterion = chosen.get("criterion", "squared")
-    if settings.mode == "budget":
-        return (settings.mode, criterion, settings.budget)
-    support = chosen["support"].tobytes() if "support" in chosen else b""
-    sure = tuple(chosen.get(name) for name in ("confidence", "groups", "block_length"))
-    return (settings.mode, criterion, str(chosen["rho_min"]), support, sure)
-
-
 def _raised(
     problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]
 ) -> ConfidentFloors | None:
@@ -194,7 +193,3 @@ def _figures(result: Decorrelation, found: Measured) -> None:
         ("Residual", "0" if residual < 1e-12 else f"{residual:#.4g}"),
     ):
         st.metric(label, value, width="content")
-
-
-def _comparison(problem: Problem, threshold: Threshold) -> FloorComparison:
-    return about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))

@@ -5,11 +5,10 @@ attributes, and draws them with ``plot(ax=None)``, which returns the display. Ma
 when something is drawn; no global setting of it is changed.
 """
 
-from skcoral.plotting.fidelity import FidelityDisplay, HoldoutDisplay
+from skcoral.plotting.fidelity import FidelityDisplay, HoldoutDisplay, WindowsDisplay
 from skcoral.plotting.frontier import FrontierDisplay
 from skcoral.plotting.geometry import GeometryDisplay
 from skcoral.plotting.matrices import CorrelationDisplay, TransformDisplay
-from skcoral.plotting.windows import WindowsDisplay
 
 __all__ = [
     "CorrelationDisplay",

@@ -1,4 +1,4 @@
-"""How much of its source each output keeps: on the rows fitted, on others, in the population."""
+"""How much of its source each output keeps: on rows, in the population, in windows over time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import baselines as _baselines
+from skcoral.panels import Panel
 from skcoral.plotting import _style
 from skcoral.results import Decorrelation, Threshold, read_only
 from skcoral.stability import ConfidentFloors, Holdout
@@ -168,6 +169,64 @@ class HoldoutDisplay(_OutputsDisplay):
         ax.scatter(self.new, y, s=26, marker="D", color=_style.ORANGE, label=self.labels[1])
         ax.scatter(self.fitted, y, s=34, color=_style.BLUE, label=self.labels[0])
         self._label(ax)
+
+
+class WindowsDisplay(_style.Display):
+    """ρ★ and the weakest fidelity of each window, in the order of the windows.
+
+    Parameters
+    ----------
+    when : array-like of shape (n,)
+        Labels of the windows: dates or numbers; positions are used for other labels.
+    threshold, min_fidelity : array-like of shape (n,)
+        Of each window; NaN where it has no model, which leaves a gap in the line.
+    group : sequence, optional
+        Group of each window; lines do not cross from one to the next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.panels import rolling
+    >>> from skcoral.plotting import WindowsDisplay
+    >>> rows = np.random.default_rng(0).normal(size=(80, 3)) @ [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
+    >>> display = WindowsDisplay.from_result(rolling(rows, 40, rho_min=0.9))
+    >>> len(display.threshold)
+    41
+    """
+
+    def __init__(self, when: Any, *, threshold: Any, min_fidelity: Any, group: Any = None) -> None:
+        self.when = np.asarray(when)
+        if self.when.dtype.kind not in "iufM":
+            self.when = np.arange(len(self.when))
+        self.threshold = read_only(threshold)
+        self.min_fidelity = read_only(min_fidelity)
+        self.group = np.zeros(len(self.when)) if group is None else np.asarray(group)
+
+    @classmethod
+    def from_result(cls, result: Panel) -> WindowsDisplay:
+        """Gather the numbers from what :func:`skcoral.panels.rolling` returns."""
+        _style.expect(result, Panel)
+        *groups, when = result.keys.values()
+        joint = [" · ".join(map(str, key)) for key in zip(*groups, strict=True)] or None
+        lines = {name: result.columns[name] for name in ("threshold", "min_fidelity")}
+        return cls(when, **lines, group=joint)
+
+    def _size(self) -> tuple[float, float]:
+        return 7.2, 3.6
+
+    def _draw(self, ax: Axes) -> None:
+        lines = (
+            (self.threshold, _style.BLUE, "ρ★: exact decorrelation allows this fidelity"),
+            (self.min_fidelity, _style.ORANGE, "weakest fidelity of the outputs"),
+        )
+        for values, colour, name in lines:
+            for k, group in enumerate(dict.fromkeys(self.group.tolist())):
+                on = self.group == group
+                label = None if k else name
+                ax.plot(self.when[on], values[on], color=colour, linewidth=1.2, label=label)
+        ax.set(xlabel="last row of the window", ylabel="fidelity")
+        _style.legend_above(ax, 2)
+        _style.hide_spines(ax)
 
 
 def baseline_fidelities(R: Any) -> dict[str, Any]:
