@@ -148,8 +148,6 @@ class Measurement:
     def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
         self.outputs = tuple(outputs)
         self.n_rows = 0
-        #: Rows with values beyond those that the margins were fitted on, where they are counted.
-        self.n_outside = 0
         self._sides = (_Side(sources), _Side(outputs))
         self._pairs = _PairedSums(len(outputs))
 

@@ -56,6 +56,13 @@ def number(value: float, digits: int = 4) -> str:
     return text[1:] if float(text) == 0 and text.startswith("-") else text
 
 
+def short(value: float, zero: float = 1e-12) -> str:
+    """A figure with four significant digits; what is smaller than ``zero`` is 0."""
+    if not math.isfinite(value):
+        return number(value)
+    return "0" if abs(value) < zero else f"{value:.4g}"
+
+
 class Shown:
     """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
 
@@ -139,7 +146,4 @@ def _cell(kind: str, value: Any, column: int) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    number = math.nan if value is None else float(value)
-    if not math.isfinite(number):
-        return "∞" if number > 0 else "–"
-    return "0" if abs(number) < 1e-12 else f"{number:.4g}"
+    return short(math.nan if value is None else float(value))

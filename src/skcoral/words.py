@@ -7,7 +7,7 @@ import numpy as np
 from ._requirements import listing
 from .measured import rounded_down
 from .results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
-from .showing import shortened
+from .showing import short, shortened
 
 #: What each criterion adds up.
 CRITERIA = {
@@ -212,9 +212,7 @@ def is_about_rows(result: Decorrelation) -> bool:
 
 def price(value: float) -> str:
     """What more of a floor costs; what is left of an interior point is 0."""
-    if not np.isfinite(value):
-        return "∞"
-    return f"{value:.4g}" if abs(value) > 1e-9 else "0"
+    return short(value, 1e-9)
 
 
 def units(result: Decorrelation, output_scale: str) -> str:

@@ -18,11 +18,11 @@ from rich.text import Text
 from skcoral import _requirements
 from skcoral.showing import number as number
 from skcoral.showing import printable, shortened
+from skcoral.showing import short as short
 from skcoral.tables.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.
 PATIENCE = 1.0
-_ROUNDING = 1e-14
 
 
 class _Console(Console):
@@ -134,13 +134,6 @@ def progress(label: str) -> Iterator[Callable[[float | None], None]]:
         timer.cancel()
         timer.join()
         bar.stop()
-
-
-def short(value: float) -> str:
-    """A number with four significant digits."""
-    if not math.isfinite(value):
-        return "∞"
-    return f"{value:.4g}" if abs(value) > _ROUNDING else "0"
 
 
 def counted(n: int, what: str) -> str:

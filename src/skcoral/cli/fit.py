@@ -32,17 +32,16 @@ from skcoral.cli.option_values import (
 )
 from skcoral.cli.options import FitOptions
 from skcoral.cli.outputs import (
+    OutputMeasurement,
     all_or_none,
+    check_ending,
     check_output,
     destination,
-    measure,
-    measured_result,
-    write,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
 from skcoral.estimator.rows import named_rows
 from skcoral.limits import current
-from skcoral.measured import Measured, Measurement
+from skcoral.measured import Measured
 from skcoral.moments import Moments
 from skcoral.tables.writing import write_matrix
 
@@ -157,11 +156,7 @@ def _check(options: FitOptions) -> None:
     check_output(options.output, options.json)
     check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
     report, confidence = options.report, options.confidence
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(
-            f"{report}: the report is written as HTML, so its name must end in .html.\n"
-            "For PDF, open the page in a browser and print it to a file."
-        )
+    check_ending(report, (".html", ".htm"), "the report (for PDF, print the page)")
     for option, given, subject, needs, example in (
         ("--interactive", options.interactive, "the report", report, "--report FILE"),
         ("--groups", options.groups, "confidence", confidence, "--confidence 0.95"),
@@ -178,23 +173,20 @@ def _write_and_measure(
     stream: BinaryIO | None, options: FitOptions, loaded: Loaded, estimator: Any
 ) -> Measured:
     """Write the outputs where they are asked for, and measure them."""
-    n_given, path = loaded.content.n_rows, options.output
+    path, own = options.output, estimator.measured_
     if loaded.matrix is not None:
         if stream is not None and path is not None:
             write_matrix(stream, path, loaded.names, estimator.result_.names, estimator.T_)
-        return estimator.measured_
-    measurement = Measurement(loaded.names, estimator.result_.names)
+        return own
+    measurement = OutputMeasurement(estimator, loaded)
     if stream is not None and path is not None:
-        write(stream, path, loaded, estimator, measurement, options)
-    elif loaded.weights is None:  # the estimator has measured the same rows
-        return replace(estimator.measured_, rows_given=n_given)
-    else:
+        measurement.write(stream, path, options)
+    elif loaded.weights is not None:  # the estimator has measured the rows as they are weighted
         with console.progress("Measuring"):
             for part in loaded.rows():
-                measure(measurement, estimator, named_rows(part.values, loaded.names))
-    if loaded.missing == "em" and not estimator.measured_.rows_used:  # no complete row
-        return replace(estimator.measured_, rows_given=n_given)
-    return measured_result(measurement, estimator, n_given)
+                measurement.add_rows(named_rows(part.values, loaded.names))
+    found = measurement.measured() if own.rows_used else None  # none: no complete row
+    return found or replace(own, rows_given=loaded.content.n_rows)
 
 
 def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:

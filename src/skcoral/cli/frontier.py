@@ -8,22 +8,17 @@ from skcoral import api
 from skcoral.cli import console
 from skcoral.cli.loading import correlations, load, naming
 from skcoral.cli.options import FrontierOptions
-from skcoral.cli.outputs import all_or_none
-from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.outputs import all_or_none, check_ending
+from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.results import OPTIMAL_GAP, Frontier
 from skcoral.tables.writing import output_format, table_writer
 from skcoral.words import CRITERIA
-
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def frontier(options: FrontierOptions) -> int:
     """Compute the curve, print it, and write it as a table and as a picture."""
     plot, csv, floors = options.plot, options.csv, options.rho_min
-    if plot is not None and plot.suffix.lower() not in _PICTURES:
-        raise UsageError(
-            f"{plot}: a picture must end in {', '.join(_PICTURES)}.\nExample: --plot frontier.png"
-        )
+    check_ending(plot, (".png", ".svg", ".pdf"), "a picture")
     if csv is not None:
         output_format(csv)
     files = [path for path in (plot, csv) if path is not None]

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -17,6 +17,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
+from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
 from skcoral.tables.staging import Outputs
 from skcoral.tables.transforming import Sheet, explaining_sheets, write_transformed
@@ -31,6 +32,12 @@ def check_output(output: str | None, as_json: bool) -> None:
         )
     if output is not None and output != "-":
         output_format(output)
+
+
+def check_ending(path: Path | None, endings: Sequence[str], what: str) -> None:
+    """Refuse a name whose ending does not tell how ``what`` is to be written."""
+    if path is not None and path.suffix.lower() not in endings:
+        raise UsageError(f"{path}: {what} must end in {' or '.join(endings)}.\nChoose such a name.")
 
 
 @contextlib.contextmanager
@@ -65,53 +72,62 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
             sys.stdout.buffer.flush()
 
 
-def measure(measurement: Measurement, estimator: Any, rows: Any, outputs: Any = None) -> None:
-    """Add rows and their outputs, which are computed where they are not given."""
-    if estimator.missing == "em":  # estimated values are not measured
-        complete = ~np.isnan(np.asarray(rows)).any(axis=1)
-        rows, outputs = rows[complete], None if outputs is None else outputs[complete]
-    if len(rows):
-        sources = estimator.standardised(rows)
-        if estimator.margins_ is not None:
-            measurement.n_outside += estimator.margins_.outside(rows)
-        outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
-        measurement.add(sources, outputs)
+class OutputMeasurement(Measurement):
+    """Figures of the rows that a model transforms, added batch by batch.
 
+    ``n_outside`` counts those with values beyond the ones that its margins were fitted on.
+    """
 
-def write(
-    stream: BinaryIO,
-    path: str,
-    loaded: Loaded,
-    estimator: Any,
-    measurement: Measurement,
-    options: LayoutOptions,
-) -> tuple[int, list[int]]:
-    """Write the complete rows; returns how many, and where the others stand."""
+    def __init__(self, estimator: Any, loaded: Loaded) -> None:
+        super().__init__(loaded.names, estimator.result_.names)
+        self.estimator, self.loaded = estimator, loaded
+        self.n_outside = 0
 
-    def sheets() -> list[Sheet]:
-        if measurement.n_rows < 3:
-            return []
-        measured = measured_result(measurement, estimator, loaded.content.n_rows)
-        return explaining_sheets(estimator.result_, measured, loaded.names)
+    def add_rows(self, rows: Any, outputs: Any = None) -> None:
+        """Add complete rows and their outputs, which are computed where they are not given."""
+        estimator = self.estimator
+        if estimator.missing == "em":  # estimated values are not measured
+            complete = ~np.isnan(np.asarray(rows)).any(axis=1)
+            rows, outputs = rows[complete], None if outputs is None else outputs[complete]
+        if len(rows):
+            if estimator.margins_ is not None:
+                self.n_outside += estimator.margins_.outside(rows)
+            outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
+            self.add(estimator.standardised(rows), outputs)
 
-    with console.progress("Writing") as tell:
-        return write_transformed(
-            stream,
-            path,
-            loaded.table,
-            loaded.names,
-            estimator,
-            on_rows=lambda rows, outputs: measure(measurement, estimator, rows, outputs),
-            on_batch=lambda batch: tell(batch.fraction),
-            columns=options.layout.columns(loaded.table.names, loaded.names),
-            sheets=sheets,
-            escape_formulas=options.escape_formulas,
-        )
+    def measured(self) -> Measured | None:
+        """The figures; None where rows are few or columns constant in them."""
+        margins, given = self.estimator.margins_, self.loaded.content.n_rows
+        if self.n_rows < 3:
+            return None
+        try:
+            kind = "none" if margins is None else margins.kind
+            found = self.result(rows_given=given, margins=kind)
+        except InvalidTableError:
+            return None
+        partly = self.estimator.missing == "em" and found.rows_used != given
+        return replace(found, complete=partly)
 
+    def write(self, stream: BinaryIO, path: str, options: LayoutOptions) -> tuple[int, list[int]]:
+        """Write and measure the rows; returns how many, and where those left out stand."""
+        loaded, estimator = self.loaded, self.estimator
 
-def measured_result(measurement: Measurement, estimator: Any, rows_given: int) -> Measured:
-    """The figures of all rows that were added."""
-    margins = estimator.margins_
-    kind = "none" if margins is None else margins.kind
-    found = measurement.result(rows_given=rows_given, margins=kind)
-    return replace(found, complete=estimator.missing == "em" and found.rows_used != rows_given)
+        def sheets() -> list[Sheet]:
+            found = self.measured()
+            return (
+                [] if found is None else explaining_sheets(estimator.result_, found, loaded.names)
+            )
+
+        with console.progress("Writing") as tell:
+            return write_transformed(
+                stream,
+                path,
+                loaded.table,
+                loaded.names,
+                estimator,
+                on_rows=self.add_rows,
+                on_batch=lambda batch: tell(batch.fraction),
+                columns=options.layout.columns(loaded.table.names, loaded.names),
+                sheets=sheets,
+                escape_formulas=options.escape_formulas,
+            )

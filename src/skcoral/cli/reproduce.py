@@ -5,8 +5,8 @@ from __future__ import annotations
 from skcoral._requirements import whole_number
 from skcoral.cli import console
 from skcoral.cli.options import ReproduceOptions
-from skcoral.cli.outputs import all_or_none
-from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
+from skcoral.cli.outputs import all_or_none, check_ending
+from skcoral.cli.run import NOT_CERTIFIED, OK
 
 
 def reproduce(options: ReproduceOptions) -> int:
@@ -17,8 +17,7 @@ def reproduce(options: ReproduceOptions) -> int:
     number = whole_number(table)
     if number is not None and 1 <= number <= len(paper.TABLES):
         table = paper.TABLES[number - 1]
-    if output is not None and output.suffix.lower() not in (".md", ".html"):
-        raise UsageError(f"{output}: the comparison is written as .md or .html.\nUse one of them.")
+    check_ending(output, (".md", ".html"), "the comparison")
     with all_or_none(options.force, output) as outputs:
         with console.progress("Recomputing the paper's numbers"):
             comparison = paper.reproduce(table)

@@ -7,10 +7,9 @@ from typing import Any
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, look_at, open_file
 from skcoral.cli.options import TransformOptions
-from skcoral.cli.outputs import all_or_none, check_output, destination, measured_result, write
+from skcoral.cli.outputs import OutputMeasurement, all_or_none, check_output, destination
 from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
-from skcoral.measured import Measured, Measurement
 from skcoral.tables.columns import select_variables
 from skcoral.tables.notes import expected_note
 from skcoral.tables.table import Table
@@ -27,12 +26,11 @@ def transform(options: TransformOptions) -> int:
     estimator = load_model(model)
     with all_or_none(options.force, output) as outputs:
         loaded = _for_model(open_file(options), estimator)
-        measurement = Measurement(loaded.names, estimator.result_.names)
+        measurement = OutputMeasurement(estimator, loaded)
         with destination(outputs, output) as stream:
             assert stream is not None  # "-" is an output too
-            n_rows, dropped = write(stream, output, loaded, estimator, measurement, options)
-    measured = _measured(measurement, estimator, n_rows + len(dropped))
-    outside = measurement.n_outside
+            n_rows, dropped = measurement.write(stream, output, options)
+    measured, outside = measurement.measured(), measurement.n_outside
     if options.json:
         console.print_json(
             {
@@ -62,16 +60,6 @@ def transform(options: TransformOptions) -> int:
     console.say_each(told, stderr=output == "-")
     console.written([output])
     return OK
-
-
-def _measured(measurement: Measurement, estimator: Any, rows_given: int) -> Measured | None:
-    """The figures of new rows; few of them, or constant columns, leave nothing to be measured."""
-    if measurement.n_rows < 3:
-        return None
-    try:
-        return measured_result(measurement, estimator, rows_given)
-    except InvalidTableError:
-        return None
 
 
 def _for_model(table: Table, estimator: Any) -> Loaded:
