@@ -298,6 +298,9 @@ class RollOptions(TableOptions):
     jobs: int = option("Processes; -1 for all processors.", default=1)
     escape_formulas: bool = flag(_ESCAPE)
     force: bool = flag(_FORCE)
+    weights: None = None
+    weight_kind: Literal["auto"] = "auto"
+    matrix: Literal[False] = False
     covariance: None = None
     missing: Literal["drop"] = "drop"
 

@@ -50,11 +50,7 @@ def roll(options: RollOptions) -> int:
     check_output(options.output, options.json)
     if options.windows is not None:
         check_output(str(options.windows), options.json)
-    if options.weights is not None:
-        raise UsageError(
-            "coral roll takes no --weights.\nUse --halflife to let rows count less with age."
-        )
-    options = replace(options, by=list(dict.fromkeys(options.by or ())), matrix=False)
+    options = replace(options, by=list(dict.fromkeys(options.by or ())))
     files = [path for path in (options.output, options.windows) if path is not None]
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
         run = _Run(load(options, labels=[options.date, *(options.by or ())]), options)
