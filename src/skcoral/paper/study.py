@@ -16,6 +16,7 @@ from skcoral.baselines import Baseline, normal_rows, sparse_pca
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.paper.protocol import protocol_from
 from skcoral.results import Decorrelation
+from skcoral.support import support_from_threshold
 
 Answer = TypeVar("Answer")
 
@@ -81,8 +82,7 @@ class Study:
 
     def support(self, system: str) -> NDArray[np.bool_]:
         """Return which coefficients the paper's support restriction allows."""
-        R = self.matrix(system)
-        return (np.abs(R) > SUPPORT_CUT) | np.eye(len(R), dtype=bool)
+        return np.asarray(support_from_threshold(self.matrix(system), SUPPORT_CUT))
 
     def supported(
         self, system: str, rho_min: float = 0.0, criterion: str = "squared"
