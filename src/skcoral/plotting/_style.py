@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.showing import printable, shortened
@@ -35,49 +37,53 @@ def expect(result: Any, *kinds: type) -> None:
 
 
 class Display:
-    """A picture on one axes: a subclass says how large it is and draws it.
+    """A picture on one axes or on several: a subclass says how large it is and draws it.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib objects
-        After :meth:`plot`.
+        After :meth:`plot`; ``axes_`` where there are several.
     """
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw on the given axes, or on those of a new figure, and return the display."""
+    #: Rows and columns of axes, and how these are made.
+    _grid: tuple[int, int] = (1, 1)
+    _axes_settings: ClassVar[Mapping[str, Any]] = {}
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the given axes, or on those of a new figure, and return the display.
+
+        One axes is cut in parts where the picture has several.
+        """
+        rows, columns = self._grid
+        n = rows * columns
         if ax is None:
             import matplotlib.pyplot as plt
 
-            _, ax = plt.subplots(figsize=self._size(), layout="constrained")
-        self._draw(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+            figure = plt.figure(figsize=self._size(), layout="constrained")
+            places: list[Any] = [(rows, columns, k + 1) for k in range(n)]
+            axes = [figure.add_subplot(*place, **self._axes_settings) for place in places]
+        elif n > 1 and hasattr(ax, "get_subplotspec"):
+            grid = ax.get_subplotspec().subgridspec(1, n)
+            ax.set_axis_off()
+            axes = [ax.figure.add_subplot(grid[0, k], **self._axes_settings) for k in range(n)]
+        else:
+            axes = list(np.ravel(ax))
+        if len(axes) != n:
+            raise ValueError(f"ax must be one axes or {n} of them, got {len(axes)}.")
+        self._draw(*axes)
+        self.figure_ = axes[0].figure
+        if n == 1:
+            self.ax_ = axes[0]
+        else:
+            self.axes_ = tuple(axes)
         return self
 
     def _size(self) -> tuple[float, float]:
         """Width and height of a figure of its own, in inches."""
         raise NotImplementedError
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, *axes: Any) -> None:
         raise NotImplementedError
-
-
-def split_axes(
-    ax: Any, n: int, size: tuple[float, float], *, rows: int = 1, **kwargs: Any
-) -> list[Any]:
-    """Axes for ``n`` panels: the given sequence, one given axes cut in ``n``, or a new figure."""
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        figure = plt.figure(figsize=size, layout="constrained")
-        return [figure.add_subplot(rows, n // rows, k + 1, **kwargs) for k in range(n)]
-    if hasattr(ax, "get_subplotspec"):
-        grid = ax.get_subplotspec().subgridspec(1, n)
-        ax.set_axis_off()
-        return [ax.figure.add_subplot(grid[0, k], **kwargs) for k in range(n)]
-    panels = list(ax.ravel()) if hasattr(ax, "ravel") else list(ax)
-    if len(panels) != n:
-        raise ValueError(f"ax must be one axes or {n} of them, got {len(panels)}.")
-    return panels
 
 
 def label(name: str, limit: int = 28) -> str:

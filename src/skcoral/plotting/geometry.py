@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Panel(NamedTuple):
     arrows: Array | None
 
 
-class GeometryDisplay:
+class GeometryDisplay(_style.Display):
     """Three variables in four pictures: where each output may lie, and where it was put.
 
     (a) every output ``t_j`` lies on the ellipsoid ``tᵀRt = 1``, in the region where its fidelity
@@ -81,6 +81,9 @@ class GeometryDisplay:
     >>> bool(np.allclose(display.outputs.T @ display.outputs, np.eye(3)))
     True
     """
+
+    _grid = (2, 2)
+    _axes_settings: ClassVar = {"projection": "3d"}
 
     def __init__(self, R: Any, T: Any, rho_min: Any, *, names: Sequence[str]) -> None:
         self.R = read_only(R)
@@ -177,9 +180,10 @@ class GeometryDisplay:
         """From each output in panel (d) to its own axis, where its fidelity is read: (3, 2, 3)."""
         return np.stack([self.loadings.T, np.diag(np.diag(self.loadings))], axis=1)
 
-    def plot(self, ax: Any = None) -> GeometryDisplay:
-        """Draw the four panels; ``ax`` is None or four three-dimensional axes."""
-        axes = _style.split_axes(ax, 4, (9.0, 8.0), rows=2, projection="3d")
+    def _size(self) -> tuple[float, float]:
+        return 9.0, 8.0
+
+    def _draw(self, *axes: Any) -> None:
         if not all(hasattr(panel, "plot_wireframe") for panel in axes):
             raise ValueError("the geometry needs axes made with projection='3d'.")
         for k, (panel, ax3d) in enumerate(zip(self.panels, axes, strict=True)):
@@ -208,8 +212,6 @@ class GeometryDisplay:
         axes[0].figure.legend(
             handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9
         )
-        self.axes_, self.figure_ = tuple(axes), axes[0].figure
-        return self
 
 
 def _sphere(n: int = 37) -> Array:

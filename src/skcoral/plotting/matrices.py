@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NUMBERS_UP_TO = 15
 
 
-class CorrelationDisplay:
+class CorrelationDisplay(_style.Display):
     """Correlations before and after, on one scale from -1 to 1 and in input order.
 
     Parameters
@@ -30,11 +30,6 @@ class CorrelationDisplay:
     output_names : sequence of str, optional
         The outputs, where they are not one-to-one with the sources.
 
-    Attributes
-    ----------
-    axes_, figure_ : matplotlib objects
-        After :meth:`plot`.
-
     Examples
     --------
     >>> from skcoral import decorrelate
@@ -44,6 +39,8 @@ class CorrelationDisplay:
     >>> float(display.before[0, 1]), round(abs(float(display.after[0, 1])), 9)
     (0.6, 0.0)
     """
+
+    _grid = (1, 2)
 
     def __init__(
         self,
@@ -75,17 +72,16 @@ class CorrelationDisplay:
             estimator.result_, estimator.correlation_, names=column_names(estimator)
         )
 
-    def plot(self, ax: Any = None) -> CorrelationDisplay:
-        """Draw both matrices; ``ax`` is one axes to share, two axes, or None for a new figure."""
+    def _size(self) -> tuple[float, float]:
         side = float(np.clip(0.17 * len(self.names) + 1.6, 3.4, 12.0))
-        left, right = _style.split_axes(ax, 2, (2 * side + 1.4, side + 0.4))
+        return 2 * side + 1.4, side + 0.4
+
+    def _draw(self, left: Axes, right: Axes) -> None:
         draw_matrix(left, self.before, self.names, self.names, 1.0, "before")
         image = draw_matrix(right, self.after, self.output_names, self.output_names, 1.0, "after")
         right.tick_params(labelleft=left.get_subplotspec() is None)
         # Beside the right one: a bar that two squares share leaves no room under them.
         right.figure.colorbar(image, ax=right, label="correlation", shrink=0.8, pad=0.02)
-        self.axes_, self.figure_ = (left, right), left.figure
-        return self
 
 
 class TransformDisplay(_style.Display):
