@@ -154,7 +154,7 @@ WRONG_USE = {
     "unknown option": (["fit", "{wine}", "--rho", "0.5"], "--rho"),
     "not a number": (["fit", "{wine}", "--rho-min", "high"], "'high'"),
     "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
-    "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "'alkohol'"),
+    "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "`alkohol`"),
     "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
     "two floors of one": (["fit", "{wine}", *["--rho-min", "ash=0.5"] * 2], "numbers for 'ash'"),
     "floor and budget": (["fit", "{wine}", "--rho-min", "0.5", "--budget", "1"], "not both"),
@@ -276,8 +276,8 @@ def test_too_few_complete_rows_are_not_called_constant(main, tmp_path, command, 
 SUPPORTS = {
     "one column": ("note\nx\ny\n", "not a support"),
     "numbers only": ("a,b\n1,0\n0,1\n", "not a support"),
-    "a gap": (",a,b\na,1,\nb,0,1\n", "source 'a' of output 'b'"),
-    "a missing value": (",a,b\na,1,0\nb,NA,1\n", "source 'b' of output 'a'"),
+    "a gap": (",a,b\na,1,\nb,0,1\n", "(`a`, `b`) is nan"),
+    "a missing value": (",a,b\na,1,0\nb,NA,1\n", "(`b`, `a`) is nan"),
     "another number": (",a,b\na,1,0\nb,2,1\n", "(`b`, `a`) is 2.0"),
 }
 

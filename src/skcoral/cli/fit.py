@@ -156,7 +156,8 @@ def _check(options: FitOptions) -> None:
     check_output(options.output, options.json)
     check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
     report, confidence = options.report, options.confidence
-    check_ending(report, (".html", ".htm"), "the report (for PDF, print the page)")
+    how = "For PDF, open the page in a browser and print it to a file."
+    check_ending(report, (".html", ".htm"), "the report", how)
     for option, given, subject, needs, example in (
         ("--interactive", options.interactive, "the report", report, "--report FILE"),
         ("--groups", options.groups, "confidence", confidence, "--confidence 0.95"),

@@ -34,10 +34,12 @@ def check_output(output: str | None, as_json: bool) -> None:
         output_format(output)
 
 
-def check_ending(path: Path | None, endings: Sequence[str], what: str) -> None:
+def check_ending(
+    path: Path | None, endings: Sequence[str], what: str, remedy: str = "Choose such a name."
+) -> None:
     """Refuse a name whose ending does not tell how ``what`` is to be written."""
     if path is not None and path.suffix.lower() not in endings:
-        raise UsageError(f"{path}: {what} must end in {' or '.join(endings)}.\nChoose such a name.")
+        raise UsageError(f"{path}: {what} must end in {' or '.join(endings)}.\n{remedy}")
 
 
 @contextlib.contextmanager
