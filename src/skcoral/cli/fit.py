@@ -182,7 +182,7 @@ def _write_and_measure(
     measurement = OutputMeasurement(estimator, loaded)
     if stream is not None and path is not None:
         measurement.write(stream, path, options)
-    elif loaded.weights is not None:  # the estimator has measured the rows as they are weighted
+    elif options.weights is not None:  # the estimator has measured weighted rows
         with console.progress("Measuring"):
             for part in loaded.rows():
                 measurement.add_rows(named_rows(part.values, loaded.names))

@@ -47,16 +47,16 @@ class FitResult:
 
     def _weights_note(self) -> str:
         """What the weights were taken for."""
-        if self.loaded.weights is None:
+        if self.loaded.options.weights is None:
             return ""
         moments = self.estimator.moments_
         idle = (self.measured.rows_used or 0) - moments.n_rows
         zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle > 0 else ""
-        return weights_note(self.loaded.weights, moments, _OTHER_WEIGHTS) + zero
+        return weights_note(self.loaded.options.weights, moments, _OTHER_WEIGHTS) + zero
 
     def _incomplete_note(self) -> str:
         """What rows with missing values were used for."""
-        if self.loaded.missing != "em":
+        if self.loaded.options.missing != "em":
             return ""
         used = self.measured.rows_used or 0
         use = "took part in the estimate, which is right where values are missing at random"

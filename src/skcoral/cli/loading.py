@@ -50,13 +50,10 @@ class Loaded:
     table: Table
     content: TableProfile
     names: tuple[str, ...]
-    weights: str | None = None
-    weight_kind: str = "auto"
+    options: TableOptions
     constant: tuple[str, ...] = ()
     doubtful: Mapping[str, str] = field(default_factory=dict)
     matrix: NamedMatrix | None = None
-    covariance: str | None = None
-    missing: str = "drop"
 
     @property
     def passed_through(self) -> tuple[str, ...]:
@@ -77,8 +74,8 @@ class Loaded:
         """A CORAL that estimates correlations as asked, with these settings."""
         from skcoral.estimator import CORAL
 
-        settings |= {"covariance": self.covariance, "weight_kind": self.weight_kind}
-        return CORAL(**settings, missing="em" if self.missing == "em" else "raise")
+        settings |= {"covariance": self.options.covariance, "weight_kind": self.options.weight_kind}
+        return CORAL(**settings, missing="em" if self.options.missing == "em" else "raise")
 
     @property
     def constant_note(self) -> str:
@@ -108,10 +105,11 @@ class Loaded:
         example = shlex.quote(next(iter(self.doubtful), ""))
         weights = [name for name, why in self.doubtful.items() if why == ROW_WEIGHTS]
         how = f"To use one: --include {example}."
-        if weights and self.weights is None:
+        if weights and self.options.weights is None:
             how += f" To weight the rows: --weights {shlex.quote(weights[0])}."
         doubt = doubtful_note(self.doubtful, how)
-        by = self.covariance or ("EM, in spite of missing values" if self.missing == "em" else "")
+        em = "EM, in spite of missing values" if self.options.missing == "em" else ""
+        by = self.options.covariance or em
         estimated = f"Correlations are estimated by {by}." if by else ""
         told = [*reading_notes(self.table, self.content, self.names), doubt, estimated]
         return [sentence for sentence in told if sentence]
@@ -121,9 +119,9 @@ class Loaded:
         return complete_rows(
             self.table,
             self.names,
-            weights=self.weights,
+            weights=self.options.weights,
             on_batch=on_batch,
-            may_miss=self.missing == "em",
+            may_miss=self.options.missing == "em",
         )
 
 
@@ -178,17 +176,7 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
     include = split_names(options.include, table)
     chosen = select_variables(table, content, columns, exclude=exclude, include=include)
-    return Loaded(
-        table,
-        content,
-        chosen.variables,
-        options.weights,
-        options.weight_kind,
-        chosen.constant,
-        chosen.doubtful,
-        covariance=options.covariance,
-        missing=options.missing,
-    )
+    return Loaded(table, content, chosen.variables, options, chosen.constant, chosen.doubtful)
 
 
 def _part_of_matrix(
@@ -213,7 +201,7 @@ def _part_of_matrix(
         raise InvalidTableError(
             f"{table.label}: at least two variables are needed.\nChoose more of them."
         )
-    return Loaded(table, content, names, matrix=matrix.part(names))
+    return Loaded(table, content, names, options, matrix=matrix.part(names))
 
 
 def refuse_row_options(label: str, given: Mapping[str, bool]) -> None:
@@ -308,7 +296,7 @@ def correlations(
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
             table, *_ = estimate_rows(model, held.values, loaded.names, weights)
         return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped)
-    moments = Moments(loaded.names, weight_kind=loaded.weight_kind)
+    moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
         moments.update(part.values, sample_weight=part.weights)

@@ -6,7 +6,7 @@ from typing import Any
 
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, look_at, open_file
-from skcoral.cli.options import TransformOptions
+from skcoral.cli.options import TableOptions, TransformOptions
 from skcoral.cli.outputs import OutputMeasurement, all_or_none, check_output, destination
 from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
@@ -80,4 +80,4 @@ def _for_model(table: Table, estimator: Any) -> Loaded:
             f"and the table has {len(chosen.variables)} columns of numbers.\n"
             "Give a table with the columns that the model was fitted on, in the same order."
         )
-    return Loaded(table, content, chosen.variables)
+    return Loaded(table, content, chosen.variables, TableOptions(file=table.label))
