@@ -110,7 +110,7 @@ def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
 
 def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held | None, list[int]]:
     """Fit the rows of a table; returns those held in memory, and where those left out stand."""
-    needs_rows = loaded.needs_rows(estimator)
+    needs_rows = loaded.is_wide or not hasattr(estimator, "partial_fit")
     if needs_rows:
         in_parts = (
             "Without --margins, --confidence, --covariance, --missing em and --shrinkage auto, "

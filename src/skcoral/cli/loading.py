@@ -66,10 +66,6 @@ class Loaded:
         """Whether there are so few rows that these are held, and no matrix of all pairs."""
         return 2 * self.content.n_rows < len(self.names)
 
-    def needs_rows(self, model: Any) -> bool:
-        """Whether moments are not enough for what is asked of a model."""
-        return self.is_wide or not hasattr(model, "partial_fit")
-
     def model(self, **settings: Any) -> Any:
         """A CORAL that estimates correlations as asked, with these settings."""
         from skcoral.estimator import CORAL
@@ -285,16 +281,18 @@ def correlations(
     if loaded.matrix is not None:
         table = estimate_matrix(loaded.matrix, shrinkage)
         return Correlations(table.R, lambda: table, table.scale, None, [])
-    model = loaded.model(margins=margins, shrinkage=shrinkage)
-    if loaded.needs_rows(model):
+    other = loaded.options.covariance is not None or loaded.options.missing == "em"
+    if loaded.is_wide or other or margins != "none" or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
 
         require_room(loaded)
         held = hold(loaded)
-        weights = held.known.get("sample_weight")
+        model, weights = loaded.model(margins=margins, shrinkage=shrinkage), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
-            table, *_ = estimate_rows(model, held.values, loaded.names, weights)
+            table, *_ = estimate_rows(
+                model, held.values, loaded.names, weights.get("sample_weight")
+            )
         return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped)
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     dropped: list[int] = []
