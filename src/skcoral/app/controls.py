@@ -136,11 +136,10 @@ def _choose_together(problem: Problem) -> None:
     }
     now = settings.block if settings.block in kinds else "number"
     now = f"={settings.groups}" if settings.groups in columns else now
-    chosen = st.selectbox(
+    chosen = state.pick(
         "Rows that belong together",
-        list(kinds),
-        format_func=kinds.__getitem__,
-        key=state.widget(f"together_{hash(tuple(columns))}", now),
+        kinds,
+        state.widget(f"together_{hash(tuple(columns))}", now),
         help="Rows of one cluster, or neighbours in time, tell less than as many independent "
         "rows. Columns that are no variables can name clusters.",
     )

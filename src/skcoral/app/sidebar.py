@@ -60,12 +60,7 @@ def choose_source() -> Source | None:
     """Let the visitor choose where the numbers come from; None until there are any."""
     st.header("Data", anchor=False)
     settings = state.current()
-    chosen = st.selectbox(
-        "Source",
-        list(SOURCES),
-        format_func=SOURCES.__getitem__,
-        key=state.widget("source", settings.source, lasting=True),
-    )
+    chosen = state.pick("Source", SOURCES, state.widget("source", settings.source, lasting=True))
     if chosen != settings.source:
         state.start_anew(chosen)
         st.rerun()
@@ -145,14 +140,10 @@ def _sheet(names: tuple[str, ...], file: str) -> dict[str, str]:
 def _dialect() -> dict[str, str]:
     """How a text file is written, where the visitor says that it is not the usual way."""
     with st.expander("Text files"):
-        chosen: dict[str, str] = {}
-        for name, choices in _DIALECT.items():
-            chosen[name] = st.selectbox(
-                name.capitalize(),
-                list(choices),
-                format_func=choices.__getitem__,
-                key=f"dialect_{name}",
-            )
+        chosen = {
+            name: state.pick(name.capitalize(), choices, f"dialect_{name}")
+            for name, choices in _DIALECT.items()
+        }
     return {name: value for name, value in chosen.items() if value}
 
 
@@ -236,11 +227,10 @@ def choose_columns(source: Source) -> None:
 def _shrinkage(kinds: Sequence[str] = tuple(_SHRINKAGE)) -> None:
     settings = state.current()
     kind = settings.shrinkage if settings.shrinkage in _SHRINKAGE else "number"
-    chosen = st.selectbox(
+    chosen = state.pick(
         "Shrink correlations towards zero",
-        list(kinds),
-        format_func=_SHRINKAGE.__getitem__,
-        key=state.widget("shrinkage", kind),
+        {name: _SHRINKAGE[name] for name in kinds},
+        state.widget("shrinkage", kind),
         help="For tables with few rows or dependent columns. The guarantee is then about the "
         "shrunk matrix.",
     )

@@ -90,6 +90,13 @@ def bound(
     return value
 
 
+def pick(label: str, choices: Mapping[str, str], key: str, **settings: Any) -> str:
+    """Show a list of choices by what they mean."""
+    shown = {"format_func": choices.__getitem__, "key": key, **settings}
+    chosen: str = st.selectbox(label, list(choices), **shown)
+    return chosen
+
+
 def choose(name: str, label: str, choices: Mapping[str, str]) -> str:
     """Show a list of choices, by what they mean, for the setting called ``name``."""
     chosen: str = bound(st.selectbox, label, name, list(choices), format_func=choices.__getitem__)

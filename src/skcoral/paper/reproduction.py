@@ -11,6 +11,7 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol_comparison import ProtocolComparison, compare_with_protocol
 from skcoral.paper.quantities import QUANTITIES
+from skcoral.paper.render import to_html, to_markdown
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
 
@@ -105,17 +106,7 @@ class Reproduction:
 
         return pd.DataFrame(self.records())
 
-    def to_markdown(self) -> str:
-        """Return the comparison as a Markdown document."""
-        from skcoral.paper.render import to_markdown
-
-        return to_markdown(self)
-
-    def to_html(self) -> str:
-        """Return the comparison as one self-contained HTML page."""
-        from skcoral.paper.render import to_html
-
-        return to_html(self)
+    to_markdown, to_html = to_markdown, to_html
 
     def __repr__(self) -> str:
         return f"Reproduction({self.verdicts}; {self.seconds:.1f} s)"
