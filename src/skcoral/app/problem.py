@@ -21,6 +21,7 @@ from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_
 from skcoral.estimator.attributes import with_details
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
+from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
 from skcoral.measured import Measured
 from skcoral.moments import Moments
@@ -29,7 +30,6 @@ from skcoral.results import Array
 from skcoral.support import support_from_threshold
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
 from skcoral.tables.table import labels_of
-from skcoral.tables.transforming import named_rows
 
 if TYPE_CHECKING:
     import pandas as pd
