@@ -19,11 +19,6 @@ def plain(text: str, limit: int | None = None) -> str:
     r"""Text as Markdown that shows it as it is: no formatting, links, pictures or formulas.
 
     With a ``limit`` longer text is clipped.
-
-    Examples
-    --------
-    >>> print(plain("![x](y) $z$ :red[a]"))
-    \!\[x\]\(y\) \$z\$ \:red\[a\]
     """
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"

@@ -181,14 +181,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]:
-    """Read a link; values that are not understood keep their defaults and are noted.
-
-    Examples
-    --------
-    >>> settings, notes = from_query({"source": ["wdi"], "floor": ["2"]})
-    >>> settings.source, settings.floor, notes
-    ('wdi', 0.85, ['The link asks for floor = 2, which is not a number from 0 to 1.'])
-    """
+    """Read a link; values that are not understood keep their defaults and are noted."""
     if list(query.get("mode") or ())[-1:] == ["worst"]:  # links of earlier versions
         query = {"criterion": ["worst"], **query, "mode": ["floor"]}
     found: dict[str, Any] = {}

@@ -15,13 +15,7 @@ from skcoral.tables.reading import open_table
 def floors_by_name(
     values: Sequence[str] | None, names: Sequence[str]
 ) -> float | dict[str, float] | None:
-    """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others.
-
-    Examples
-    --------
-    >>> floors_by_name(["0.8", "b=0.9"], ["a", "b"])
-    {'a': 0.8, 'b': 0.9}
-    """
+    """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others."""
     found: dict[str, float] = {}
     for value in values or ():
         name, _, number = value.rpartition("=")

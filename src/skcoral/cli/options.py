@@ -43,13 +43,7 @@ def flag(help: str) -> Any:
 
 
 def parameters(options: type[Any]) -> list[inspect.Parameter]:
-    """The fields of an options class as the parser takes them: its own first, then the inherited.
-
-    Examples
-    --------
-    >>> [parameter.name for parameter in parameters(DemoOptions)]
-    ['into', 'force', 'json']
-    """
+    """The fields of an options class as the parser takes them: its own first, then inherited."""
     hints = get_type_hints(options)
     own = {f.name: f for f in fields(options) if f.metadata}
     order = [n for c in options.__mro__ for n in inspect.get_annotations(c) if n in own]
@@ -96,13 +90,7 @@ class FileOptions(Options):
     )
 
     def arguments(self) -> list[str]:
-        """The file and the options that differ from their defaults, as typed.
-
-        Examples
-        --------
-        >>> TableOptions(file="a.csv", exclude=["id"], decimal=",", matrix=True).arguments()
-        ['a.csv', '--exclude', 'id', '--matrix', '--decimal', ',']
-        """
+        """The file and the options that differ from their defaults, as typed."""
         told = [self.file]
         for parameter in parameters(type(self))[1:-1]:
             value = getattr(self, parameter.name)

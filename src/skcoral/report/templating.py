@@ -10,13 +10,7 @@ from skcoral.showing import number, printable
 
 
 def fill(template: str, **values: Any) -> str:
-    """Fill a template of this package; no text from the data can become an element.
-
-    Examples
-    --------
-    >>> "<h1>&lt;b&gt;</h1>" in fill("reproduction.html", title="<b>", kind="", tables=[], said=[])
-    True
-    """
+    """Fill a template of this package; no text from the data can become an element."""
     import jinja2
 
     environment = jinja2.Environment(
