@@ -49,33 +49,17 @@ _FEW_POINTS = ((16, 11), (32, 7))
 
 @dataclass(frozen=True)
 class Problem:
-    """A correlation matrix with names, and the rows behind it where there are any.
+    """A correlation matrix with names, and the rows behind it where there are any."""
 
-    Attributes
-    ----------
-    key : tuple
-        Different for different matrices; what is computed is remembered under it.
-    estimate : CorrelationEstimate
-        The matrix, shrunk if asked.
-    rows : ndarray of shape (n, p) or None
-        The complete rows.
-    kept : ndarray of bool or None
-        Which rows of the table those are.
-    weights : str
-        The column of row weights, whose values are ``sample_weight``.
-    given : ndarray of shape (p, p) or None
-        The matrix as it came, not shrunk, where there are no rows.
-    """
-
-    key: tuple[Any, ...]
+    key: tuple[Any, ...]  # different for different matrices; results are remembered under it
     source: Source
     estimate: CorrelationEstimate
-    rows: Array | None = None
-    kept: NDArray[np.bool_] | None = None
-    weights: str = ""
+    rows: Array | None = None  # the complete ones
+    kept: NDArray[np.bool_] | None = None  # which rows of the table those are
+    weights: str = ""  # the column whose values are ``sample_weight``
     sample_weight: Array | None = None
     moments: Moments | None = None
-    given: Array | None = None
+    given: Array | None = None  # the matrix as it came, not shrunk, where there are no rows
 
     @property
     def R(self) -> Array:

@@ -75,16 +75,10 @@ def widget(name: str, value: Any, *, lasting: bool = False) -> str:
     return key
 
 
-def bound(
-    show: Callable[..., Any], label: str, name: str, *arguments: Any, key: str = "", **settings: Any
-) -> Any:
-    """Show a widget for the setting called ``name`` and take over what it says.
-
-    ``show`` is the function that shows it, such as ``st.slider``; ``key`` tells widgets apart that
-    are about the same setting.
-    """
+def bound(show: Callable[..., Any], label: str, name: str, *arguments: Any, **settings: Any) -> Any:
+    """Show a widget, such as ``st.slider``, for the setting ``name``; take over what it says."""
     now = getattr(current(), name)
-    value = show(label, *arguments, key=widget(key or name, now), **settings)
+    value = show(label, *arguments, key=widget(name, now), **settings)
     if value != now:
         change(**{name: value})
     return value

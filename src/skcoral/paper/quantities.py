@@ -24,17 +24,10 @@ TIMED_FLOORS = (0.50, 0.70, 0.85, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class Finding:
-    """What this package computes for one cell.
+    """What this package computes for one cell, with one line worth saying even where it agrees.
 
-    Attributes
-    ----------
-    ours : float or str
-        The value.
-    gap : float or None
-        Width of the proved interval around the optimum that the value belongs to: of ρ★, of D2 or
-        of the criterion named. None for plain arithmetic, which needs no proof.
-    note : str
-        One line worth saying even where the digits agree.
+    ``gap`` is the width of the proved interval around the optimum that the value belongs to: of ρ★,
+    of D2 or of the criterion named; None for plain arithmetic, which needs no proof.
     """
 
     ours: float | str

@@ -17,27 +17,13 @@ COLOURS = (_style.BLUE, _style.ORANGE, _style.GREEN)
 
 
 class Panel(NamedTuple):
-    """One of the four pictures; every array has the coordinates on its last axis.
+    """One of the four pictures; every array has the coordinates on its last axis."""
 
-    Attributes
-    ----------
-    title : str
-        What it shows, with its numbers.
-    symbol : str
-        The letter of its coordinates.
-    surface : ndarray of shape (k, l, 3)
-        Mesh of all vectors of unit variance.
-    caps : tuple of three ndarray of shape (m, n, 3)
-        Mesh of the part where variable j keeps its floor, from the centre to the rim.
-    arrows : ndarray of shape (3, 3) or None
-        Row j is the vector of variable j, or of output j.
-    """
-
-    title: str
-    symbol: str
-    surface: Array
-    caps: tuple[Array, ...]
-    arrows: Array | None
+    title: str  # what it shows, with its numbers
+    symbol: str  # the letter of its coordinates
+    surface: Array  # mesh of all vectors of unit variance
+    caps: tuple[Array, ...]  # mesh of the part where variable j keeps its floor, centre to rim
+    arrows: Array | None  # row j is the vector of variable j, or of output j
 
 
 class GeometryDisplay(_style.Display):
