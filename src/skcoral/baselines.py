@@ -10,15 +10,14 @@ correlations with the variables are ``R T = L Q``; the baselines differ in ``Q``
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
+from scipy.linalg import helmert, solve_triangular
 
 from skcoral._arrays import Array
 from skcoral._linalg import make_exact
@@ -259,12 +258,7 @@ def _exact_rows(R: Array, n_rows: int) -> Array:
     A penalised factorisation sees rows only through their cross-products, so p + 1 rows of the
     right length stand for any number of them.
     """
-    p = len(R)
-    # Helmert contrasts: orthonormal columns of zero mean.
-    k = np.arange(1, p + 1)
-    contrasts = np.triu(np.ones((p + 1, p)))
-    contrasts[k, k - 1] = -k
-    contrasts /= np.sqrt(k * (k + 1.0))
+    contrasts = helmert(len(R) + 1).T  # orthonormal columns of zero mean
     return np.asarray(np.sqrt(n_rows - 1.0) * contrasts @ np.linalg.cholesky(R).T)
 
 
@@ -290,23 +284,20 @@ def sum_assignment(similarity: Array) -> Indices:
 def bottleneck_assignment(similarity: Array) -> Indices:
     """Column matched to each row, one to one, with the largest least entry.
 
-    The value is found by bisection over the entries, with one maximum matching per step; among the
+    The value is found by bisection over the entries, with one assignment per step; among the
     assignments that reach it, the one with the largest sum is returned, so that the answer does
     not hang on the matching algorithm.
     """
-    values = np.unique(similarity)
-    feasible, infeasible = 0, len(values)
-    while infeasible - feasible > 1:
-        middle = (feasible + infeasible) // 2
-        match = maximum_bipartite_matching(csr_array(similarity >= values[middle]))
-        if (match >= 0).all():
-            feasible = middle
-        else:
-            infeasible = middle
-    allowed = similarity >= values[feasible]
+    rows, values = np.arange(len(similarity)), np.unique(similarity)
+
+    def missed(level: float) -> bool:
+        allowed = similarity >= level
+        return not allowed[rows, sum_assignment(allowed.astype(np.float64))].all()
+
+    best = values[bisect.bisect_right(values, False, key=missed) - 1]
     # A forbidden entry costs more than any whole assignment of allowed ones can gain.
     penalty = (len(similarity) + 1) * (1.0 + np.abs(similarity).max())
-    return sum_assignment(np.where(allowed, similarity, -penalty))
+    return sum_assignment(np.where(similarity >= best, similarity, -penalty))
 
 
 _ASSIGNMENTS: dict[str, Callable[[Array], Indices]] = {

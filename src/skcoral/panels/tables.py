@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ def read(X: Any, *, by: Any = None, on: str | None = None) -> Rows:
     groups: list[tuple[tuple[Any, ...], slice]] = [((), slice(0, n))]
     if by is not None:
         keys = [np.asarray(_column(X, name)) for name in by_names] or [_row_labels(X, by)]
-        order, groups = _sorted_groups(keys, n)
+        order, groups = _sorted_groups(keys)
         by_names = by_names or ("group",)
     labels, label, dated = _labels(X, on)
     label = free_name(label, by_names)
@@ -189,22 +190,13 @@ def _row_labels(X: Any, by: Any) -> Any:
     return values
 
 
-def _sorted_groups(keys: list[Any], n: int) -> tuple[Any, list[tuple[tuple[Any, ...], slice]]]:
+def _sorted_groups(keys: list[Any]) -> tuple[Any, list[tuple[tuple[Any, ...], slice]]]:
     """Rows by group in the order in which groups first occur, and the groups."""
     import pandas as pd
 
-    coded = [pd.factorize(key, use_na_sentinel=True) for key in keys]
-    if any((codes < 0).any() for codes, _ in coded):
+    if any(pd.isna(key).any() for key in keys):
         raise InvalidTableError("Some rows have no group (a missing label): fill or drop them.")
-    joint = np.zeros(n, dtype=np.int64)
-    for codes, _ in coded:
-        joint = joint * (int(codes.max(initial=0)) + 1) + codes
-    numbers, _ = pd.factorize(joint)
-    order = np.argsort(numbers, kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    groups = []
-    for start, end in zip(starts, [*starts[1:], n], strict=False):
-        row = order[start]
-        key = tuple(uniques[codes[row]] for codes, uniques in coded)
-        groups.append((key, slice(int(start), int(end))))
-    return order, groups
+    numbers, found = pd.MultiIndex.from_arrays(keys).factorize()
+    ends = np.cumsum(np.bincount(numbers, minlength=len(found)))
+    slices = (slice(int(a), int(b)) for a, b in itertools.pairwise([0, *ends]))
+    return np.argsort(numbers, kind="stable"), list(zip(map(tuple, found), slices, strict=True))
