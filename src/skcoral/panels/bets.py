@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from skcoral._records import Frozen
 from skcoral._requirements import float_array, listing
@@ -139,14 +140,13 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
     if not np.isfinite([variance, total]).all():
         raise InvalidArgumentError("The variance overflows: rescale the exposures.")
     shares = c * c / total if total > 0 else np.full(len(c), np.nan)
-    logs = np.log(np.where(shares > 0, shares, 1.0))
     return Bets(
         names=names,
         exposures=c,
         contributions=c * (T.T @ R @ T @ c),
         variance=variance,
         shares=shares,
-        effective=float(np.exp(-(shares * logs).sum())),
+        effective=float(np.exp(entr(shares).sum())),
         shared=variance - total,
     )
 

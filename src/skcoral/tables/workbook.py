@@ -25,7 +25,6 @@ _LONGEST_TAG = 4 * 2**20
 #: Largest part that is not a sheet or a table of texts.
 _SMALL_PART = 32 * 2**20
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-_PLACE = re.compile(r"\$?([A-Za-z]{1,7})\$?([0-9]{1,20})")
 
 
 @dataclass
@@ -42,6 +41,8 @@ class Workbook:
 
     def rows(self, sheet: str) -> Iterator[tuple[int, dict[int, Any]]]:
         """The number of each row that holds a value, and its values by column, from 0."""
+        from openpyxl.utils.cell import coordinate_to_tuple
+
         row = column = kept = 0
         cells: dict[int, Any] = {}
         cell: dict[str, str] | None = None  # attributes of the cell that is read
@@ -55,7 +56,7 @@ class Workbook:
                     column, cells = 0, {}
                 elif tag == "c":
                     cell, value, texts = content, "", []
-                    column = _column(cell["r"]) if cell.get("r") else column + 1
+                    column = coordinate_to_tuple(cell["r"])[1] if cell.get("r") else column + 1
                     if column > MOST_COLUMNS:
                         self._refuse(f"a cell is in column {column:,}", f"{MOST_COLUMNS:,} columns")
             elif tag == "row" and cells:
@@ -255,17 +256,6 @@ def unescaped(text: str) -> str:
     plain = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text)
     # Letters beyond the first 65,536 may come in two halves.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _column(reference: str) -> int:
-    """The column of a cell such as ``B7``, from 1."""
-    match = _PLACE.fullmatch(reference)
-    if match is None:
-        raise ValueError(f"{reference[:20]!r} is no place of a cell")
-    column = 0
-    for letter in match[1].upper():
-        column = 26 * column + ord(letter) - 64
-    return column
 
 
 def _whole(text: str | None, otherwise: int, what: str) -> int:
