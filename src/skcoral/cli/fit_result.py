@@ -46,7 +46,6 @@ class FitResult:
         return [sentence for sentence in (*told, self.layout) if sentence]
 
     def _weights_note(self) -> str:
-        """What the weights were taken for."""
         if self.loaded.options.weights is None:
             return ""
         moments = self.estimator.moments_
@@ -55,7 +54,6 @@ class FitResult:
         return weights_note(self.loaded.options.weights, moments, _OTHER_WEIGHTS) + zero
 
     def _incomplete_note(self) -> str:
-        """What rows with missing values were used for."""
         if self.loaded.options.missing != "em":
             return ""
         used = self.measured.rows_used or 0

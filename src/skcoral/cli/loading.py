@@ -178,7 +178,6 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
 def _part_of_matrix(
     matrix: NamedMatrix, options: TableOptions, table: Table, content: TableProfile
 ) -> Loaded:
-    """Some of the variables of a matrix."""
     refuse_row_options(
         table.label,
         {

@@ -131,7 +131,6 @@ class _Run:
     def _groups_of(
         self, batch: Batch, cells: dict[str, Any]
     ) -> list[tuple[tuple[str, ...], list[int]]]:
-        """The groups in a batch, and where their rows are."""
         by = self.options.by
         if not by:
             return [((), list(range(len(batch.rows))))]

@@ -33,54 +33,30 @@ _MOST_ROWS = 200_000  # more of them take long to fit again
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """The numbers behind a report.
-
-    Attributes
-    ----------
-    estimator : CORAL
-        What was fitted.
-    title, command : str
-        What the report is about, and what repeats it.
-    measured : Measured
-        What the outputs show, measured on them.
-    result, threshold : Decorrelation and Threshold or None
-        The answer and what exact decorrelation could do; None where that takes long.
-    passed, problems : bool and list of str
-        Outcome of the independent check of the certificate.
-    baselines : dict of str to ndarray
-        Fidelities of the classical methods; empty where they do not apply.
-    frontier : Frontier or None
-        The curve, where it was computed.
-    holdout : Holdout or None
-        Fidelity and residual on rows held out.
-    notes : list of str
-        What was left out of the table and what was assumed; shown next to the answer.
-    origin : list of str
-        Where the numbers come from: file, date, rows used and left out; shown under the title.
+    """The numbers behind a report, from :func:`gather` for :func:`render`.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
     >>> from skcoral import CORAL, report
-    >>> X = load_wine(as_frame=True).data
-    >>> facts = report.gather(CORAL(rho_min=0.9).fit(X), title="Wine")
-    >>> facts.title, facts.passed
-    ('Wine', True)
+    >>> from skcoral.datasets import load_wine
+    >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
+    >>> facts.passed, facts.problems
+    (True, ())
     """
 
     estimator: Any
     title: str
-    command: str
-    measured: Measured
+    command: str  # what repeats it
+    measured: Measured  # what the outputs show, measured on them
     result: Decorrelation
-    threshold: Threshold | None
-    passed: bool
+    threshold: Threshold | None  # None where it takes long
+    passed: bool  # the independent check of the certificate, and what it found
     problems: Sequence[str]
-    baselines: dict[str, Array]
+    baselines: dict[str, Array]  # fidelities of the classical methods, where they apply
     frontier: Frontier | None
     holdout: Holdout | None
-    notes: list[str]
-    origin: list[str]
+    notes: list[str]  # what was left out and assumed; shown next to the answer
+    origin: list[str]  # file, date, rows used and left out; shown under the title
 
     @property
     def R(self) -> Any:
