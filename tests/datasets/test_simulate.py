@@ -93,7 +93,7 @@ NAN, INF = float("nan"), float("inf")
         (lambda: make_factor_system(4, 0), "n_factors"),
         (lambda: make_factor_system(4, 2.5), "n_factors"),
         (lambda: make_factor_system(4, communality=1.0), "communality"),
-        (lambda: make_factor_system(4, communality="0.3"), "communality must be one number"),
+        (lambda: make_factor_system(4, communality="0.3"), "communality must be a number in"),
         (lambda: make_factor_system(40, 1, communality=1 - 1e-16), "least eigenvalue"),
         (lambda: make_block_system([]), "sizes"),
         (lambda: make_block_system(3), "sizes"),

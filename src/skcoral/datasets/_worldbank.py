@@ -15,8 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from skcoral._requirements import real_number
-from skcoral._validation import check_count, check_positive
+from skcoral._validation import check_count, check_number, check_positive
 from skcoral._version import __version__
 from skcoral.exceptions import DownloadError, InvalidArgumentError
 
@@ -47,11 +46,8 @@ class WorldBankClient:
     def __post_init__(self) -> None:
         check_positive("timeout", self.timeout)
         check_count("retries", self.retries, minimum=0)
-        wait = real_number(self.wait, "wait", InvalidArgumentError)
-        if not 0 <= wait < math.inf:
-            raise InvalidArgumentError(
-                f"wait must be a finite number of at least 0, got {self.wait!r}."
-            )
+        wanted = "a finite number of at least 0"
+        check_number("wait", self.wait, wanted, lambda v: 0 <= v < math.inf)
         try:
             parts = urlsplit(self.base_url)
             is_address = parts.scheme in ("http", "https") and parts.hostname

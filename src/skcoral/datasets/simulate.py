@@ -8,7 +8,7 @@ from scipy.linalg import toeplitz
 
 from skcoral._arrays import Array
 from skcoral._requirements import float_array, real_number, shown_value
-from skcoral._validation import check_count
+from skcoral._validation import check_count, check_number
 from skcoral.exceptions import InvalidArgumentError
 
 
@@ -70,9 +70,7 @@ def make_factor_system(
     [0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]
     """
     size = check_count("p", p), check_count("n_factors", n_factors)
-    share = real_number(communality, "communality", InvalidArgumentError)
-    if not 0 <= share < 1:
-        raise InvalidArgumentError(f"communality must be in [0, 1); got {communality}.")
+    share = check_number("communality", communality, "a number in [0, 1)", lambda v: 0 <= v < 1)
     loadings = _generator(seed).normal(size=size)
     loadings *= np.sqrt(share) / np.linalg.norm(loadings, axis=1, keepdims=True)
     return _definite(loadings @ loadings.T, f"a communality of {share!r}")
@@ -139,9 +137,7 @@ def make_ar_system(p: int, phi: float = 0.7) -> Array:
     [1.0, 0.5, 0.25]
     """
     lags = np.arange(check_count("p", p))
-    neighbour = real_number(phi, "phi", InvalidArgumentError)
-    if not -1 < neighbour < 1:
-        raise InvalidArgumentError(f"phi must lie strictly between -1 and 1; got {phi}.")
+    neighbour = check_number("phi", phi, "strictly between -1 and 1", lambda v: -1 < v < 1)
     return _definite(toeplitz(neighbour**lags), f"phi = {neighbour!r} and p = {lags.size}")
 
 
@@ -233,9 +229,7 @@ def make_near_singular_system(p: int, *, condition: float = 1e8, seed: int = 1) 
     '1.000e+06'
     """
     values = np.linspace(1.0, 0.25, check_count("p", p, minimum=2))
-    ratio = real_number(condition, "condition", InvalidArgumentError)
-    if not 1 < ratio < np.inf:
-        raise InvalidArgumentError(f"condition must be above 1 and finite; got {condition}.")
+    ratio = check_number("condition", condition, "above 1 and finite", lambda v: 1 < v < np.inf)
     values[-1] = 1.0 / ratio
     return make_spectrum_system(values * p / values.sum(), seed=seed)
 
