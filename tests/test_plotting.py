@@ -317,3 +317,15 @@ def test_frontier_of_an_estimator_with_dependent_columns():
     assert display.points == {}  # the classical methods need a matrix of full rank
     welch = 0.5 * 4 * (4 - 3) / 3
     assert display.objective.min() == pytest.approx(welch, rel=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_frontier_of_dependent_columns_is_drawn_without_classical_methods():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    R = np.corrcoef(np.column_stack([X, X[:, :2].sum(axis=1)]).T)
+    display = FrontierDisplay.from_result(api.frontier(R, [0.9, 0.99]), R)
+    untransformed = np.sum(np.triu(R, 1) ** 2)
+    assert list(display.points) == ["untransformed"]
+    assert display.points["untransformed"] == pytest.approx((1.0, untransformed))
+    labels = display.plot().ax_.get_legend_handles_labels()[1]
+    assert "untransformed" in labels

@@ -86,9 +86,9 @@ class Deficiency:
             remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
         return (
             f"{reason}. Outputs live in {r} dimension{'s' if r > 1 else ''}, so no transformation "
-            f"removes all correlation: the least sum of squares is {least:.6g}, and lower bounds "
-            "say how close the answer is. Exact decorrelation would need "
-            f"{remedy}."
+            f"removes all correlation between more than {r}: between {p} the least sum of squares "
+            f"is {least:.6g}, and lower bounds say how close the answer is. Exact decorrelation of "
+            f"all {p} would need {remedy}."
         )
 
     def warning(self) -> str:

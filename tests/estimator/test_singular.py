@@ -298,7 +298,11 @@ def test_low_floors_overfit_where_rows_are_as_many_as_columns():
     with pytest.warns(OverfitWarning, match=r"from rho_min=(\S+) on") as caught:
         model = CORAL(0.7).fit(rows)
     assert on_new_rows(model, new)[0].mean() < 0.5
-    assert said_of_new_rows(model)[0] < 0.5
+    said = model.result_.details["new_rows"]
+    assert "On 6 of the 60 rows" in said
+    assert "too few to state correlations" in said
+    assert "rms" not in said
+    assert float(re.search(r"mean fidelity (\d\.\d+)", said)[1]) < 0.5
     text = next(str(w.message) for w in caught if w.category is OverfitWarning)
     floor = float(re.search(r"rho_min=(\S+) on", text)[1])
     kept = on_new_rows(CORAL(floor).fit(rows), new)[0].mean()

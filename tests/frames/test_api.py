@@ -42,6 +42,16 @@ def test_the_relation_is_named_and_what_it_means(totals):
     assert caught[0].filename == __file__
 
 
+def test_what_is_said_of_all_outputs_is_true_of_composites(totals):
+    """As many composites as the rank has directions can be decorrelated, and nobody denies it."""
+    with pytest.warns(SingularCorrelationWarning) as caught:
+        answer = decorrelate(totals, 0.3, anchors=np.eye(7)[:, :6])
+    assert answer.objective == pytest.approx(0.0, abs=1e-9)
+    message = str(caught[0].message)
+    assert "between more than 6" in message
+    assert "between 7 the least sum of squares is 0.583333" in message  # (49/6 - 7)/2
+
+
 def test_refusal_on_request(totals):
     for ask in (threshold, decorrelate, frontier, lambda R, **k: maximize_fidelity(R, 1.0, **k)):
         with pytest.raises(SingularCorrelationError, match="total"):

@@ -21,6 +21,7 @@ _FEWEST = 18  # rows of a table from which some can be left out
 _FLOORS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
 _LOSS = 0.1  # of mean fidelity on new rows, from which on the fit counts as overfitted
 _DIGITS = 1e-4  # relative accuracy of a refit
+_STATED = 12  # rows left out from which on their correlations are stated
 _UNKNOWN = (
     "Rows are no more than columns, so these figures say little about new rows; "
     "skcoral.stability.holdout measures that."
@@ -54,10 +55,14 @@ def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
         return _UNKNOWN
     refit = _Refit(model, moments, scores[order[:count]])
     kept, before, after = refit.measure(result.rho_min)
+    correlations = f", too few to state correlations between outputs (fewer than {_STATED})"
+    if count >= _STATED:
+        correlations = (
+            f", rms correlation {before:.2f} → {after:.2f} (less what so few rows show by chance)"
+        )
     sentence = (
         f"On {count} of the {len(rows)} rows, left out of a refit on the others: mean fidelity "
-        f"{kept:.2f}, rms correlation {before:.2f} → {after:.2f} (less what so few rows show by "
-        "chance)."
+        f"{kept:.2f}{correlations}."
     )
     fitted = float(result.fidelity.mean())
     if fitted - kept <= _LOSS:

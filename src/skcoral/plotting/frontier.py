@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skcoral import api, measures
+from skcoral.exceptions import SingularCorrelationError
 from skcoral.plotting import _style
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.results import EXACT_TOL, Array, Decorrelation, Frontier, read_only
@@ -195,8 +196,11 @@ def curve_line(
 
 
 def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
-    """ZCA-cor, PCA and doing nothing as (weakest fidelity, residual)."""
+    """ZCA-cor, PCA (for matrices of full rank) and nothing as (weakest fidelity, residual)."""
     p = len(np.asarray(R))
-    points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
+    try:
+        points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
+    except SingularCorrelationError:
+        points = {}
     points["untransformed"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
     return points
