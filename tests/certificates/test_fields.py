@@ -337,6 +337,25 @@ def make_binding() -> np.ndarray:
     return free
 
 
+@pytest.mark.parametrize("criterion", ["absolute", "worst"])
+def test_slopes_outside_their_domain(criterion: Any) -> None:
+    """No entry above one half, or no sum above one, also where the slope at T is the right one."""
+    result = honest(f"support, {criterion}")
+    arrays, E = result.certificate.arrays, result.correlation - np.diag(np.diag(result.correlation))
+    assert not {c.name for c in check(result, R).claims if not c.holds}
+    pairs = np.argwhere(np.triu(np.abs(E) > 1e-4, 1))
+    (i, j), (k, m) = pairs[0], pairs[1]
+    for size, wrong in ((0.3, True), (1e-4, True), (1e-8, False)):
+        slope = arrays["slope"].copy()
+        slope[i, j] = slope[j, i] = slope[i, j] + size * np.sign(slope[i, j] or 1.0)
+        moved = (slope - arrays["slope"])[i, j] * E[i, j] / E[k, m]
+        slope[k, m] = slope[m, k] = slope[k, m] - moved
+        assert np.sum(slope * E) == pytest.approx(np.sum(arrays["slope"] * E), abs=1e-12)
+        point = Certificate("support", {**arrays, "slope": slope}, result.certificate.info)
+        found = {c.name for c in check(replace(result, certificate=point), R).claims if not c.holds}
+        assert ("slope" in found) == wrong
+
+
 def test_slopes_on_a_support() -> None:
     """Half a subgradient of the criterion: wrong by more than 1e-6 of it, the slope is refused."""
     for criterion in ("squared", "absolute", "worst"):

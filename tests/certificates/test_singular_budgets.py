@@ -114,3 +114,17 @@ def test_a_bound_by_parts_is_one_for_the_part_that_grows_least() -> None:
     tops = [0.99 + (budget - float(b.lower)) / float(s.lower) for b, s in proof.parts]
     assert len(tops) > 1
     assert proof.highest_floor(result) == pytest.approx(max(tops), rel=1e-12)
+
+
+def test_prices_within_a_budget_are_those_of_the_proof() -> None:
+    """Whatever a solver said; at floors of one they are its own, infinite or zero."""
+    result = made("squared")
+    A = result.certificate.arrays["factor"]
+    said = replace(result, prices=np.full(4, 7.0), weights=np.full(4, 3.0), lower_bound=0.0)
+    found = settle_budget(said, A)
+    np.testing.assert_allclose(found.weights, result.weights, atol=1e-12)
+    np.testing.assert_allclose(found.prices, 2 * found.weights, atol=1e-12)
+    assert found.prices.max() > 0.05
+    assert found.lower_bound == pytest.approx(result.lower_bound, abs=1e-10)
+    whole = settle_budget(replace(said, rho_min=np.ones(4)), A)
+    np.testing.assert_array_equal(whole.prices, np.full(4, 7.0))

@@ -98,8 +98,6 @@ class _Bound:
         norm = self.norm
         if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
             raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
-        if not P.any() and not eta.any():
-            return exactly(0.0)
         L: Array = np.linalg.cholesky(R).astype(np.float64)
         half = sla.solve_triangular(L, P, lower=True)
         M = sla.solve_triangular(L, half.T, lower=True)
