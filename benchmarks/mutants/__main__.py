@@ -35,7 +35,7 @@ SOURCE = ROOT / "src/skcoral"
 TESTS = {
     "certificates": ["tests/certificates", "tests/frames/test_branching.py"],
     "exact": ["tests/exact", "tests/certificates/test_falsified_values.py"],
-    "tradeoff": ["tests/tradeoff", "tests/certificates/test_falsified_values.py"],
+    "tradeoff": ["tests/tradeoff", "tests/test_choosing.py"],
     "frames": ["tests/frames", "tests/certificates/test_singular.py"],
     "support": ["tests/support", "tests/certificates/test_falsified_values.py"],
     "tolerances": ["tests/certificates", "tests/test_tolerances.py"],

@@ -7,7 +7,7 @@ from skcoral import _criteria as criteria
 from skcoral import decorrelate
 from skcoral.support import certified_bound, exactness
 from skcoral.support.caps import feasible_set, fold
-from skcoral.support.frame_relaxation import frame_bound
+from skcoral.support.frame_relaxation import _Barrier, frame_bound
 from skcoral.support.interior_point import refine
 from skcoral.support.lower_bounds import frame_certificate, multipliers, quadratic_form
 from skcoral.support.objectives import absolute_loss, power_loss, residuals
@@ -170,3 +170,18 @@ def test_exactness_in_words(space):
     assert undecided.pair is None
     assert repr(undecided).startswith("Exactness(undecided: no order")
     assert "Cholesky factor" in repr(exactness(R, np.ones((5, 5), dtype=bool)))
+
+
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_points_so_near_the_boundary_that_a_step_overflows(space, norm):
+    """No step is taken from there, and nothing is raised; the search keeps its best bound."""
+    barrier = _Barrier(space[2], norm)
+    M = np.zeros((5, 5))
+    mu, phi = barrier.inside(M, 0.1)
+    step, decrement = barrier.newton(M, mu, phi, 0.03)
+    assert 0 < decrement < np.inf
+    assert np.isfinite(step[0]).all()
+    alone = np.where(barrier.floored > 0, phi, -1e-200)  # slacks of 1e-200
+    with np.errstate(all="ignore"):
+        _, decrement = barrier.newton(M, mu, alone, 0.03)
+    assert np.isnan(decrement)

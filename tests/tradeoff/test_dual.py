@@ -9,6 +9,7 @@ from skcoral import _criteria as criteria
 from skcoral.exceptions import CertificateError
 from skcoral.tradeoff import dual_bound
 from skcoral.tradeoff.feasible import make_feasible
+from skcoral.tradeoff.floors_of_one import with_fixed
 
 CRITERIA = ("squared", "worst", "absolute")
 
@@ -102,3 +103,22 @@ def test_caps_are_met_to_the_last_digit(random_correlation):
     np.testing.assert_allclose(f[pinned], floors[pinned], atol=1e-13)
     np.testing.assert_allclose(np.diag(T.T @ R @ T), 1.0, atol=1e-13)
     np.testing.assert_array_equal(T[:, 5], np.eye(8)[5])
+
+
+def test_rows_of_floors_of_one_are_dominated_by_their_diagonal():
+    """Their multiplier is as large as the diagonal, and what they add to the bound is finite."""
+    rng = np.random.default_rng(1)
+    H = rng.normal(size=(5, 5))
+    H = H + H.T + 9 * np.eye(5)
+    lam, members = rng.uniform(0, 1, 5), np.arange(5)
+    none = with_fixed(members, lam, H, np.zeros(5, dtype=bool))
+    assert none.H is H
+    assert none.lam is lam
+    fixed = np.array([True, False, True, False, False])
+    found = with_fixed(members, lam, H, fixed)
+    wanted = np.abs(H - np.diag(np.diag(H))).sum(axis=1) + 1e-15
+    np.testing.assert_allclose(np.diag(found.H), np.where(fixed, wanted, np.diag(H)), rtol=1e-14)
+    np.testing.assert_allclose(found.lam, lam + np.where(fixed, wanted, 0.0), rtol=1e-14)
+    np.testing.assert_array_equal((found.H - H)[~np.eye(5, dtype=bool)], 0.0)
+    alone = with_fixed(members, lam, np.diag([0.0, 1, 2, 3, 4]), fixed)
+    assert alone.H[0, 0] > 0  # definite without a row as well

@@ -241,8 +241,7 @@ def _expect_prices(
     whole = (result.rho_min >= 1) & wide & (off > CROWDED)
     prices = np.where(whole, np.inf, 2.0 * multipliers)
     # Near a floor of one the multiplier is a small difference over a small one.
-    digits = 64 * p * UNIT * (np.abs(image).max(axis=1) + 1.0) * np.abs(slope).sum(axis=1) / room
-    digits += 64 * UNIT * multipliers / room
+    digits = 64 * UNIT * multipliers / room
     for name, reported, wanted in (
         ("prices", result.prices, prices),
         ("weights", result.weights, multipliers),
