@@ -344,6 +344,17 @@ def test_a_square_completed_anywhere_bounds_as_well(monkeypatch: Any, size: floa
     assert found.upper - found.lower >= size * size  # it was not at the minimum
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_a_square_on_a_support_that_is_not_completed(monkeypatch: Any, factor: float) -> None:
+    """Solutions that a library gives wrong make the bound weaker, never false."""
+    result = honest("support")
+    true, exact_value = sla.cho_solve, result.lower_bound
+    monkeypatch.setattr(sla, "cho_solve", lambda *a, **k: factor * true(*a, **k))
+    found = support_bound(result.certificate, result.rho_min, R, Floats(2))
+    assert found.lower < exact_value - 1e-7
+    assert found.upper >= exact_value - 1e-9
+
+
 def test_a_support_of_many_coefficients() -> None:
     """Beyond a few hundred coefficients definiteness is proved another way."""
     p = 22

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from skcoral import _criteria as criteria
 from skcoral.exceptions import CertificateError
 from skcoral.tradeoff import dual_bound
+from skcoral.tradeoff.binding import with_joined
 from skcoral.tradeoff.feasible import make_feasible
 from skcoral.tradeoff.floors_of_one import with_fixed
 
@@ -122,3 +123,35 @@ def test_rows_of_floors_of_one_are_dominated_by_their_diagonal():
     np.testing.assert_array_equal((found.H - H)[~np.eye(5, dtype=bool)], 0.0)
     alone = with_fixed(members, lam, np.diag([0.0, 1, 2, 3, 4]), fixed)
     assert alone.H[0, 0] > 0  # definite without a row as well
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_no_multipliers(random_correlation, criterion):
+    """Without a dual point the bound is zero; with H alone it is what H costs."""
+    R, floors = random_correlation(4, 0), np.full(4, 0.9)
+    assert dual_bound(R, floors, np.zeros(4), np.zeros((4, 4)), criterion=criterion) == 0.0
+    H = np.diag([0.1, 0.2, 0.3, 0.4])
+    H[0, 1] = H[1, 0] = 0.05
+    cost = 1.0 + (0.05**2 if criterion == "squared" else 0.0)
+    found = dual_bound(R, floors, np.zeros(4), H, criterion=criterion)
+    assert found == pytest.approx(-cost, abs=1e-14)
+    with pytest.raises(CertificateError, match="positive definite"):
+        dual_bound(R, floors, np.ones(4), np.zeros((4, 4)), criterion=criterion)
+
+
+def test_floors_that_begin_to_bind(random_correlation):
+    """H_Sj = λ T_S⁻¹R_SS⁻¹R_Sj and the complement of S in H is λ R̃^{1/2}, where R̃ is that in R."""
+    R = random_correlation(6, 2)
+    kept, joins, rest = np.array([0, 3]), np.array([1, 4]), np.array([2, 5])
+    T = np.linalg.inv(np.linalg.cholesky(R[np.ix_(kept, kept)])).T
+    H = np.array([[2.0, 0.3], [0.3, 1.0]])
+    found = with_joined(R, kept, H, T, joins, 1e-3)
+    np.testing.assert_allclose(found[np.ix_(kept, kept)], H)
+    mix = np.linalg.solve(R[np.ix_(kept, kept)], R[np.ix_(kept, joins)])
+    across = 1e-3 * np.linalg.solve(T, mix)
+    np.testing.assert_allclose(found[np.ix_(kept, joins)], across, atol=1e-12)
+    inside = R[np.ix_(joins, joins)] - R[np.ix_(joins, kept)] @ mix
+    left = found[np.ix_(joins, joins)] - across.T @ np.linalg.solve(H, across)
+    np.testing.assert_allclose(left @ left, 1e-6 * inside, atol=1e-15)
+    assert np.linalg.eigvalsh(found)[0] > 0
+    assert not found[np.ix_(rest, np.r_[kept, joins])].any()
