@@ -217,10 +217,13 @@ def test_floors_of_exact_decorrelators_bound_no_others() -> None:
         (-1e-6, 1.0, ["budget"]),
     ):
         broken(replace(result, details={"budget": budget, "rho_upper": upper}), *wrong)
-    mean = replace(honest("exact"), rho_min=np.full(6, 0.5), details={"budget": 0.0})
-    broken(mean, "largest mean fidelity")  # and no bound on the floor: it is one
-    lie = replace(mean, details={"budget": 0.0, "rho_upper": 0.9})
-    broken(lie, "largest floor", "largest mean fidelity")
+    mean = replace(honest("exact"), rho_min=np.full(6, 0.5))
+    for upper, wrong in ((1.0, []), (0.9, ["largest floor"])):
+        told = replace(mean, details={"budget": 0.0, "rho_upper": upper})
+        broken(told, "largest mean fidelity", *wrong)
+    for judge in (check, prove):
+        with pytest.raises(CertificateError, match="the bound on the floor must be a number"):
+            judge(replace(mean, details={"budget": 0.0}), R)
 
 
 def test_exact_answers_whose_proof_is_none() -> None:

@@ -179,7 +179,7 @@ def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float)
         assert check(lie, R).lower <= result.objective + 1e-7
 
 
-def wide(p: int, n: int, floor: float) -> tuple[Any, Any, np.ndarray]:
+def wide(p: int, n: int, floor: Any) -> tuple[Any, Any, np.ndarray]:
     rows = np.random.default_rng(1).normal(size=(n, p))
     rows -= rows.mean(axis=0)
     rows /= np.linalg.norm(rows, axis=0)

@@ -52,6 +52,13 @@ def test_points_are_what_single_solves_give(curve, systems):
         assert curve.mean_fidelity[k] == pytest.approx(single.mean_fidelity, abs=1e-5)
 
 
+def test_points_lie_evenly_along_the_curve(curve):
+    """No step in floor and residual, each in parts of its range, is far longer than another."""
+    steps = np.diff(curve.rho_min) / np.ptp(curve.rho_min)
+    steps = steps + np.diff(curve.objective) / np.ptp(curve.objective)
+    assert steps.max() <= 2.5 * steps.min()
+
+
 def test_the_table(curve):
     frame = curve.to_frame()
     assert list(frame.columns) == [

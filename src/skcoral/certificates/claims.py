@@ -309,7 +309,7 @@ class _Claims(FrameLedger):
         """Judge a budget and the bound ``top`` on its floor; return whether that leaves a gap."""
         details, floors = self.result.details, self.result.rho_min
         budget = number(details["budget"], "the budget")
-        reported = number(details.get("rho_upper", 1.0), "the bound on the floor")
+        reported = number(details.get("rho_upper"), "the bound on the floor")
         self.expect(
             "budget",
             residual.upper <= budget + BUDGET_TOL * max(1.0, budget),
