@@ -254,6 +254,12 @@ def test_bounds_of_a_threshold() -> None:
     heavy = th.weights * (1 + 5e-9)
     point = Certificate("threshold", {**th.certificate.arrays, "weights": heavy})
     broken(replace(th, weights=heavy, certificate=point), "weights")
+    # Only the direction of weights and S matters: the bound is divided by their sum.
+    near = {name: a * (1 + 5e-10) for name, a in th.certificate.arrays.items()}
+    point = Certificate("threshold", near)
+    made = replace(th, weights=near["weights"], certificate=point)
+    broken(made)
+    assert check(made, R).upper == pytest.approx(upper, abs=1e-13)
     turned = th.T.copy()
     turned[:, 0] += 5e-8 * turned[:, 1]
     moved = replace(th, T=turned, fidelity=np.diag(R @ turned))

@@ -28,6 +28,8 @@ from .test_inequalities import (
     spd,
 )
 from .test_inequalities import _precision as _precision
+from .test_singular import HONEST as SINGULAR
+from .test_singular import R as SINGULAR_R
 
 
 def dual(k: int, idle: bool) -> dict[str, np.ndarray]:
@@ -118,6 +120,17 @@ def test_claims_on_both_sides(kind: str) -> None:
         assert "VIF" in claims(result, max_vif=limit)
     for largest in (0.0, -1.0, 0.5):
         assert "largest VIF" in claims(result, largest_vif=largest)
+
+
+def test_limits_are_for_full_rank_without_a_support() -> None:
+    limit = {"max_vif": 1.5, "largest_vif": 1.2, "rho_upper": 1.0}
+    for result, matrix in ((honest("support"), R), (SINGULAR["frame"], SINGULAR_R)):
+        for judge in (check, prove):
+            with pytest.raises(CertificateError, match="a limit on the VIF has no certificate"):
+                judge(replace(result, details={**result.details, **limit}), matrix)
+    for judge in (check, prove):
+        with pytest.raises(CertificateError, match="about a limit on the VIF, the result is not"):
+            judge(replace(honest("vif"), details={}), R)
 
 
 def test_floors_that_nothing_is_proved_of() -> None:

@@ -1,5 +1,7 @@
 """The Newton equations: two ways to solve them, and derivatives against differences."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,11 @@ def test_the_second_order_term_of_a_step_is_taken_into_account(random_correlatio
     before = (point.residual - model.residual(state.H))[live]
     after = (moved.W.T @ moved.W + moved.P - np.eye(p) - model.residual(moved.H))[live]
     np.testing.assert_allclose(after, 0.75 * before, atol=1e-12)
+
+
+def test_equations_that_are_not_definite_to_rounding_are_refused():
+    """The search ends there, with the best point so far."""
+    at = SimpleNamespace(multiplier_factor=lambda: None)
+    for careful in (False, True):
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            IteratedEquations(at, accuracy=0.1, careful=careful)

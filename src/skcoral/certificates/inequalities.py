@@ -110,7 +110,7 @@ def complete_square(
 
 def anchored(arithmetic: Arithmetic, B: Array, image: Any) -> Any:
     """``Bᵀ (R X)``, whose diagonal holds the fidelities, in the arithmetic's own form."""
-    if B.shape[0] == B.shape[1] and np.array_equal(B, np.eye(len(B))):
+    if np.array_equal(B, np.eye(len(B))):
         return image
     return arithmetic.apply(B.T, image)
 
