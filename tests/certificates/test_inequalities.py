@@ -355,6 +355,22 @@ def test_a_square_on_a_support_that_is_not_completed(monkeypatch: Any, factor: f
     assert found.upper >= exact_value - 1e-9
 
 
+@pytest.mark.parametrize("kind", ["support, open", "support, absolute"])
+def test_inverses_that_a_library_gives_wrong(monkeypatch: Any, kind: str) -> None:
+    """Coordinates that make R unity only nearly: the bound loses what they are off by."""
+    result = honest(kind)
+    info = result.certificate.info
+    wanted = frame_value(result.certificate.arrays, result.rho_min, info["criterion"], info["norm"])
+    true = sla.lapack.dtrtri
+    for off in (1e-9, -1e-9):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                sla.lapack, "dtrtri", lambda *a, s=1 + off, **k: (s * true(*a, **k)[0], 0)
+            )
+            found = support_bound(result.certificate, result.rho_min, R, Floats(2))
+        assert wanted - 1e-6 <= found.lower <= wanted + 1e-12
+
+
 def test_a_support_of_many_coefficients() -> None:
     """Beyond a few hundred coefficients definiteness is proved another way."""
     p = 22

@@ -61,8 +61,9 @@ class FrameLedger(Ledger):
         told = f"the certificate is of rank {stated}, the result of rank {rank}"
         self.expect("rank", rank == stated, told)
         if rank is not None and rank == stated:
-            A, left = self.result.certificate.arrays.get("factor"), 0.0
-            if R is not None:
+            if R is None:
+                A, left = self.result.certificate.arrays["factor"], 0.0
+            else:
                 A, left = self._directions(R)
             self._expect_figures(A, left, getattr(self.result, "details", {}))
 
@@ -90,9 +91,10 @@ class FrameLedger(Ledger):
 
     def _expect_figures(self, A: Array, left: float, details: Mapping[str, Any]) -> None:
         """What a result says about a matrix with this factor, and ``left`` beside it."""
-        T, (r, p) = self.result.T, A.shape
+        r, p = A.shape
         known = {"least_residual": 0.5 * (p * p / r - p)}
         if "amplification" in details:
+            T = self.result.T
             known["amplification"] = T.largest() if hasattr(T, "left") else float(np.abs(T).max())
         for name, value in known.items():
             reported, what = number(details.get(name, value), f"`{name}`"), name.replace("_", " ")
