@@ -23,7 +23,6 @@ from skcoral.app.problem import (
     refuse_many,
 )
 from skcoral.app.settings import EXPLAINED, MODES
-from skcoral.choosing import compare_floors
 from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import FrontierDisplay, interactive
 from skcoral.plotting.fidelity import baseline_fidelities
@@ -63,12 +62,7 @@ def _explore(problem: Problem) -> None:
     left, right = st.columns([4, 3], gap="medium")
     with left:
         if mode == "floor":
-            controls.compare(
-                problem,
-                about(
-                    problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold)
-                ),
-            )
+            controls.compare(problem, threshold)
         controls.choose_level(problem, threshold)
         figures = st.container(horizontal=True)
         if mode == "floor":
