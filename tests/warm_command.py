@@ -33,12 +33,16 @@ class WarmCommand:
     """Runs commands one at a time; to be closed."""
 
     def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
         self._socket, theirs = socket.socketpair()
         self._server = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            start_new_session=True,
         )
         theirs.close()
 
@@ -84,7 +88,13 @@ class WarmCommand:
             socket.send_fds(self._socket, [len(data).to_bytes(8, "big")], fds)
             self._socket.sendall(data)
             self._socket.settimeout(timeout)
-            status = self._socket.recv(8)
+            try:
+                status = self._socket.recv(8)
+            except TimeoutError:  # the next command gets a server of its own
+                os.killpg(self._server.pid, signal.SIGKILL)
+                self.close()
+                self._start()
+                raise subprocess.TimeoutExpired(request["arguments"], timeout) from None
             assert len(status) == 8, "the server of commands is gone"
             streams = []
             for file in (out, err):
