@@ -172,7 +172,7 @@ TEXT: dict[str, Make] = {
     "dictionary-xz": huge_xz,
     "letters-zst": lambda: pa.compress(b"a,b\n" + b"x" * 120 * MILLION, "zstd", asbytes=True),
     "letters-zip": lambda: zipped(b"a,b\n" + b"x" * 120 * MILLION),
-    "open-quote": lambda: b'a,b\n1,"' + b"2\n" * (35 * MILLION),
+    "open-quote": lambda: b'a,b\n1,"' + (b"2" * 69 + b"\n") * MILLION,
     "million-columns": lambda: b",".join(b"c%d" % k for k in range(MILLION)) + b"\n1\n",
     "million-names-alike": lambda: b"a," * MILLION + b"b\n",
     "long-name": lambda: b"a" * (100 * MILLION) + b",b\n1,2\n",
