@@ -30,36 +30,32 @@ Z /= np.linalg.norm(Z, axis=0)
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def made(name: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        floors = [1.0, 0.9, 0.99, 0.5, 0.99, 0.9, 1.0, 0.95]
-        return {
-            "welch": lambda: decorrelate(R, 0.3),
-            "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
-            "frame": lambda: decorrelate(R, 0.999),
-            "branched": lambda: decorrelate(R, 0.99),
-            "branched, mixed": lambda: decorrelate(R, floors),
-            "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
-            "threshold": lambda: threshold(R),
-        }[name]()
-
-
-HONEST = {
-    name: made(name)
-    for name in (
-        "welch",
-        "welch, worst",
-        "frame",
-        "branched",
-        "branched, mixed",
-        "lifted",
-        "threshold",
-    )
+FLOORS = [1.0, 0.9, 0.99, 0.5, 0.99, 0.9, 1.0, 0.95]
+ASKED = {
+    "welch": lambda: decorrelate(R, 0.3),
+    "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
+    "frame": lambda: decorrelate(R, 0.999),
+    "branched": lambda: decorrelate(R, 0.99),
+    "branched, mixed": lambda: decorrelate(R, FLOORS),
+    "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
+    "threshold": lambda: threshold(R),
 }
 
 
-@pytest.fixture(params=list(HONEST))
+class Solved(dict[str, Any]):
+    """Results by name, solved when they are first used."""
+
+    def __missing__(self, name: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self[name] = ASKED[name]()
+        return self[name]
+
+
+HONEST = Solved()
+
+
+@pytest.fixture(params=list(ASKED))
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -119,7 +115,7 @@ def test_a_factor_of_fewer_directions() -> None:
     "change", ["objective", "lower_bound", "prices", "weights", "T", "fidelity"]
 )
 def test_gross_changes(change: str) -> None:
-    for name in ("welch", "frame", "branched, mixed"):
+    for name in ("welch", "frame", "branched"):
         result = HONEST[name]
         value = getattr(result, change)
         wrong = np.nan_to_num(value, posinf=3.0) + 0.01 if change != "T" else 1.01 * value

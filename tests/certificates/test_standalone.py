@@ -31,20 +31,21 @@ def singular(kind: str) -> tuple[str, Any]:
     if kind.startswith("wide"):
         made = {"wide": test_wide.ANSWER, "wide, welch": test_wide.LOW, "wide edge": test_wide.EDGE}
         return certificate_text(made[kind], test_wide.R), np.asarray(WIDE.factor.T @ WIDE.factor)
-    R, made = test_singular.R, dict(test_singular.HONEST)
-    if kind == "weighted":
-        made[kind] = decorrelate(R, 0.3, pair_weights=np.ones((8, 8)) - np.eye(8) + np.eye(8)[::-1])
-    if kind == "frame, worst":
-        made[kind] = decorrelate(R, 0.6, criterion="worst")
     if kind == "budget":
         R = test_singular_budgets.R
         return certificate_text(test_singular_budgets.made("squared"), R), R
-    if kind == "absolute":
-        made[kind] = decorrelate(R, 0.99, criterion="absolute")
-    return certificate_text(made[kind], R), R
+    R = test_singular.R
+    weights = np.ones((8, 8)) - np.eye(8) + np.eye(8)[::-1]
+    others = {
+        "weighted": lambda: decorrelate(R, 0.3, pair_weights=weights),
+        "frame, worst": lambda: decorrelate(R, 0.6, criterion="worst"),
+        "absolute": lambda: decorrelate(R, 0.99, criterion="absolute"),
+    }
+    result = others[kind]() if kind in others else test_singular.HONEST[kind]
+    return certificate_text(result, R), R
 
 
-SINGULAR_KINDS = [kind for kind in test_singular.HONEST if "branched" not in kind]
+SINGULAR_KINDS = [kind for kind in test_singular.ASKED if "branched" not in kind]
 SINGULAR_KINDS += ["weighted", "frame, worst", "absolute", "wide", "wide, welch", "wide edge"]
 SINGULAR_KINDS += ["budget"]
 
