@@ -34,6 +34,7 @@ def run(name):
     return found
 
 
+@pytest.mark.slow  # building the documentation runs every example as well
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_runs_without_a_warning_and_draws(name):
     figures = run(name)["figures"]

@@ -235,6 +235,7 @@ def test_nonsmooth_criteria_on_the_papers_system(paper_system, names, criterion)
 
 
 # What the paper prints for its best start, without a fidelity requirement.
+@pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "wanted"), [("squared", 0.25), ("worst", 0.0729)])
 def test_no_seed_ends_above_the_papers_optimum(paper_system, names, criterion, wanted):
     R, mask = paper_system
@@ -299,10 +300,10 @@ def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):
 def test_the_same_arguments_give_the_same_bits(simulated, names):
     R = simulated(8)
     mask = np.abs(R) > 0.2
-    a, b = (solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=20) for _ in range(2))
+    a, b = (solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5) for _ in range(2))
     np.testing.assert_array_equal(a.T, b.T)
     assert a.lower_bound == b.lower_bound
-    other = solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=20, random_state=5)
+    other = solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5, random_state=5)
     assert other.objective == pytest.approx(a.objective, rel=0.05)
 
 
