@@ -231,15 +231,18 @@ class Decorrelation(Fidelities, _Transformation):
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
     details : mapping
-        Further figures of the solver (such as the starts of a support restriction).
+        Further figures of the solver (such as the starts of a support restriction). For a matrix of
+        deficient rank: ``"least_residual"``, the least sum of squares that the rank allows;
+        ``"amplification"``, the largest coefficient of ``T``; ``"rank_tol"``, relative to the
+        largest eigenvalue, of directions that do not count; ``"dropped_variance"``, the largest
+        share of a variable in these; ``"deficiency"``, the reason in words; ``"new_rows"``, what
+        rows left out of a refit keep, where rows are no more than columns.
     R : ndarray of shape (p, p) or None
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None
         What was measured on the rows, where the answer was asked for rows.
     rank : int or None
-        Rank of the correlation matrix, if it is below the number of variables; then
-        ``details["least_residual"]`` is the least sum of squares that this rank allows, and
-        ``details["amplification"]`` the largest coefficient of ``T``.
+        Rank of the correlation matrix, if it is below the number of variables.
 
     Examples
     --------
