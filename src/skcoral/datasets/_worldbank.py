@@ -134,26 +134,29 @@ class WorldBankClient:
 
 
 def _parse_page(body: bytes, page: int) -> tuple[int, list[dict[str, Any]]]:
+    """How many pages there are, and the entries of this one."""
     try:
         # The API has been seen to start its answers with a byte-order mark.
-        answer = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _MalformedPageError(f"page {page} is not JSON ({error})") from error
-    if not isinstance(answer, list) or not answer or not isinstance(answer[0], dict):
-        raise _MalformedPageError(f"page {page} is not a list of paging details and entries")
-    head, entries = answer[0], answer[1] if len(answer) > 1 else None
+        head, *rest = json.loads(body.decode("utf-8-sig"))
+        if head.get("total") == 0:
+            return 0, []
+        if "message" not in head:
+            pages, number = int(head["pages"]), int(head["page"])
+            entries = [dict(entry) for entry in rest[0]]
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+    ) as e:
+        told = f"page {page} is not a list of paging details and entries ({e})"
+        raise _MalformedPageError(told) from e
     if "message" in head:
         raise DownloadError(f"the server refused the request: {_told(head['message'])}")
-    if head.get("total") == 0:
-        return 0, []
-    try:
-        pages, number = int(head["pages"]), int(head["page"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _MalformedPageError(f"page {page} has no page numbers") from error
-    if number != page or not isinstance(entries, list) or not entries:
+    if number != page or not entries:
         raise _MalformedPageError(f"page {page} came back as page {number} or without entries")
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise _MalformedPageError(f"page {page} has entries that are not objects")
     return pages, entries
 
 
