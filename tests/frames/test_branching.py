@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.certificates import check, prove
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.branches import _Tree, leaf_bounds
 from skcoral.certificates.products import Floats
 from skcoral.exceptions import CertificateError
@@ -290,6 +290,19 @@ def test_shares_raise_the_bound_and_are_proved(tables):
         F = (U * omega) @ U.T
         assert squares(U) >= 0.5 * (np.sum(F**2) - omega @ omega)
         assert squares(U) >= answer.lower_bound
+
+
+def test_a_tree_without_shares_has_shares_of_one():
+    """As files written before there were any; a file keeps them where they are."""
+    result, R = branched()
+    arrays = dict(result.certificate.arrays)
+    assert (arrays.pop("shares") == 1.0).all()
+    plain = replace(result, certificate=replace(result.certificate, arrays=arrays))
+    assert check(plain, R).passed
+    for given in (result, plain):
+        read = parse_certificate(certificate_text(given, R)).result
+        assert sorted(read.certificate.arrays) == sorted(given.certificate.arrays)
+        assert check(read, R).passed
 
 
 def test_altered_trees_are_refused():
