@@ -128,7 +128,7 @@ def test_parts_of_a_certificate(kind: str) -> None:
             certificate_kind(ranked)
     further = {name: np.eye(2) for name in FURTHER.get(kind, ())}
     assert certificate_kind(Certificate(outer, {**made, **further}, info)) == kind
-    for name in further:
+    for name in further if len(further) > 1 else ():
         with refuses("holds no array"):
             certificate_kind(Certificate(outer, {**made, name: np.eye(2)}, info))
 
