@@ -122,7 +122,7 @@ class Solver:
 
 
 class Run:
-    """Some windows, their models and figures."""
+    """Some windows, their models and figures: solved in batches, or fitted one by one."""
 
     def __init__(self, solver: Solver, rows: Array, starts: Any, ends: Any) -> None:
         self.solver, self.rows, self.starts, self.ends = solver, rows, starts, ends

@@ -29,7 +29,7 @@ class ColumnProfile:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.n_numbers = self.n_missing = self.n_bad = 0  # cells: neither of both are bad
+        self.n_numbers = self.n_missing = self.n_bad = 0  # cells; bad are all others
         self.first_bad: tuple[int, str] | None = None  # where it stands, and what it is
         self.first_infinite: int | None = None
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
@@ -126,7 +126,7 @@ class TableProfile:
 
 
 def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
-    """Read a table once and tell what each column holds; ``on_batch`` is called after each."""
+    """Read a table once and tell what each column holds; ``on_batch`` is given each batch."""
     columns = tuple(map(ColumnProfile, table.names))
     n_rows = 0
     for batch in table.batches():
