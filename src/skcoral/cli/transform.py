@@ -8,7 +8,7 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded, look_at, open_file
 from skcoral.cli.options import TableOptions, TransformOptions
 from skcoral.cli.outputs import OutputMeasurement, all_or_none, check_output, destination
-from skcoral.cli.run import OK
+from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.columns import select_variables
 from skcoral.tables.notes import expected_note
@@ -21,6 +21,8 @@ def transform(options: TransformOptions) -> int:
     from skcoral.models import load_model
 
     model, output = options.model, options.output
+    if not model.is_file():
+        raise UsageError(f"{model}: there is no such model file.\nMake one with: coral fit --model")
     estimator = load_model(model)
     with all_or_none(options.force, output) as outputs:
         loaded = _for_model(open_file(options), estimator)
