@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from skcoral import cli
-from skcoral.app.sources import read_table, sheets
+from skcoral.app.sources import read_file, sheets
 from skcoral.exceptions import CoralError
 
 MB = 2**20
@@ -32,7 +32,7 @@ def by_app(path):
     data = path.read_bytes()
     try:
         sheets(data, path.name)
-        read_table(data, path.name, key="k")
+        read_file(data, path.name, key="k")
     except CoralError as error:
         return 3, str(error)
     return 0, ""
