@@ -155,6 +155,11 @@ def test_the_bound_on_a_floor_within_a_budget(anchored: bool) -> None:
     for share, wrong in ((1.001, []), (0.999, ["largest floor"]), (0.5, ["largest floor"])):
         details["rho_upper"] = float(result.rho_min[0]) + share * 1e-3 / slope
         broken(replace(result, details=dict(details), status="best_found"), *wrong)
+    # No floor exceeds one, whatever the slope would allow.
+    far = {"budget": result.details["budget"] + slope, "rho_upper": 1.0}
+    broken(replace(result, details=far, status="best_found"))
+    far["rho_upper"] = 1 - 3e-9
+    broken(replace(result, details=far, status="best_found"), "largest floor")
 
 
 @pytest.mark.parametrize("field", ["correlation", "fidelity", "objective"])
