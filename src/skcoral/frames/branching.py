@@ -30,6 +30,7 @@ _FINE = 1e-4  # gap that large parts are cut for longer
 _DENSE = 300  # unknowns of a part, ½r² + 2p, up to which dense matrices are faster
 _HALVED = 0.5  # what smaller gaps have to shrink to by 100 parts
 _PAYS = 0.998  # and larger ones between two looks
+_WIDE = 0.4  # of all large parts, those that larger gaps are cut for
 _WORTH = 0.5  # of the gap of the least part, that of others cut with it
 _STACKED = 2e4  # (½r² + 2p)² of the parts that are bounded together
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
@@ -69,8 +70,8 @@ def branch(
     size = 0.5 * r * r + 2 * p  # unknowns of a part
     dense = size <= _DENSE
     stack = int(np.clip(_STACKED / size**2, 1, 32))
-    max_parts = min(max_parts, int(3e7 / size**2.5 if dense else 1.6e7 / (r * r * p + 2e5)))
-    if max_parts < (3 if dense else 16):
+    max_parts = min(max_parts, int(3e7 / size**2.5 if dense else 4e7 / (r * r * p + 2e5)))
+    if max_parts < (3 if dense else 40):
         return Answer(U, value, -np.inf, None, 0)
     first = _bounded(A, floors, [()], [None], value, aim, dense=dense)[0]
     for _ in range(_ROUNDS):
@@ -86,11 +87,11 @@ def branch(
     check = look
     while count < max_parts:
         gap = value - heap[0][0]
-        if gap <= aim:
+        wide = gap > _COARSE * value
+        if gap <= aim or (wide and not dense and count > _WIDE * max_parts):
             break
         if count > check:
-            wanted = _HALVED ** (look / 100) if gap <= _COARSE * value else _PAYS
-            if gap > last * wanted:
+            if gap > last * (_PAYS if wide else _HALVED ** (look / 100)):
                 break
             last, check = gap, check + look
         most = min(stack, (len(heap) + 1) // 2, (max_parts - count + 1) // 2)
