@@ -69,7 +69,7 @@ def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
         return sentence
     floor = refit.first_kept(float(result.rho_min.max()))
     advice = (
-        f"from rho_min={floor:g} on, new rows keep what is promised up to {_LOSS:g}"
+        f"from rho_min={floor:g} on, the mean fidelity there is within {_LOSS:g} of the floor"
         if floor is not None
         else "no floor up to 0.99 prevents it; use more rows, fewer columns or shrinkage"
     )
