@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from skcoral._arrays import Array, inner
+from skcoral._arrays import Array, column_dots, inner, to_device
 from skcoral.frames.caps import on_caps
 
 _MEMORY = 8  # values that a step is compared with
@@ -33,8 +33,14 @@ def spectral_steps(
     """The points of a descent with their values, from the feasible ``U`` until none is better.
 
     ``smooth`` returns the value and the gradient; ``step`` is the first multiple of the latter.
+    Only its part along the sphere counts: the other would limit the length of the steps.
     """
-    value, gradient = smooth(U)
+
+    def tangential(U: Any) -> tuple[float, Any]:
+        value, gradient = smooth(U)
+        return value, gradient - to_device(column_dots(U, gradient)[None, :], U) * U
+
+    value, gradient = tangential(U)
     recent = [value]
     count = 0
     while True:
@@ -42,7 +48,7 @@ def spectral_steps(
         for _ in range(30):
             new = on_caps(A, U - step * gradient, floors)
             change = new - U
-            value, new_gradient = smooth(new)
+            value, new_gradient = tangential(new)
             if value <= max(recent) + 1e-4 * min(inner(gradient, change), 0.0):
                 break
             step *= 0.3
@@ -52,10 +58,11 @@ def spectral_steps(
         across, along = inner(change, turned), inner(change, change)
         if not along > 0.0:
             return
-        if across <= 0.0:
+        square = inner(turned, turned)
+        if across <= 0.0 or square <= 0.0:
             step = min(10.0 * step, 0.5)
         else:
-            step = across / inner(turned, turned) if count % 2 else along / across
+            step = across / square if count % 2 else along / across
         U, gradient = new, new_gradient
         recent = [*recent[1 - _MEMORY :], value]
         count += 1

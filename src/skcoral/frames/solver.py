@@ -102,11 +102,11 @@ def solve_squares(
         U, value, more = descend(A, U, floors, bound=dual.bound, goal=3 * _COARSE, max_iter=later)
         # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it
         hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
-        aim = hidden if hidden > _COARSE else 0.1 * goal
+        aim = hidden if hidden > _COARSE else 0.0
         dual = maximise_bound(
-            A, floors, goal=max(aim, 0.1 * goal), max_iter=max_iter, judge=judge, resume=dual
+            A, floors, goal=max(aim, 0.3 * goal), max_iter=max_iter, judge=judge, resume=dual
         )
-        U, value, again = descend(A, U, floors, bound=dual.bound, goal=0.1 * goal, max_iter=later)
+        U, value, again = descend(A, U, floors, bound=dual.bound, goal=0.5 * goal, max_iter=later)
         more += again
     if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
         starts = int(min(starts, _EFFORT / (r * r * p)))
