@@ -23,8 +23,11 @@ def squares(U: Any) -> float:
 
 
 def _squares_and_gradient(U: Any) -> tuple[float, Any]:
+    """The gradient along the sphere: its radial part would limit the length of the steps."""
     F = U @ U.T
-    return 0.5 * (inner(F, F) - float(U.shape[1])), (2.0 * F) @ U
+    gradient = (2.0 * F) @ U
+    gradient -= to_device(column_dots(U, gradient)[None, :], U) * U
+    return 0.5 * (inner(F, F) - float(U.shape[1])), gradient
 
 
 def spectral_steps(
@@ -33,14 +36,8 @@ def spectral_steps(
     """The points of a descent with their values, from the feasible ``U`` until none is better.
 
     ``smooth`` returns the value and the gradient; ``step`` is the first multiple of the latter.
-    Only its part along the sphere counts: the other would limit the length of the steps.
     """
-
-    def tangential(U: Any) -> tuple[float, Any]:
-        value, gradient = smooth(U)
-        return value, gradient - to_device(column_dots(U, gradient)[None, :], U) * U
-
-    value, gradient = tangential(U)
+    value, gradient = smooth(U)
     recent = [value]
     count = 0
     while True:
@@ -48,7 +45,7 @@ def spectral_steps(
         for _ in range(30):
             new = on_caps(A, U - step * gradient, floors)
             change = new - U
-            value, new_gradient = tangential(new)
+            value, new_gradient = smooth(new)
             if value <= max(recent) + 1e-4 * min(inner(gradient, change), 0.0):
                 break
             step *= 0.3
