@@ -182,7 +182,7 @@ def test_missing_values_go_through_the_bootstrap():
 
 def test_what_is_invalid_is_refused(wine):
     for settings, message in (
-        ({"confidence": 95}, "between 0 and 1"),
+        ({"confidence": 95}, "at most 0.9995"),
         ({"groups": [1, 2]}, "one label for each"),
         ({"groups": [0] * 178}, "too few"),
         ({"block_length": "long"}, "'auto'"),
@@ -228,6 +228,16 @@ def test_the_interval_holds_a_threshold_that_the_table_misses():
         assert report.threshold_interval[0] < report.threshold_estimate
         hits += report.threshold_interval[1] >= 1.0 - 1e-9
     assert hits >= 6
+
+
+def test_no_confidence_beyond_the_draws():
+    X = table(60)
+    for function in (lambda level: confident_floors(X, 0.9, confidence=level),
+                     lambda level: bootstrap(X, n_boot=2, confidence=level)):  # fmt: skip
+        with pytest.raises(InvalidArgumentError, match=r"above 0 and at most 0\.9995; got 0\.9999"):
+            function(0.9999)
+    with pytest.raises(InvalidArgumentError, match=r"40 resampled tables .* 0\.975 at most; got"):
+        confident_floors(X, 0.9, confidence=0.99, method="bootstrap", n_boot=40)
 
 
 def test_a_frame_with_dates_keeps_its_rows_in_blocks():

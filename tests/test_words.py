@@ -1,5 +1,9 @@
 """Sentences about results, on matrices whose figures are known in closed form."""
 
+import warnings
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold, words
@@ -33,6 +37,24 @@ def test_the_highest_floor_within_a_budget():
 def test_variables_without_a_floor():
     said = words.unfloored(decorrelate(PAIR, {"x0": 0.9}), {"x0": 0.9})
     assert said == "1 of 2 variables has a floor; the others have none (0): x1."
+
+
+def test_a_support_chooses_no_floor():
+    found = decorrelate(PAIR, support=[[True, True], [True, True]])
+    assert words.unfloored(found, None).startswith("No variable has a floor: ")
+    assert words.unfloored(decorrelate(PAIR), None) == ""
+
+
+def test_a_floor_that_is_not_proved_is_the_highest_found():
+    R = np.corrcoef(np.random.default_rng(3).normal(size=(4, 7)).T)  # rank 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = maximize_fidelity(R, 6.0)
+    low, high = float(found.rho_min.min()), float(found.details["rho_upper"])
+    assert words.goal(replace(found, status="best_found")) == (
+        f"The floor {low:.6g} is the highest found at which the sum of squared residual "
+        f"correlations is at most 6 (proved: none above {high:.6g} is possible)."
+    )
 
 
 def test_thresholds():

@@ -60,7 +60,7 @@ class CorrelationEstimate(Frozen):
     --------
     >>> rows = [[1.0, 2.0], [2.0, 4.5], [3.0, 5.0], [4.0, 9.0]]
     >>> estimate(Moments.from_rows(rows)).guarantee
-    'Fidelities and residuals are about these 4 rows; on new rows they differ.'
+    'Floors and certificate are about these 4 rows; on others fidelities and residuals differ.'
     """
 
     R: Any
@@ -121,8 +121,11 @@ class CorrelationEstimate(Frozen):
 
     @property
     def guarantee(self) -> str:
-        """One sentence saying which matrix the fidelities and residuals are about."""
-        return f"Fidelities and residuals are about {self.about}; on new rows they differ."
+        """One sentence saying which matrix the floors and the certificate are about."""
+        return (
+            f"Floors and certificate are about {self.about}; on others fidelities and residuals "
+            "differ."
+        )
 
 
 def shrunk_matrix(

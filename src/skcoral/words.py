@@ -72,11 +72,12 @@ def goal(result: Decorrelation) -> str:
     if "budget" not in result.details:
         return ""
     top = float(result.details["rho_upper"])
-    proved = "proved" if is_certified(result) else f"proved up to {top:.6g} only"
-    floor = f"{float(np.min(result.rho_min)):.6g}"
+    found, proved = "", "proved"
+    if not is_certified(result):
+        found, proved = " found", f"proved: none above {top:.6g} is possible"
     return (
-        f"The floor {floor} is the highest at which the {CRITERIA[result.criterion]} is at most "
-        f"{float(result.details['budget']):g} ({proved})."
+        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
+        f"{CRITERIA[result.criterion]} is at most {float(result.details['budget']):g} ({proved})."
     )
 
 
@@ -107,7 +108,9 @@ def floors(result: Decorrelation) -> str:
 
 
 def unfloored(result: Decorrelation, asked: object) -> str:
-    """A sentence where floors by name leave other variables without one; else nothing."""
+    """A sentence where variables have no floor: floors by name, or restricted coefficients."""
+    if asked is None and not np.any(result.rho_min):
+        return "No variable has a floor: where coefficients are restricted, none is chosen."
     if not hasattr(asked, "keys") or len(asked) >= len(result.names):  # type: ignore[arg-type]
         return ""
     named = {str(name) for name in asked.keys()}  # noqa: SIM118 - a Series iterates its values

@@ -363,7 +363,8 @@ def test_confidence_with_groups_and_blocks(answer, sites_csv):
     ("options", "said"),
     [
         (["--confidence", "0.9"], "none is given"),
-        (["--rho-min", "0.9", "--confidence", "95"], "between 0 and 1"),
+        (["--rho-min", "0.9", "--confidence", "95"], "at most 0.9995; got 95"),
+        (["--rho-min", "0.9", "--confidence", "0.99999"], "at most 0.9995; got 0.99999"),
         (["--confidence", "0.9", "--block-length", "long"], "whole number of rows"),
         (["--rho-min", "0.9", "--groups", "site"], "--groups is about confidence"),
         (["--rho-min", "0.9", "--block-length", "4"], "--block-length is about confidence"),

@@ -79,3 +79,27 @@ def test_verify_without_the_options_of_the_fit_asks_for_them(coral, survey):
     assert told.returncode == 4
     assert "--covariance" in told.stdout
     assert coral("verify", folder / "t.csv", proof, "--covariance", "LedoitWolf").returncode == 0
+
+
+def test_floors_that_weighted_rows_keep_are_not_promised_of_plain_ones(coral, survey):
+    folder, table = survey
+    table.assign(w=np.arange(len(table)) % 4).to_csv(folder / "t.csv", index=False)
+    asked = ["--columns", "a,b,c", "--weights", "w", "--rho-min", "0.9"]
+    told = coral("fit", folder / "t.csv", *asked, "--report", folder / "r.html")
+    assert told.returncode == 0
+    page = (folder / "r.html").read_text("utf-8")
+    assert "Floors and certificate are about these" in page
+    assert "Fidelities and residuals are about" not in page
+
+
+def test_residuals_below_what_the_rank_allows_are_refused_in_words_of_the_command(coral, survey):
+    told = coral("fit", survey[0] / "t.csv", "--max-correlation", "0")
+    assert told.returncode == 2
+    assert "A residual of 0 (worst) is below" in told.stderr
+    assert "--max-correlation a larger number" in told.stderr
+
+
+def test_values_of_options_stand_apart_from_their_names(coral, survey):
+    told = coral("fit", survey[0] / "t.csv", "--covariance", " OAS ")
+    assert told.returncode == 2
+    assert "--covariance ' OAS '" in told.stderr

@@ -62,9 +62,10 @@ class FitResult:
 
     @property
     def no_floor(self) -> str:
-        """Which variables have no floor because floors were given by name only."""
+        """Which variables have no floor."""
         told = words.unfloored(self.estimator.result_, self.estimator.rho_min)
-        return f"{told} For a floor of all others add --rho-min NUMBER." if told else ""
+        whose = "variables" if self.estimator.rho_min is None else "others"
+        return f"{told} For a floor of all {whose} add --rho-min NUMBER." if told else ""
 
     def record(self, written: list[str]) -> dict[str, Any]:
         """The result for machines."""

@@ -38,7 +38,7 @@ OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 _WRONG_USE: dict[type[CoralError], str] = {
     InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
     InvalidBudgetError: "Give --budget and --max-correlation a number from 0, --max-vif from 1.",
-    InfeasibleError: "Ask for less (--rho-min), or allow more (--support).",
+    InfeasibleError: "Give --budget or --max-correlation a larger number, or leave columns out.",
     InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
     InvalidAnchorError: "See 'coral --help' and the help of the command.",
     InvalidArgumentError: "See 'coral --help' and the help of the command.",
@@ -139,9 +139,10 @@ def in_options(message: str) -> str:
     """A message of the library with its arguments spelled as options."""
 
     def spelled(found: re.Match[str]) -> str:
-        return " ".join([f"--{found[1].replace('_', '-')}", *filter(None, [found[2]])])
+        value = found[2] or found[3]
+        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
 
-    return re.sub(rf"\b({_ARGUMENTS})=(?:'(\w+)')?", spelled, message)
+    return re.sub(rf"\b({_ARGUMENTS})=(?:'(\w+)'|(['\w]))?", spelled, message)
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:

@@ -46,6 +46,7 @@ def transform(options: TransformOptions) -> int:
             }
         )
         return OK
+    incomplete = n_rows - measurement.n_rows
     told = [
         f"{console.counted(n_rows, 'row')} transformed with {model} ({len(loaded.names)} columns).",
         measured.headline() if measured is not None else "",
@@ -53,7 +54,7 @@ def transform(options: TransformOptions) -> int:
         "stay at the ends."
         if outside
         else "",
-        expected_note(n_rows - measurement.n_rows, 1, "are written"),
+        expected_note(incomplete, 1, "is written" if incomplete == 1 else "are written"),
         *loaded.notes,
         loaded.dropped_note(dropped),
     ]

@@ -53,9 +53,9 @@ def singular_budget(
     criterion = problem.criterion
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
-            f"A budget of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least that "
-            f"{p} variables of rank {found.rank} can have: outputs live in {found.rank} "
-            "dimensions. Raise the budget, or drop variables that others determine."
+            f"A residual of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least "
+            f"that {p} variables of rank {found.rank} can have: outputs live in {found.rank} "
+            "dimensions. Allow more, or drop variables that others determine."
         )
     budget = max(budget, problem.least)
     floor, answer, tightest = _largest_floor(problem, budget, callback)
@@ -64,7 +64,7 @@ def singular_budget(
             f"No transformation with a residual of {budget:.6g} ({criterion}) was found for this "
             f"matrix of rank {found.rank}; {problem.least:.6g} is proved to be impossible to go "
             "below, and what was reached without any floor is "
-            f"{problem.solve(np.zeros(p)).objective:.6g}. Raise the budget."
+            f"{problem.solve(np.zeros(p)).objective:.6g}. Allow more."
         )
     # The dual point of another floor may exclude more floors than that of the answer.
     results = []

@@ -23,9 +23,7 @@ from skcoral.results import Array
 from skcoral.showing import Shown
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.resampling import Fitted, Progress, Resampler
-from skcoral.stability.sampling_errors import Draws, mean_of, standardised
-
-_DRAWS = 2000  # for the interval of ρ★
+from skcoral.stability.sampling_errors import DRAWS, Draws, mean_of, standardised
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,7 +207,7 @@ def threshold_interval(
     """
     upper, psi = sample.by_fold(_left_out, n_folds)
     bound = float(mean_of(upper[:, None], sample.weights)[0])
-    spread, draws = Draws(sample.dependence, _DRAWS, seed).errors(psi[:, None])
+    spread, draws = Draws(sample.dependence, DRAWS, seed).errors(psi[:, None])
     width = float(spread[0]) * np.sqrt(1.0 + len(sample.names) / sample.dependence.n_effective)
     tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
     low, high = (width * np.quantile(draws[:, 0], tails)).tolist()

@@ -18,10 +18,11 @@ from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
 from skcoral.stability.resampling import Progress, Resampler
-from skcoral.stability.sampling_errors import residual_bounds
+from skcoral.stability.sampling_errors import DRAWS, residual_bounds
 
 METHODS = ("left_out", "bootstrap")
 _MOST_OUTPUTS = 400  # whose pairs are bounded one by one
+_HIGHEST = 1.0 - 1.0 / DRAWS  # beyond it there is no draw, and so no quantile
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +175,7 @@ def confident_floors(
     rho_min : float, sequence, mapping by name
         Floors for the population, as in :func:`skcoral.decorrelate`.
     confidence : float, default=0.95
-        Probability with which the floors hold.
+        Probability with which the floors hold, up to 0.9995 (one in 2,000 draws).
     simultaneous : bool, default=True
         Whether it is about all fidelities together, or about each on its own.
     estimator : CORAL, optional
@@ -238,6 +239,11 @@ def confident_floors(
             raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
     if sample.incomplete:
         method = "bootstrap"  # rows left out could not be measured one by one
+    if method == "bootstrap" and n_boot * (1.0 - level) < 1.0 - 1e-9:
+        raise InvalidArgumentError(
+            f"{n_boot} resampled tables support a confidence of {1.0 - 1.0 / n_boot:.4g} at most; "
+            f"got {level:g}. Lower it, or raise n_boot."
+        )
     sample.total = PASSES * (n_folds if method == "left_out" else n_boot)
     plain = sample.fit(floors=rho_min)
     asked = np.asarray(plain.result.rho_min)
@@ -290,8 +296,10 @@ def confident_floors(
 
 
 def check_confidence(confidence: Any) -> float:
-    """Return a confidence as a number between 0 and 1."""
-    return check_number("confidence", confidence, "between 0 and 1", lambda v: 0.0 < v < 1.0)
+    """Return a confidence as a number between 0 and the highest that draws can tell from one."""
+    return check_number(
+        "confidence", confidence, f"above 0 and at most {_HIGHEST}", lambda v: 0.0 < v <= _HIGHEST
+    )
 
 
 def _residual(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from skcoral.results import Array
 from skcoral.stability.resampling import Fitted, Resampler
 from skcoral.stability.sampling_errors import (
+    DRAWS,
     HIGHEST,
     Draws,
     Errors,
@@ -23,7 +24,6 @@ PASSES, _MOST_PASSES = 4, 8  # usually, and where floors are still missed
 _AIM = 1.02  # times the margin: what a floor is raised by, so that the next pass finds it enough
 _LOOSE = 1.1  # times the margin: what it need not be raised by
 _HALVINGS = 6
-_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class FloorRaiser:
         self.sample, self.plain, self.simultaneous = sample, plain, simultaneous
         self.n_folds, self.n_boot, self.seed = n_folds, n_boot, seed
         left = method == "left_out"
-        self.draws = Draws(sample.dependence, _DRAWS, seed) if left else None
+        self.draws = Draws(sample.dependence, DRAWS, seed) if left else None
 
     def _errors(self, fit: Fitted, floors: Array) -> tuple[Errors, Array | None]:
         if self.draws is None:

@@ -19,6 +19,7 @@ from skcoral.stability.resampling import Fitted, Resampler
 _MOST_UNITS = 2000  # beyond, units are added up at random, which leaves the errors the same
 #: A floor beyond this is taken as one: the variable is left unchanged.
 HIGHEST = 0.9999
+DRAWS = 2000  # of sampling errors
 _CELLS = 20_000_000  # of an array of rows and pairs
 _LARGEST = np.tanh(18.0)  # the largest correlation that differs from one
 

@@ -69,9 +69,9 @@ def expected_note(n_incomplete: int, n_complete: int, use: str) -> str:
     """What the outputs of rows with missing values are, where some are used."""
     if n_incomplete < 1:
         return ""
-    rows = "1 row" if n_incomplete == 1 else f"{n_incomplete} rows"
+    rows, its = ("1 row", "its") if n_incomplete == 1 else (f"{n_incomplete:,} rows", "their")
     return (
-        f"{rows} with missing values {use}: their outputs are those expected given the values that "
+        f"{rows} with missing values {use}: {its} outputs are those expected given the values that "
         "are there, and vary less. Figures are "
         + ("measured on complete rows." if n_complete else "implied by the estimate.")
     )
