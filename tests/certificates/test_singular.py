@@ -36,7 +36,7 @@ ASKED = {
     "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
     "frame": lambda: decorrelate(R, 0.999),
     "branched": lambda: decorrelate(R, 0.99),
-    "branched, mixed": lambda: decorrelate(R, FLOORS),
+    "branched, mixed": lambda: decorrelate(R, FLOORS, max_iter=8),
     "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
     "threshold": lambda: threshold(R),
 }
