@@ -29,6 +29,8 @@ from skcoral._singular import (
     linear_relations,
     linked_variables,
     redundant_variables,
+    unit_columns,
+    weak_part,
 )
 from skcoral._singular import listing as listing
 from skcoral.exceptions import (
@@ -261,12 +263,14 @@ def deficiency_of(
         )
     null = vectors[:, eigenvalues <= tolerance * largest].T
     sd = None if scale is None else np.asarray(scale, dtype=np.float64)
-    A, lengths = factor_of(R, eigenvalues, vectors, tolerance)
+    B = factor_of(R, eigenvalues, vectors, tolerance)
+    A, lengths = unit_columns(B, names, tolerance)
     return Deficiency(
         factor=A,
         tol=tolerance,
         dropped=dropped_share(lengths),
         lengths=lengths,
+        weak=weak_part(eigenvalues, vectors, tolerance),
         relations=linear_relations(null, names, scale=sd),
         variables=linked_variables(null, names),
         redundant=redundant_variables(null, names, scale=sd),

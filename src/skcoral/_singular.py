@@ -11,10 +11,13 @@ from scipy.linalg import qr, solve
 
 from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
+from skcoral.exceptions import InvalidArgumentError
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
+_VISIBLE = 1e-11  # share of a variance in directions that do not count, above rounding
+_NOTHING = 1e-8  # share of a variance that is too little to be correlated with
 _LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
 
@@ -38,6 +41,9 @@ class Deficiency:
         few to tell relations from chance.
     n_rows : int or None
         Rows of the table, if there is one.
+    weak : ndarray of shape (k, p) or None
+        W with ``R = BᵀB + WᵀW``, B being the factor with its lengths: the directions that do not
+        count, where they have more than the variance of rounding.
     """
 
     factor: Array
@@ -48,11 +54,29 @@ class Deficiency:
     redundant: list[str]
     n_rows: int | None = None
     lengths: Array | float = 1.0
+    weak: Array | None = None
 
     @property
     def rank(self) -> int:
         """Number of directions that count."""
         return int(self.factor.shape[0])
+
+    @property
+    def kept(self) -> Array | float:
+        """Lengths of the outputs in the directions that count: what is weak stays as it is."""
+        return 1.0 if self.weak is None else self.lengths
+
+    @property
+    def blur(self) -> float:
+        """Share of a variance by which the factor misses the matrix that the answer is about."""
+        return self.dropped if self.weak is None else 0.0
+
+    @property
+    def whole(self) -> Array:
+        """Factor of the matrix as given, weak directions included."""
+        if self.weak is None:
+            return self.factor
+        return np.vstack([self.factor * self.lengths, self.weak])
 
     @property
     def few_rows(self) -> bool:
@@ -62,7 +86,7 @@ class Deficiency:
     def told(self) -> str:
         """Which problem is solved, why, and what exact decorrelation would need."""
         r, p = self.factor.shape
-        least = 0.5 * p * (p - r) / r
+        least, lives = 0.5 * p * (p - r) / r, "Outputs live"
         relations = "; ".join(self.relations[:5])
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more relations"
@@ -84,8 +108,16 @@ class Deficiency:
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
             remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
+        if self.weak is not None:
+            reason = (
+                f"With rank_tol={self.tol:g}, {r} of {p} directions of the correlation matrix "
+                f"count; the others have up to {self.dropped:.2g} of the variance of a variable, "
+                "and are left as they are"
+            )
+            lives = "Without these, outputs live"
+            remedy = f"a smaller rank_tol{' and' if self.few_rows else ','} {remedy}"
         return (
-            f"{reason}. Outputs live in {r} dimension{'s' if r > 1 else ''}, so no transformation "
+            f"{reason}. {lives} in {r} dimension{'s' if r > 1 else ''}, so no transformation "
             f"removes all correlation between more than {r}: between {p} the least sum of squares "
             f"is {least:.6g}, and lower bounds say how close the answer is. Exact decorrelation of "
             f"all {p} would need {remedy}."
@@ -122,8 +154,20 @@ def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> tuple[Array, Array]:
-    """Factor with unit columns from eigenvalues in rising order, and the lengths they had.
+def unit_columns(B: Array, names: Sequence[str], tol: float) -> tuple[Array, Array]:
+    """Columns of unit length, and the lengths; refuse a tolerance that leaves nothing of one."""
+    lengths = np.linalg.norm(B, axis=0)
+    gone = [names[j] for j in np.flatnonzero(lengths**2 <= _NOTHING).tolist()]
+    if gone:
+        raise InvalidArgumentError(
+            f"With rank_tol={tol:g} no direction counts that {listing(gone)} has a part in: its "
+            "output would be arbitrary. Lower rank_tol, or leave the column out."
+        )
+    return B / lengths, lengths
+
+
+def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
+    """Factor of the directions that count, from eigenvalues in rising order.
 
     An eigenvalue is off by a rounding of the largest one. For weak directions, which the
     transformation amplifies, that is much, so that their lengths are measured again in R itself.
@@ -131,10 +175,16 @@ def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> tuple[Arra
     kept = values > tol * values[-1]
     root, V = np.sqrt(values[kept]), vectors[:, kept]
     shares, turn = np.linalg.eigh(gram_defect(R, V / root, precise=True))
-    A = (turn * np.sqrt(1.0 + np.maximum(shares, -0.5))) @ turn.T @ (root[:, None] * V.T)
-    lengths = np.linalg.norm(A, axis=0)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    return A / lengths, lengths
+    stretch = (turn * np.sqrt(1.0 + np.maximum(shares, -0.5))) @ turn.T
+    return np.asarray(stretch @ (root[:, None] * V.T))
+
+
+def weak_part(values: Array, vectors: Array, tol: float) -> Array | None:
+    """Factor (k, p) of what does not count, from eigenvalues in rising order; None if rounding."""
+    weak = (values <= tol * values[-1]) & (values > 0.0)
+    W = np.sqrt(values[weak])[:, None] * vectors[:, weak].T
+    share = float(np.einsum("ij,ij->j", W, W).max(initial=0.0))
+    return W if share > _VISIBLE else None
 
 
 def dropped_share(lengths: Array) -> float:

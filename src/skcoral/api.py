@@ -167,8 +167,8 @@ def decorrelate(
         Solve a singular ``R`` for its least residual, with a warning that names the relations, or
         refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
     rank_tol : float, optional
-        Directions whose variance is at most this share of the largest eigenvalue of ``R`` do not
-        count: 1e-12 unless given. Exact decorrelation amplifies weak directions that count.
+        Directions with at most this share (1e-12 unless given) of the largest eigenvalue of ``R``
+        do not count: ``T`` leaves them alone (see ``rank`` of the result). Others are amplified.
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
     warm : Decorrelation, optional

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import checked_weights, float_array
-from skcoral._singular import Deficiency, dropped_share
+from skcoral._singular import Deficiency, dropped_share, unit_columns, weak_part
 from skcoral._validation import SINGULAR_TOL, check_names
 from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
 from skcoral.exceptions import InvalidTableError
@@ -150,10 +150,8 @@ def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
     _, size, vt = np.linalg.svd(Z, full_matrices=False)
     # the rows are centred, so that one of them follows from the others
     kept = (size**2 > rank_tol * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
-    A = size[kept, None] * vt[kept]
-    lengths = np.linalg.norm(A, axis=0)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    A /= lengths
+    A, lengths = unit_columns(size[kept, None] * vt[kept], moments.names, rank_tol)
+    beyond_rounding = size**2 > SINGULAR_TOL * size[0] ** 2
     pairs = duplicates(A)
     relations = [f"`{moments.names[j]}` duplicates `{moments.names[i]}`" for i, j in pairs]
     copies = [moments.names[j] for _, j in pairs]
@@ -162,6 +160,7 @@ def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
         tol=rank_tol,
         dropped=dropped_share(lengths),
         lengths=lengths,
+        weak=weak_part((size**2)[beyond_rounding][::-1], vt[beyond_rounding][::-1].T, rank_tol),
         relations=relations,
         variables=sorted({moments.names[k] for pair in pairs for k in pair}),
         redundant=copies,
@@ -208,7 +207,7 @@ def estimate_few_rows(
     source = moments if scores is None else scores
     found = deficiency_of_rows(source, SINGULAR_TOL if rank_tol is None else rank_tol)
     return CorrelationEstimate(
-        R=FactoredCorrelation(found.factor),
+        R=FactoredCorrelation(found.whole),
         mean=source.mean,
         scale=source.scale,
         names=moments.names,

@@ -242,7 +242,11 @@ class Decorrelation(Fidelities, _Transformation):
     on_rows : Measured or None
         What was measured on the rows, where the answer was asked for rows.
     rank : int or None
-        Rank of the correlation matrix, if it is below the number of variables.
+        Rank of the correlation matrix, if it is below the number of variables. With a coarse
+        ``rank_tol`` it is that of what is left of the variables without weak directions, and
+        ``fidelity``, ``correlation``, ``objective`` and ``lower_bound`` are of the same. ``T``
+        leaves weak directions as they are: outputs have unit variance and the floors for ``R`` as
+        given too, and ``measured`` is of ``R`` or the rows.
 
     Examples
     --------

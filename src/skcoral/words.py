@@ -210,7 +210,7 @@ def _limits_vif(result: Decorrelation) -> bool:
 
 def is_about_rows(result: Decorrelation) -> bool:
     """Whether the matrix that was solved for is that of the rows (or the one) given."""
-    return bool(result.details.get("is_about_rows", True))
+    return bool(result.details.get("is_about_rows", True)) and not _without_weak(result)
 
 
 def price(value: float) -> str:
@@ -223,15 +223,23 @@ def units(result: Decorrelation, output_scale: str) -> str:
     said = "standardised: mean 0, standard deviation 1"
     if output_scale == "original":
         said = "in the units of their sources, with the same mean and standard deviation"
-    if is_about_rows(result):
+    if result.details.get("is_about_rows", True):  # weak directions keep their variance
         return said
     return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
 
 
 def subject(result: Decorrelation) -> str:
     """What the certificate is about."""
-    known = result.details.get("about")
-    return str(known) if known else "the matrix given"
+    known = str(result.details.get("about") or "the matrix given")
+    if not _without_weak(result):
+        return known
+    share = float(result.details["dropped_variance"])
+    return f"{known} without weak directions (up to {share:.2g} of the variance of a variable)"
+
+
+def _without_weak(result: Decorrelation) -> bool:
+    """Whether a rank tolerance has left directions with variance out of the certificate."""
+    return "dropped" in result.certificate.arrays
 
 
 def _claim(result: Decorrelation) -> str:

@@ -30,6 +30,12 @@ from skcoral.certificates.reading import (
     numbers,
     require_fields,
 )
+from skcoral.certificates.weak_directions import (
+    expect_given,
+    has_weak_directions,
+    matrix_or_factor,
+    reduced,
+)
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     BOUND_TOL,
@@ -53,6 +59,11 @@ def judge_decorrelation(
     """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor."""
     if result.anchors is not None and result.rank is not None:
         raise CertificateError("a rank below p is not combined with anchors.")
+    given = result, R, factor
+    weak = has_weak_directions(result.certificate)
+    if weak:
+        result, left = reduced(result)
+        R, factor = matrix_or_factor(left)
     if result.anchors is not None and factor is not None:
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
@@ -67,6 +78,8 @@ def judge_decorrelation(
     else:
         raise CertificateError(f"a certificate of the kind {claims.kind!r} needs R itself.")
     claims.expect_rank()
+    if weak:
+        expect_given(claims, *given, arithmetic)
     if result.R is not None and R is not None:
         off = np.abs(result.R - R).max()
         claims.within("R", off, BOUND_TOL, "the result is about another R (off by {:.1e})")

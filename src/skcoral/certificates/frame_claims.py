@@ -45,10 +45,7 @@ class FrameLedger(Ledger):
         """The certificate's factor is one of the matrix given."""
         A = certified_factor(self.result.certificate, len(self.result.names))
         if self.R is not None:
-            told = (
-                f"the factor of rank {len(A)} misses R by {{:.1e}}; an answer for an approximation "
-                "of R is checked with its factor (factor=)"
-            )
+            told = f"the factor of rank {len(A)} misses R by {{:.1e}}"
             self.within("factor", factor_error(A, self.R, self.arithmetic), FACTOR_TOL, told)
         if self.factor is not None:
             off = factors_apart(A, self.factor)

@@ -79,7 +79,7 @@ def require_names(result: Threshold | Decorrelation, names: list[str] | None, p:
         raise CertificateError(f"anchors are a matrix, got shape {np.shape(anchors)}.")
     wanted = p if anchors is None else np.shape(anchors)[1]
     require_distinct(own)
-    _require_transformation(result.T, p, wanted)
+    require_transformation(result.T, p, wanted)
     if len(own) != wanted:
         raise CertificateError(f"the result names {len(own)} outputs, and has {wanted}.")
     if names is None or anchors is not None or names == list(own):
@@ -161,6 +161,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
         settings = settings | ({"rank"} & set(info))
     if FURTHER.get(kind, set()) & set(certificate.arrays):
         arrays = arrays | FURTHER[kind]
+    if "rank" in info and "dropped" in certificate.arrays:  # of a coarse rank tolerance
+        arrays = arrays | {"factor", "dropped"}
     arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:
@@ -216,7 +218,7 @@ def multipliers_and_matrix(
 def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array | None]:
     """Check every field of a result for type and shape; return anchors and pair weights."""
     k = len(result.names)
-    _require_transformation(result.T, p, k)
+    require_transformation(result.T, p, k)
     if not isinstance(result.correlation, FactoredCorrelation):
         numbers(result.correlation, (k, k), "`correlation`")
     for name in ("fidelity", "rho_min"):
@@ -253,7 +255,7 @@ def require_fields(result: Decorrelation, p: int) -> tuple[Array | None, Array |
 
 def require_threshold_fields(result: Threshold, p: int) -> None:
     """Check every field of a threshold for type and shape."""
-    _require_transformation(result.T, p, p)
+    require_transformation(result.T, p, p)
     numbers(result.fidelity, (p,), "`fidelity`")
     numbers(result.weights, (p,), "`weights`")
     for name in ("lower", "upper", "tol", "least_residual"):
@@ -267,7 +269,8 @@ def require_threshold_fields(result: Threshold, p: int) -> None:
         number(value, f"`bounds[{name!r}]`")
 
 
-def _require_transformation(T: Any, p: int, k: int) -> None:
+def require_transformation(T: Any, p: int, k: int) -> None:
+    """Refuse what is no transformation of p variables into k outputs."""
     if not isinstance(T, LowRankTransform):
         numbers(T, (p, k), "the transformation `T`")
     elif T.shape != (p, k):

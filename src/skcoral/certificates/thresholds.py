@@ -20,6 +20,12 @@ from skcoral.certificates.reading import (
     multipliers_and_matrix,
     require_threshold_fields,
 )
+from skcoral.certificates.weak_directions import (
+    expect_given,
+    has_weak_directions,
+    matrix_or_factor,
+    reduced,
+)
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     BOUND_TOL,
@@ -49,6 +55,11 @@ def judge_threshold(
 ) -> Check:
     """Judge every claim of a threshold of ``R``, or of the matrix with this factor."""
     require_threshold_fields(result, len(result.names))
+    given = result, R, factor
+    weak = has_weak_directions(result.certificate)
+    if weak:
+        result, left = reduced(result)
+        R, factor = matrix_or_factor(left)
     kind, arrays = dual_parts(result)
     if kind != ("threshold" if result.rank is None else "frame_threshold"):
         raise CertificateError(
@@ -74,6 +85,8 @@ def judge_threshold(
             (value - result.bounds[name]).size() <= REPORTED_TOL,
             f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
         )
+    if weak:
+        expect_given(ledger, *given, arithmetic)
     lower, upper = float(found.lower.lower), float(found.upper.upper)
     return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def solve_singular(
         max_iter=max_iter,
         parts=0 if few else _PARTS * max_iter,
         starts=1 if few or warm is not None else _STARTS,
-        dropped=found.dropped,
+        dropped=found.blur,
         **settings,
     )
     start = None if warm is None else to_device(found.factor @ warm.T, A)
@@ -130,7 +131,7 @@ def as_result(
             NotCertifiedWarning,
             stacklevel=4,
         )
-    T = transform_of(A * found.lengths, U, dense=dense)
+    T = transform_of(A * found.lengths, U * found.kept, dense=dense)
     G = FactoredCorrelation(U)
     amplification = T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
     return Decorrelation(
@@ -145,7 +146,7 @@ def as_result(
         weights=0.5 * answer.slopes,
         status=status,
         names=tuple(names),
-        certificate=certificate_of(answer, A, problem.criterion),
+        certificate=certificate_of(answer, A, problem.criterion, found.weak),
         n_iter=answer.n_iter,
         pair_weights=problem.pair_weights,
         details={
@@ -160,9 +161,21 @@ def as_result(
     )
 
 
-def certificate_of(answer: Answer, A: Array, criterion: Criterion) -> Certificate:
+def certificate_of(
+    answer: Answer, A: Array, criterion: Criterion, weak: Array | None = None
+) -> Certificate:
     """The dual point behind the lower bound: (★), (★★), (★★) on parts, or the rank alone."""
-    info = {"criterion": criterion, "rank": A.shape[0]}
+    found = _dual_point(answer, A, {"criterion": criterion, "rank": A.shape[0]})
+    return _with_weak(found, A, weak)
+
+
+def _with_weak(certificate: Certificate, A: Array, weak: Array | None) -> Certificate:
+    if weak is None:
+        return certificate
+    return replace(certificate, arrays={**certificate.arrays, "factor": A, "dropped": weak})
+
+
+def _dual_point(answer: Answer, A: Array, info: dict[str, Any]) -> Certificate:
     proof = answer.proof
     if proof is None:
         return Certificate("welch", {"factor": A}, info)
@@ -219,29 +232,25 @@ def singular_threshold(
         callback(reached.n_iter, reached.upper, reached.lower)
     host, U = np.asarray(to_host(A)), np.asarray(to_host(reached.U))
     r, p = host.shape
-    T, lower = transform_of(host * found.lengths, U, dense=dense), reached.lower
+    kept, lower = found.kept, reached.lower
+    T = transform_of(host * found.lengths, U * kept, dense=dense)
     if dense:  # as the digits of T have it: they are few where a direction is weak
-        U = precise_product(host, T)
+        U = precise_product(host * kept, T) / kept
         length = np.sqrt(column_dots(U, U))
         T, U = T / length, U / length
         lower = float(column_dots(host, U).min())
+    proof = reached.proof
+    arrays = {"factor": host, "N": to_host(proof.N), "weights": proof.lam, "kappa": proof.kappa}
     return Threshold(
         lower=lower,
         upper=max(reached.upper, lower),
-        weights=reached.proof.lam,
+        weights=proof.lam,
         T=T,
         fidelity=column_dots(host, U),
         names=tuple(names),
         bounds={"zca": reached.zca, "trace": reached.trace},
-        certificate=Certificate(
-            "frame_threshold",
-            {
-                "factor": host,
-                "N": to_host(reached.proof.N),
-                "weights": reached.proof.lam,
-                "kappa": reached.proof.kappa,
-            },
-            {"rank": r},
+        certificate=_with_weak(
+            Certificate("frame_threshold", arrays, {"rank": r}), host, found.weak
         ),
         n_iter=reached.n_iter,
         tol=min(tol, OPTIMAL_GAP),
