@@ -239,12 +239,13 @@ def test_altered_files_are_refused(question: str) -> None:
             assert problems(SINGULAR, json.loads(lie), R), path
 
 
-@pytest.mark.parametrize(("n", "p", "tol"), [(8, 30, 0.1), (12, 40, 0.02), (30, 8, 0.05)])
+@pytest.mark.parametrize(("n", "p", "tol"), [(8, 30, 0.1), (12, 40, 0.1), (30, 8, 0.05)])
 def test_tables(n: int, p: int, tol: float, tmp_path: Any) -> None:
     """The statements about the rows, from the rows and the outputs as they are written."""
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 3)) @ rng.normal(size=(3, p)) + 0.3 * rng.normal(size=(n, p))
-    model = CORAL(0.9, rank_tol=tol).fit(X)
+    with brief():
+        model = CORAL(0.9, rank_tol=tol).fit(X)
     result, Y = model.result_, model.transform(X)
     assert np.abs(Y.std(axis=0, ddof=1) - 1).max() < 1e-9
     kept = [np.corrcoef(X[:, j], Y[:, j])[0, 1] for j in range(p)]
@@ -262,7 +263,7 @@ def test_tables(n: int, p: int, tol: float, tmp_path: Any) -> None:
     assert check(result, factor=Z).passed
     assert parse_certificate(text).verify(model.correlation_).passed
     with pytest.raises(CertificateError, match="another correlation matrix"):
-        parse_certificate(text).verify(CORAL(0.9).fit(X + 1e-3 * Y[::-1]).correlation_)
+        parse_certificate(text).verify(np.corrcoef((X + 1e-3 * X[::-1]).T))
     if result.certificate.kind != "branched":
         assert not problems(SINGULAR, json.loads(text), np.corrcoef(X.T))
     save_model(model, tmp_path / "model.json")
