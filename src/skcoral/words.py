@@ -72,11 +72,12 @@ def goal(result: Decorrelation) -> str:
     if "budget" not in result.details:
         return ""
     top = float(result.details["rho_upper"])
+    start = f"For {subject(result)}, the" if _without_weak(result) else "The"
     found, proved = "", "proved"
     if not is_certified(result):
         found, proved = " found", f"proved: none above {top:.6g} is possible"
     return (
-        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
+        f"{start} floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
         f"{CRITERIA[result.criterion]} is at most {float(result.details['budget']):g} ({proved})."
     )
 

@@ -19,6 +19,7 @@ from skcoral.certificates.files import certificate_text, parse_certificate
 from skcoral.exceptions import CertificateError, InvalidArgumentError, ModelFileError
 from skcoral.frames import brief, solve_singular
 from skcoral.models import load_model, save_model
+from skcoral.words import goal
 
 from .test_files import changed, signed
 from .test_standalone import SINGULAR, problems
@@ -130,6 +131,7 @@ def test_budgets() -> None:
     for verdict in (check(result, R), prove(result, R), parse_certificate(text).verify(R)):
         assert verdict.passed, verdict.problems
     assert result.objective <= 6.5 * (1 + 1e-9)
+    assert "without weak directions" in goal(result)
     assert (np.diag(R @ result.T) >= result.rho_min - 1e-10).all()
 
 
