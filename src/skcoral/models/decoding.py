@@ -198,6 +198,14 @@ def require_agreement(
     for name in ("fidelity", "rho_min", "prices", "weights"):
         if getattr(result, name).shape != (k,):
             raise ModelFileError(f"result.{name} must have one number per output.")
+    found, margins = result.on_rows, estimate.margins
+    if found is not None and (found.names != result.names or found.fidelity.shape != (k,)):
+        raise ModelFileError("What was measured on its rows is about other outputs.")
+    if margins is not None:
+        pairs = zip(margins.values, margins.scores, strict=False)
+        whole = all(v.ndim == 1 and v.size and v.shape == s.shape for v, s in pairs)
+        if not whole or len(margins.values) != p or len(margins.scores) != p:
+            raise ModelFileError("Its margins must map the values of every column to scores.")
     if not math.isfinite(result.objective) or result.lower_bound > result.objective + _AGREEMENT:
         raise ModelFileError("The residual and its lower bound contradict each other.")
     if threshold is not None and not (
