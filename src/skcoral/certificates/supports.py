@@ -145,6 +145,7 @@ class _Bound:
         whole = middle + np.diag(eta * beside)
         half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(omega))))
         guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
+        guess -= 2 * float(spread.sum(axis=1).max())
         for margin in _MARGINS:
             theta = guess - margin * (size + abs(guess))
             A = whole - theta * np.eye(len(omega))
