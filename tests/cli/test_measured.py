@@ -97,8 +97,9 @@ WEIGHTS = {
 @pytest.mark.parametrize("margins", ["none", "ranks", "normal"])
 @pytest.mark.parametrize("goal", GOALS)
 def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal, margins):
-    """All combinations of goal, margins, shrinkage, weights and scale."""
-    for k, (shrinkage, weights) in enumerate(itertools.product(SHRINKAGE, WEIGHTS)):
+    """Combinations of goal, margins, shrinkage, weights and scale; a few of slow supports."""
+    ways = enumerate(itertools.product(SHRINKAGE, WEIGHTS))
+    for k, (shrinkage, weights) in itertools.islice(ways, 0, None, 5 if goal == "support" else 1):
         out = tmp_path / f"{k}.csv"
         status, told = answer(
             "fit", skewed_csv, *GOALS[goal], *SHRINKAGE[shrinkage], *WEIGHTS[weights],

@@ -177,7 +177,7 @@ def test_as_good_as_the_papers_solver_from_many_starts(sparse_cases, names):
 @pytest.fixture(scope="module")
 def frontier(paper_system):
     R, mask = paper_system
-    grid = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+    grid = (0.0, 0.5, 0.85, 0.95, 0.99)
     names = tuple(f"x{j}" for j in range(18))
     return dict(zip(grid, support_frontier(R, grid, mask, names=names), strict=True))
 
@@ -189,7 +189,7 @@ def test_the_papers_frontier_is_reached_or_beaten(paper_system, frontier):
     # The paper's D2 without a fidelity requirement, and the mean absolute residuals of its rows.
     assert frontier[0.0].objective <= 0.25005
     i, j = np.triu_indices(18, 1)
-    for rho, mean in ((0.0, 0.0302), (0.3, 0.0310), (0.5, 0.0296), (0.7, 0.0308), (0.99, 0.0723)):
+    for rho, mean in ((0.0, 0.0302), (0.5, 0.0296), (0.99, 0.0723)):
         assert np.abs(frontier[rho].correlation[i, j]).mean() <= mean + 5e-5
 
 

@@ -161,9 +161,14 @@ def refuse_unreadable(X: Any) -> None:
 
 def _kinds(X: Any) -> list[str]:
     """One letter per column for its type, as NumPy has them; a blank where it has none."""
-    temporal = ("is_temporal", lambda: False)
-    types = getattr(X, "dtypes", ())
-    return ["M" if getattr(kind, *temporal)() else getattr(kind, "kind", " ") for kind in types]
+
+    def letter(kind: Any) -> str:
+        for method, found in (("is_temporal", "M"), ("is_numeric", "f")):  # of polars
+            if getattr(kind, method, lambda: False)():
+                return found
+        return str(getattr(kind, "kind", " "))
+
+    return [letter(kind) for kind in getattr(X, "dtypes", ())]
 
 
 def _untyped_columns(X: Any) -> dict[str, NDArray[Any]]:
