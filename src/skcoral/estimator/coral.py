@@ -88,7 +88,8 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         least residual that their rank allows, with a warning that says why, or refused.
     rank_tol : float, optional
         Directions whose variance is at most this share of the largest eigenvalue do not count;
-        1e-12 unless given. They stay as they are; see ``rank`` of :class:`~skcoral.Decorrelation`.
+        1e-12 unless given. They stay as they are; see ``rank`` of
+        :class:`~skcoral.results.Decorrelation`.
     output_scale : {"unit", "original"}, default="unit"
         Standardised outputs, or each output in the mean and standard deviation of its source
         (as ``correlation_`` has them: with shrinkage, the rows' own are a little off).
