@@ -95,8 +95,8 @@ def rank(result: Decorrelation) -> str:
         return ""
     return (
         f"{result.details['deficiency']} The largest coefficient of the transformation is "
-        f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in weak "
-        "directions, grow by as much."
+        f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in the "
+        "weakest directions that count, grow by as much."
     )
 
 

@@ -70,10 +70,8 @@ class FrameLedger(Ledger):
         if not 0 < rank < len(R):
             raise CertificateError(f"a rank of {rank} is not between 0 and {len(R)}.")
         values, vectors = np.linalg.eigh(R)
-        A, enclosed = (
-            (vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:],
-            self.arithmetic.enclosed,
-        )
+        A = (vectors * np.sqrt(np.maximum(values, 0.0))).T[-rank:]
+        enclosed = self.arithmetic.enclosed
         beyond = enclosed(A.T, A, minus=R).size()
         size = float(np.sqrt(np.sum(beyond * beyond)))  # no eigenvalue of what is left exceeds it
         inside = enclosed(A, A.T, minus=_COUNTS * values[-1] * np.eye(len(A)))

@@ -1,4 +1,4 @@
-"""The bound (★★) of a dual point, evaluated to_device a feasible U so that no digits are lost.
+"""The bound (★★) of a dual point, evaluated together with a feasible U so that no digits are lost.
 
 For any ``N ⪰ 0``, ``λ ≥ 0``, ``κ ≥ 0`` with ``N + κ_j I ≻ 0`` and ``ν = (p - tr N)/r``, every
 feasible U has

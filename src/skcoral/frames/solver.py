@@ -125,7 +125,7 @@ def solve_squares(
 def _other_starts(
     A: Any, U: Any, value: float, floors: Array, bound: float, goal: float, later: int, starts: int
 ) -> tuple[Any, float, int]:
-    """Look around where the gap is open: saddles, and valleys to_device the one that was taken.
+    """Look around where the gap is open: saddle points, and other local minima.
 
     The displacements come from a fixed seed, so that the same problem has the same answer.
     """

@@ -57,8 +57,9 @@ class Row(Cell):
     @property
     def difference(self) -> float | None:
         """``ours`` minus the printed number; None for words."""
-        is_word = self.value is None or isinstance(self.ours, str)
-        return None if is_word else self.ours - self.value  # type: ignore[operator]
+        if self.value is None or isinstance(self.ours, str):
+            return None
+        return self.ours - self.value
 
 
 @dataclass(frozen=True)
