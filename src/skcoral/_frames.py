@@ -246,7 +246,7 @@ def read_common_floors(rho_min: Any) -> Array:
         raise InvalidArgumentError(
             f"rho_min must be a list of common floors, got an array of shape {values.shape}."
         )
-    return check_floors(values, len(values), [f"floor {k}" for k in range(len(values))])
+    return check_floors(values, len(values), [f"rho_min[{k}]" for k in range(len(values))])
 
 
 def read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:

@@ -176,10 +176,13 @@ def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
     return floors
 
 
-def check_budget(budget: Any, what: str = "The residual budget", least: float = 0.0) -> float:
-    """Return a limit on what may remain: at least ``least``, and small enough for certificates."""
-    wanted = f"a finite number of at least {least:g} and at most 1e100"
-    return check_number(what, budget, wanted, lambda v: least <= v <= 1e100, InvalidBudgetError)
+def check_budget(
+    budget: Any, what: str = "The residual budget", least: float = 0.0, most: float = 1e100
+) -> float:
+    """Return a limit on what may remain; certificates hold no number above 1e100."""
+    largest = f"{most:g}".replace("+", "")
+    wanted = f"a finite number of at least {least:g} and at most {largest}"
+    return check_number(what, budget, wanted, lambda v: least <= v <= most, InvalidBudgetError)
 
 
 def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool_]:

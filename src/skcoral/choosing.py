@@ -76,7 +76,7 @@ def solve_for(
         criterion, budget = "vif", asked.max_vif
     elif asked.max_correlation is not None:
         criterion = "worst"
-        budget = check_budget(asked.max_correlation, "The largest correlation")
+        budget = check_budget(asked.max_correlation, "The largest correlation", most=1.0)
     if floors is None and budget is not None:
         return api.maximize_fidelity(R, budget, criterion=criterion, **settings)
     return api.decorrelate(

@@ -230,8 +230,10 @@ def shown(name: str, amount: float) -> str:
     return f"{amount:,.0f}"
 
 
-def read_file(path: str | os.PathLike[str], name: str = "model_bytes") -> bytes:
+def read_file(path: str | os.PathLike[str], label: str, name: str = "model_bytes") -> bytes:
     """The content of a file that is not larger than the limit called ``name``; devices too.
+
+    ``label`` is the path as errors show it.
 
     Of what begins neither as JSON nor as an archive only the beginning is read: enough to be
     refused by who expects one.
@@ -242,7 +244,7 @@ def read_file(path: str | os.PathLike[str], name: str = "model_bytes") -> bytes:
         data = stream.read(4096)
         if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
             data += stream.read(int(min(most, 2**62)) + 1 - len(data))
-    limits.require(name, len(data), str(path))
+    limits.require(name, len(data), label)
     return data
 
 

@@ -154,6 +154,16 @@ WRONG_USE = {
     "unknown option": (["fit", "{wine}", "--rho", "0.5"], "--rho"),
     "not a number": (["fit", "{wine}", "--rho-min", "high"], "'high'"),
     "outside": (["fit", "{wine}", "--rho-min", "1.5"], "1.5"),
+    "floor of no name": (["fit", "{wine}", "--rho-min", "=0.9"], "not '=0.9'"),
+    "no floor": (["roll", "{wine}", "--window", "9", "--rho-min", ""], "name=number, not ''"),
+    "floor that is no number": (["frontier", "{wine}", "--rho-min", "nan"], "'nan'"),
+    "infinite support": (["fit", "{wine}", "--support", "inf"], "number in [0, 1] or a file"),
+    "support above 1": (["fit", "{wine}", "--support", "1.5"], "not '1.5'"),
+    "support that is no file": (["fit", "{wine}", "--support", "0,15"], "not '0,15'"),
+    "impossible correlation": (["fit", "{wine}", "--max-correlation", "1.5"], "at most 1; got 1.5"),
+    "confidence": (["fit", "{wine}", "--rho-min", "0.5", "--confidence", "nan"], "--confidence"),
+    "window without a unit": (["roll", "{wine}", "--window", "0,9"], "--window must be"),
+    "processes": (["roll", "{wine}", "--window", "9", "--jobs", "0"], "--jobs must be"),
     "unknown variable": (["fit", "{wine}", "--rho-min", "alkohol=0.5"], "`alkohol`"),
     "two floors": (["fit", "{wine}", "--rho-min", "0.5", "--rho-min", "0.6"], "two numbers"),
     "two floors of one": (["fit", "{wine}", *["--rho-min", "ash=0.5"] * 2], "numbers for 'ash'"),
@@ -320,6 +330,56 @@ def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):
     assert status == 0
     assert "\x1b" not in out
     assert "[bold]b[/bold]" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["inspect", "missing"],
+        ["inspect", "."],
+        ["inspect", "junk"],
+        ["frontier", "wine", "--plot", "x.bmp"],
+        ["fit", "wine", "-o", "x.dat"],
+        ["fit", "wine", "-o", "missing/x.csv"],
+        ["fit", "wine", "-o", "same.csv", "--certificate", "same.csv"],
+        ["fit", "wine", "--support", "junk"],
+        ["transform", "wine", "--model", "missing"],
+        ["transform", "wine", "--model", "junk"],
+        ["verify", "wine", "missing"],
+        ["verify", "wine", "junk"],
+        ["fit", "wine", "--unknown"],
+    ],
+    ids=" ".join,
+)
+def test_line_breaks_in_names_of_files_do_not_break_messages(main, wine_csv, tmp_path, arguments):
+    folder = tmp_path / "a\nb\r\x1b[31m\u2028c"
+    folder.mkdir()
+    (folder / "junk").write_text("junk")
+    command, *others = arguments
+    given = {"wine": wine_csv, "--unknown": "--unknown\n"}
+    made = [given.get(a, a if a.startswith("-") else folder / a) for a in others]
+    status, out, err = main(command, *made)
+    assert status in (2, 3, 4)
+    assert out == ""
+    first, second, rest = err.split("\n")
+    assert first.startswith("coral: ")
+    assert rest == ""
+    assert all(line.isprintable() and line for line in (first, second))
+
+
+def test_line_breaks_in_names_of_files_do_not_break_the_answer(main, wine_csv, tmp_path):
+    table, model, out = (tmp_path / f"a\nb{name}" for name in (".csv", ".json", "_out.csv"))
+    table.write_bytes(wine_csv.read_bytes())
+    for arguments in (
+        ["fit", table, "--model", model, "-o", out, "--certificate", tmp_path / "c\nd"],
+        ["transform", table, "--model", model, "-o", out, "--force"],
+        ["verify", table, tmp_path / "c\nd"],
+        ["inspect", table],
+    ):
+        status, told, _ = main(*arguments)
+        assert status == 0
+        assert "a\nb" not in told
+        assert "a\N{REPLACEMENT CHARACTER}b" in " ".join(told.split("\n"))
 
 
 def test_a_fault_of_our_own_is_two_lines_as_well(tmp_path):

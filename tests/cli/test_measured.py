@@ -229,6 +229,25 @@ def test_weights_that_sum_to_one_are_no_counts(main, answer, skewed_csv, tmp_pat
     assert "--weight-kind reliability" in err
 
 
+@pytest.mark.parametrize("command", ["threshold", "inspect", "frontier"])
+@pytest.mark.parametrize(
+    ("weights", "other", "told"),
+    [("w", "n", "relative weights of any scale"), ("n", "w", "counts of equal rows")],
+)
+def test_every_answer_about_weighted_rows_says_so(
+    main, answer, skewed_csv, command, weights, other, told
+):
+    few = ["--points", "2"] if command == "frontier" else []
+    asked = [command, skewed_csv, "--exclude", other, "--weights", weights, *few]
+    status, shown, _ = main(*asked)
+    assert status == 0
+    said = f"Rows are weighted by {weights}, taken as {told}"
+    assert said in " ".join(shown.split())
+    assert sum(note.startswith(said) for note in answer(*asked)[1]["notes"]) == 1
+    _, shown, _ = main(*asked[:-2], *few) if not few else main(*asked[:4], *few)
+    assert "weighted by" not in shown
+
+
 def test_named_floors_alone_say_that_the_others_have_none(main, answer, wine_csv):
     status, told = answer("fit", wine_csv, "--rho-min", "alcohol=0.95")
     assert status == 0

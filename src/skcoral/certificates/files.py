@@ -47,6 +47,7 @@ from skcoral.results import (
     Status,
     Threshold,
 )
+from skcoral.showing import printable
 
 FORMAT, VERSION = "scikit-coral certificate", 1
 _SHARED = {"what", "sources", "names", "R", "rank", "T", "fidelity"}
@@ -217,12 +218,13 @@ def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:
     >>> load_certificate(path).verify(R).passed
     True
     """
+    label = printable(str(path))
     try:
-        return parse_certificate(read_file(path))
+        return parse_certificate(read_file(path, label))
     except TooLargeError as error:
         raise CertificateError(str(error)) from error
     except CertificateError as error:
-        raise CertificateError(f"{path}: {error}") from error
+        raise CertificateError(f"{label}: {error}") from error
 
 
 def parse_certificate(data: bytes | str) -> CertificateFile:

@@ -11,13 +11,9 @@ from skcoral import words
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.measured import Measured
-from skcoral.tables.notes import expected_note, weights_note
+from skcoral.tables.notes import expected_note
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
-_OTHER_WEIGHTS = {
-    "frequency": "--weight-kind frequency takes them as counts",
-    "reliability": "--weight-kind reliability takes them as relative weights",
-}
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class FitResult:
         moments = self.estimator.moments_
         idle = (self.measured.rows_used or 0) - moments.n_rows
         zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle > 0 else ""
-        return weights_note(self.loaded.options.weights, moments, _OTHER_WEIGHTS) + zero
+        return self.loaded.weights_note(moments) + zero
 
     def _incomplete_note(self) -> str:
         if self.loaded.options.missing != "em":

@@ -36,7 +36,7 @@ def inspect(options: TableOptions) -> int:
     if options.json:
         console.print_json(record)
     else:
-        _show(record, loaded, found.dropped)
+        _show(record, loaded, found)
     certified = record["threshold"] is None or record["threshold"]["certified"]
     return OK if certified else NOT_CERTIFIED
 
@@ -125,7 +125,7 @@ def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float
     }
 
 
-def _show(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
+def _show(record: dict[str, Any], loaded: Loaded, found: Correlations) -> None:
     used = len(loaded.names)
     size = f": {used} variables, their correlation matrix."
     if loaded.matrix is None:
@@ -134,7 +134,7 @@ def _show(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> None:
             f"{used} of them variables."
         )
     console.say(console.bold(record["file"]), size)
-    console.say_each(_remarks(record, loaded, dropped))
+    console.say_each(_remarks(record, loaded, found))
     pairs = "; ".join(
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in record["strongest_pairs"][:3]
@@ -197,7 +197,7 @@ def _show_floors(record: dict[str, Any]) -> None:
         console.copyable(f"  {record['recommended']['command']}")
 
 
-def _remarks(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list[str]:
+def _remarks(record: dict[str, Any], loaded: Loaded, found: Correlations) -> list[str]:
     if loaded.matrix is not None:
         return loaded.notes
     kinds = {
@@ -213,4 +213,5 @@ def _remarks(record: dict[str, Any], loaded: Loaded, dropped: list[int]) -> list
         if not c["used"] and c["name"] not in told
     ]
     not_used = f"Not used: {console.listing(unused)}." if unused else ""
-    return [*loaded.notes, not_used, loaded.dropped_note(dropped), loaded.constant_note]
+    dropped = loaded.dropped_note(found.dropped)
+    return [*loaded.notes, not_used, dropped, loaded.constant_note, found.weights_note]

@@ -33,10 +33,15 @@ from skcoral.moments import Moments
 from skcoral.results import Array
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
-from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes
+from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import ROW_WEIGHTS
 from skcoral.tables.table import Batch, Complete, Table, complete_rows, labels_of
+
+_OTHER_WEIGHTS = {
+    "frequency": "--weight-kind frequency takes them as counts",
+    "reliability": "--weight-kind reliability takes them as relative weights",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,11 @@ class Loaded:
     def dropped_note(self, dropped: Sequence[int]) -> str:
         """Which rows are left out."""
         return dropped_note(len(dropped), dropped, self.table.unit)
+
+    def weights_note(self, moments: Moments) -> str:
+        """What the row weights were taken for, where there are any."""
+        name = self.options.weights
+        return "" if name is None else weights_note(name, moments, _OTHER_WEIGHTS)
 
     @property
     def notes(self) -> list[str]:
@@ -252,6 +262,7 @@ class Correlations:
     scale: Array
     n_rows: int | None
     dropped: list[int]
+    weights_note: str = ""
 
     @cached_property
     def judged(self) -> Judged:
@@ -264,13 +275,14 @@ class Correlations:
             "file": loaded.table.label,
             "rows": self.n_rows,
             "dropped_rows": self.dropped,
-            "notes": loaded.notes,
+            "notes": [*loaded.notes, *([self.weights_note] if self.weights_note else [])],
             "constant": list(loaded.constant),
         }
 
     def notes(self, loaded: Loaded) -> list[str]:
         """The same for people."""
-        return [*loaded.notes, loaded.constant_note, loaded.dropped_note(self.dropped)]
+        dropped = loaded.dropped_note(self.dropped)
+        return [*loaded.notes, loaded.constant_note, dropped, self.weights_note]
 
 
 def correlations(
@@ -289,10 +301,11 @@ def correlations(
         model, weights = loaded.model(margins=margins, shrinkage=shrinkage), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
-            table, *_ = estimate_rows(
+            table, moments, _ = estimate_rows(
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
-        return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped)
+        note = loaded.weights_note(moments)
+        return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped, note)
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
@@ -303,7 +316,8 @@ def correlations(
     def estimated() -> CorrelationEstimate:
         return estimate(moments, shrinkage=check_shrinkage(shrinkage), on_singular="solve")
 
-    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped)
+    note = loaded.weights_note(moments)
+    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped, note)
 
 
 @dataclass(frozen=True)

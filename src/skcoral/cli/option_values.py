@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from skcoral._requirements import whole_number
 from skcoral.cli.run import UsageError
 from skcoral.correlation import check_shrinkage
+from skcoral.showing import printable
 from skcoral.tables.reading import open_table
 
 
@@ -18,17 +20,19 @@ def floors_by_name(
     """Turn ``0.85`` and ``name=0.9`` into floors; a plain number is the floor of all others."""
     found: dict[str, float] = {}
     for value in values or ():
-        name, _, number = value.rpartition("=")
+        name, equals, number = value.rpartition("=")
         if name in found:
             raise UsageError(
                 f"--rho-min was given two numbers for {repr(name) if name else 'all variables'}.\n"
                 "Give one number for all, and name=number for single variables."
             )
         try:
+            if equals and not name:
+                raise ValueError("no variable is named")
             found[name] = float(number)
         except ValueError:
             raise UsageError(
-                f"--rho-min {value}: {number!r} is not a number.\n"
+                f"--rho-min must be a number or name=number, not {value!r}.\n"
                 "Give a number in [0, 1], or name=number for one variable."
             ) from None
     common = found.pop("", None)
@@ -67,7 +71,14 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
     if value is None:
         return None
     with contextlib.suppress(ValueError):
-        return float(value)
+        limit = float(value)
+        if 0.0 <= limit <= 1.0:
+            return limit
+    if not Path(value).is_file():
+        raise UsageError(
+            f"--support must be a number in [0, 1] or a file, not {value!r}.\n"
+            "Examples: --support 0.15, --support allowed.csv"
+        )
     from skcoral.support.pattern import pattern
 
     frame = open_table(value).to_frame()
@@ -79,8 +90,8 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
         return pattern(pairs, names)
     if len(is_text) < 2 or not is_text[0] or any(is_text[1:]):
         raise UsageError(
-            f"{value}: this is not a support: a column of names and then one column of 0 and 1 per "
-            "output are wanted, or two columns of names.\n"
+            f"{printable(value)}: this is not a support: a column of names and then one column of "
+            "0 and 1 per output are wanted, or two columns of names.\n"
             "Write the sources in the first column and the outputs in the header."
         )
     return pattern(frame.set_index(frame.columns[0]), names)

@@ -230,7 +230,9 @@ class FrontierOptions(TableOptions):
     """Compute what floors cost, from ρ★ to 1 or those given, each point certified."""
 
     criterion: Criterion = option(_MEASURE, default="squared")
-    rho_min: list[float] | None = option("Floors to look at; repeatable.", metavar="FLOOR")
+    rho_min: list[float] | None = option(
+        "Floors to look at; repeatable.", metavar="FLOOR", min=0, max=1
+    )
     points: int = option("Points on the curve.", default=25, min=2, max=1000)
     plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
     csv: Path | None = option("The curve as a table.", metavar="FILE")

@@ -19,6 +19,7 @@ from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
+from skcoral.showing import printable
 from skcoral.tables.staging import Outputs
 from skcoral.tables.transforming import Sheet, explaining_sheets, write_transformed
 from skcoral.tables.writing import output_format
@@ -39,7 +40,9 @@ def check_ending(
 ) -> None:
     """Refuse a name whose ending does not tell how ``what`` is to be written."""
     if path is not None and path.suffix.lower() not in endings:
-        raise UsageError(f"{path}: {what} must end in {' or '.join(endings)}.\n{remedy}")
+        raise UsageError(
+            f"{printable(str(path))}: {what} must end in {' or '.join(endings)}.\n{remedy}"
+        )
 
 
 @contextlib.contextmanager

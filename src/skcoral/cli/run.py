@@ -31,13 +31,18 @@ from skcoral.limits import OutOfTime, deadline
 from skcoral.showing import printable
 
 _MANY = 8
-_ARGUMENTS = "confidence|covariance|margins|missing|rho_min|shrinkage|weight_kind"
+_ARGUMENTS = (
+    "confidence|covariance|halflife|lag|margins|min_rows|missing|n_jobs|refit|rho_min|shrinkage|"
+    "step|weight_kind|window"
+)
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
 #: Errors in what was asked, and what to do about each.
 _WRONG_USE: dict[type[CoralError], str] = {
     InvalidFloorError: "Give --rho-min a number from 0 to 1, or name=number for one variable.",
-    InvalidBudgetError: "Give --budget and --max-correlation a number from 0, --max-vif from 1.",
+    InvalidBudgetError: (
+        "Give --budget a number from 0, --max-correlation one from 0 to 1, --max-vif one from 1."
+    ),
     InfeasibleError: "Give --budget or --max-correlation a larger number, or leave columns out.",
     InvalidSupportError: "See 'coral fit --help' and what it says of --support.",
     InvalidAnchorError: "See 'coral --help' and the help of the command.",
@@ -94,7 +99,7 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, _ParseError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "coral"
-        return f"{_parser_message(error)}\nTry '{path} --help'.", USAGE
+        return f"{printable(_parser_message(error))}\nTry '{path} --help'.", USAGE
     if isinstance(error, UsageError):
         return str(error), USAGE
     if isinstance(error, NotCertifiedError):
@@ -140,13 +145,15 @@ def in_options(message: str) -> str:
 
     def spelled(found: re.Match[str]) -> str:
         value = found[2] or found[3]
-        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
+        name = found[1].removeprefix("n_").replace("_", "-")  # --jobs is n_jobs
+        return f"--{name}" + (f" {value}" if value else "")
 
+    message = re.sub(rf"^({_ARGUMENTS})(?= must )()()", spelled, message)
     return re.sub(rf"\b({_ARGUMENTS})=(?:'(\w+)'|(['\w]))?", spelled, message)
 
 
 def _fail(message: str, status: int, as_json: bool) -> int:
-    lines = [printable(line) for line in message.splitlines() if line.strip()]
+    lines = [printable(line) for line in message.split("\n") if line.strip()]
     sys.stdout.flush()
     sys.stderr.write("\n".join([f"coral: {lines[0]}", *lines[1:]]) + "\n")
     if as_json:
@@ -179,7 +186,7 @@ def _two_lines(error: CoralError) -> str:
 
 
 def _file_trouble(error: OSError) -> str:
-    name = error.filename if error.filename is not None else "the output"
+    name = printable(str("the output" if error.filename is None else error.filename))
     remedies = {
         FileExistsError: "Add --force to replace it, or choose another name.",
         FileNotFoundError: "Check the name; folders are not made for you.",

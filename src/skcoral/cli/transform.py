@@ -10,6 +10,7 @@ from skcoral.cli.options import TableOptions, TransformOptions
 from skcoral.cli.outputs import OutputMeasurement, all_or_none, check_output, destination
 from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
+from skcoral.showing import printable
 from skcoral.tables.columns import select_variables
 from skcoral.tables.notes import expected_note
 from skcoral.tables.table import Table
@@ -22,7 +23,10 @@ def transform(options: TransformOptions) -> int:
 
     model, output = options.model, options.output
     if not model.is_file():
-        raise UsageError(f"{model}: there is no such model file.\nMake one with: coral fit --model")
+        raise UsageError(
+            f"{printable(str(model))}: there is no such model file.\n"
+            "Make one with: coral fit --model"
+        )
     estimator = load_model(model)
     with all_or_none(options.force, output) as outputs:
         loaded = _for_model(open_file(options), estimator)

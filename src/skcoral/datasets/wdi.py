@@ -13,6 +13,7 @@ from skcoral._validation import check_count
 from skcoral.datasets._records import Dataset
 from skcoral.datasets._worldbank import WorldBankClient
 from skcoral.exceptions import InvalidTableError
+from skcoral.showing import printable
 
 #: Column → series of the World Development Indicators.
 WDI_SERIES = {
@@ -122,28 +123,27 @@ def load_wdi(path: str | Path, *, year: int = 2019) -> Dataset:
     >>> from skcoral.datasets import load_wdi
     >>> wdi = load_wdi("wdi_2019.csv")  # doctest: +SKIP
     """
+    label = printable(str(path))
     # A leading byte-order mark, as spreadsheets write it, must not become part of a name.
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         try:
-            data, countries = _complete_rows(reader, path)
+            data, countries = _complete_rows(reader, label)
         except UnicodeDecodeError as error:
-            raise InvalidTableError(f"{path} is not in UTF-8 ({error.reason}).") from error
+            raise InvalidTableError(f"{label} is not in UTF-8 ({error.reason}).") from error
         except csv.Error as error:
-            raise InvalidTableError(f"{path}, after line {reader.line_num}: {error}.") from error
+            raise InvalidTableError(f"{label}, after line {reader.line_num}: {error}.") from error
     if len(data) <= len(WDI_SERIES):
         raise InvalidTableError(
-            f"{path} has {len(data)} complete rows; more than {len(WDI_SERIES)} are needed."
+            f"{label} has {len(data)} complete rows; more than {len(WDI_SERIES)} are needed."
         )
     repeated = sorted({name for name in countries if countries.count(name) > 1})
     if repeated:
-        raise InvalidTableError(f"{path} has more than one row for {', '.join(repeated)}.")
+        raise InvalidTableError(f"{label} has more than one row for {', '.join(repeated)}.")
     return _dataset(np.array(data), countries, year)
 
 
-def _complete_rows(
-    reader: csv.DictReader[str], path: str | Path
-) -> tuple[list[list[float]], list[str]]:
+def _complete_rows(reader: csv.DictReader[str], label: str) -> tuple[list[list[float]], list[str]]:
     header = list(reader.fieldnames or [])
     found = {
         name: name if name in header else code
@@ -153,11 +153,11 @@ def _complete_rows(
     missing = [name for name in ("country", *WDI_SERIES) if name not in {*found, *header}]
     if missing:
         raise InvalidTableError(
-            f"{path} has no column {', '.join(missing)}; its columns are {', '.join(header)}."
+            f"{label} has no column {', '.join(missing)}; its columns are {', '.join(header)}."
         )
     twice = [name for name in ("country", *found.values()) if header.count(name) > 1]
     if twice:
-        raise InvalidTableError(f"{path} has the column {', '.join(twice)} more than once.")
+        raise InvalidTableError(f"{label} has the column {', '.join(twice)} more than once.")
     data: list[list[float]] = []
     countries: list[str] = []
     for row in reader:
@@ -167,7 +167,7 @@ def _complete_rows(
         for name, cell in cells.items():
             if not _is_finite(cell):
                 raise InvalidTableError(
-                    f"{path}, line {reader.line_num}, column {name}: wanted a number, found "
+                    f"{label}, line {reader.line_num}, column {name}: wanted a number, found "
                     f"{cell!r}. Leave the cell empty to leave the row out."
                 )
         data.append([float(cell) for cell in cells.values()])

@@ -29,6 +29,7 @@ from skcoral.limits import current, read_file
 from skcoral.models.decoding import ARRAY_KINDS, RECORDS, decoded, require_agreement
 from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
+from skcoral.showing import printable
 from skcoral.tables.sources import DAMAGED
 from skcoral.tables.staging import replacing
 
@@ -118,7 +119,8 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
     >>> bool((load_model(path).transform(X) == model.transform(X)).all())
     True
     """
-    content = _read_json(_MODEL, path, _bytes_of(path))
+    label = printable(str(path))
+    content = _read_json(_MODEL, label, _bytes_of(path))
     try:
         settings = {name: decoded(value) for name, value in content["settings"].items()}
         estimate = decoded(content["estimate"], CorrelationEstimate)
@@ -135,11 +137,11 @@ def load_model(path: str | os.PathLike[str]) -> CORAL:
             has_names=content["has_names"] is True,
         )
     except ModelFileError as error:
-        if str(error).startswith(str(path)):
+        if str(error).startswith(label):
             raise
-        raise ModelFileError(f"{path}: {error} Get the file again from where it came.") from error
+        raise ModelFileError(f"{label}: {error} Get the file again from where it came.") from error
     except (*DAMAGED, MemoryError) as error:
-        raise _unusable(path, error) from error
+        raise _unusable(label, error) from error
 
 
 def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
@@ -169,7 +171,8 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     if path.suffix not in (".json", ".npz"):
-        raise ModelFileError(f"{path}: moments are written to a .json or a .npz file.")
+        label = printable(str(path))
+        raise ModelFileError(f"{label}: moments are written to a .json or a .npz file.")
     state = moments.state()
     with replacing(path) as stream:
         if path.suffix == ".npz":
@@ -206,24 +209,24 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     >>> load_moments(path).n_rows
     2
     """
-    path = Path(path)
+    path, label = Path(path), printable(str(path))
     data = _bytes_of(path)  # an error of the disk is told as such, one of the content is not
     try:
         if path.suffix == ".json":
-            content = _read_json(_MOMENTS, path, data)
+            content = _read_json(_MOMENTS, label, data)
             return Moments.from_state(decoded(content["moments"]))
-        _refuse_large_arrays(path, data)
+        _refuse_large_arrays(label, data)
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             if str(arrays["format"]) != f"{_MOMENTS} {FORMAT_VERSION}":
                 raise ModelFileError(
-                    f"{path}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
+                    f"{label}: expected {_MOMENTS} of version {FORMAT_VERSION}, found "
                     f"{str(arrays['format'])!r}."
                 )
             return Moments.from_state({**arrays, "names": arrays["names"].tolist()})
     except ModelFileError:
         raise
     except (*DAMAGED, MemoryError) as error:
-        raise _unusable(path, error) from error
+        raise _unusable(label, error) from error
 
 
 def _enveloped(kind: str, content: dict[str, Any]) -> str:
@@ -235,39 +238,39 @@ def _enveloped(kind: str, content: dict[str, Any]) -> str:
 def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     """The content of a file that is not larger than a model can be."""
     try:
-        return read_file(path)
+        return read_file(path, printable(str(path)))
     except TooLargeError as error:
         raise ModelFileError(str(error)) from error
 
 
-def _refuse_large_arrays(path: str | os.PathLike[str], data: bytes) -> None:
+def _refuse_large_arrays(label: str, data: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
     if size > current().model_bytes:
         raise ModelFileError(
-            f"{path}: the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}"
+            f"{label}: the arrays unpack to {size:,} bytes. {current().remedy('model_bytes')}"
         )
 
 
-def _read_json(kind: str, path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
+def _read_json(kind: str, label: str, data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8")
         envelope = json.loads(text, parse_constant=_no_constant, parse_int=_whole)
         found = _checksum(text) if isinstance(envelope, dict) and "content" in envelope else ""
     except (*DAMAGED, MemoryError) as error:
-        raise _unusable(path, error) from error
+        raise _unusable(label, error) from error
     if not isinstance(envelope, dict) or envelope.get("format") != kind:
         came = envelope.get("format") if isinstance(envelope, dict) else type(envelope).__name__
-        raise ModelFileError(f"{path}: not a {kind} file (its format is {str(came)[:60]!r}).")
+        raise ModelFileError(f"{label}: not a {kind} file (its format is {str(came)[:60]!r}).")
     if type(envelope.get("version")) is not int or envelope["version"] != FORMAT_VERSION:
         raise ModelFileError(
-            f"{path}: format version {str(envelope.get('version'))[:60]}; this release reads "
+            f"{label}: format version {str(envelope.get('version'))[:60]}; this release reads "
             f"version {FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
         )
     content = envelope.get("content")
     if not isinstance(content, dict) or envelope.get("checksum") != found:
         raise ModelFileError(
-            f"{path}: the content does not fit its checksum, so the file was altered after it was "
+            f"{label}: the content does not fit its checksum, so the file was altered after it was "
             "written. Get it again from where it came."
         )
     return content
@@ -280,9 +283,9 @@ def _checksum(text: str) -> str:
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _unusable(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+def _unusable(label: str, error: Exception) -> ModelFileError:
     return ModelFileError(
-        f"{path}: the file is truncated or not what its name says "
+        f"{label}: the file is truncated or not what its name says "
         f"({type(error).__name__}: {str(error)[:300]}). Get it again from where it came."
     )
 

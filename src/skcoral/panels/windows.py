@@ -150,10 +150,12 @@ def _nanoseconds(span: Any) -> int:
 
     try:
         length = int(pd.Timedelta(span).as_unit("ns").value)
+        if isinstance(span, str) and not any(c.isalpha() or c == ":" for c in span):
+            raise ValueError("there is no unit")  # pandas counts nanoseconds
     except ValueError as error:
         raise InvalidArgumentError(
-            f"window must be a number of rows or a span of time such as '90D' or '12h'; got "
-            f"{span!r} ({error})."
+            "window must be a number of rows or a span of time such as '90D' or '12h'; got "
+            f"{shown_value(span)}."
         ) from error
     if length <= 0:
         raise InvalidArgumentError(f"window must be a span above zero; got {shown_value(span)}.")

@@ -20,6 +20,7 @@ from xml.parsers.expat import ExpatError
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import MB, Clock, Limits, current
+from skcoral.showing import printable
 
 #: Bytes that any file may unpack to.
 _HARMLESS = 64 * MB
@@ -50,6 +51,9 @@ class Source:
     label: str  # the file's name, for messages
     open: Callable[[], BinaryIO]
     size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", printable(self.label))
 
 
 def find_source(
@@ -82,20 +86,21 @@ def find_source(
     if not str(source):
         raise InvalidTableError("The name of the table's file is empty.\nName a file with a table.")
     path = Path(source)
-    with readable(str(path)):
+    label = printable(name or str(path))
+    with readable(label):
         if path.is_dir():
             raise InvalidTableError(
-                f"{path}: this is a folder, not a file.\nName a file inside it."
+                f"{label}: this is a folder, not a file.\nName a file inside it."
             )
         if not path.exists():
             raise InvalidTableError(
-                f"{path}: there is no such file.\nCheck the name and the folder."
+                f"{label}: there is no such file.\nCheck the name and the folder."
             )
         if not path.is_file():
             # A pipe can be read once only, and a long table is read more than once.
             with path.open("rb") as stream:
-                return _spooled(stream, name or str(path), refuse)
-        return Source(name or str(path), lambda: path.open("rb"), path.stat().st_size)
+                return _spooled(stream, label, refuse)
+        return Source(label, lambda: path.open("rb"), path.stat().st_size)
 
 
 @contextlib.contextmanager

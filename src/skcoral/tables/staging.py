@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.showing import printable
 
 _written: list[Path] = []
 
@@ -51,7 +52,8 @@ class Outputs:
         target = _possible(path)
         if target.resolve() in {other.resolve() for other in self._staged}:
             raise InvalidArgumentError(
-                f"{target}: two outputs have the same name.\nGive every output a name of its own."
+                f"{printable(str(target))}: two outputs have the same name.\n"
+                "Give every output a name of its own."
             )
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))

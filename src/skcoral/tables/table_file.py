@@ -16,6 +16,7 @@ from skcoral._requirements import listing, repeated
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.showing import printable
 from skcoral.tables.reading import open_table
 from skcoral.tables.sources import Source
 from skcoral.tables.staging import replacing
@@ -143,7 +144,9 @@ class TableFile:
                 size=self.batch_rows,
             )
             if not written:
-                raise InvalidTableError(f"{self.path}: the table has no rows to transform.")
+                raise InvalidTableError(
+                    f"{printable(str(self.path))}: the table has no rows to transform."
+                )
         return written
 
 
@@ -249,7 +252,7 @@ def _sources(path: Any) -> list[Source]:
         )
         (info,) = system.get_file_info([place])
         if info.type == fs.FileType.NotFound:
-            raise FileNotFoundError(f"{one}: there is no such file or folder.")
+            raise FileNotFoundError(f"{printable(str(one))}: there is no such file or folder.")
         files = [info]
         if info.type == fs.FileType.Directory:
             listed = system.get_file_info(fs.FileSelector(place, recursive=True))
@@ -260,7 +263,7 @@ def _sources(path: Any) -> list[Source]:
             for f in sorted(files, key=lambda f: f.path)
         ]
     if not found:
-        raise InvalidTableError(f"{path}: there are no files.")
+        raise InvalidTableError(f"{printable(str(path))}: there are no files.")
     return found
 
 

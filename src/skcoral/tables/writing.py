@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.showing import printable
 from skcoral.tables.cells import (
     is_number,
     number_texts,
@@ -65,7 +66,7 @@ def output_format(path: str | Path) -> Format:
     found = format_of_name(str(path))
     if found is None or Path(path).suffix.lower() == ".zip":
         raise InvalidArgumentError(
-            f"{path}: the ending does not say which format to write.\n"
+            f"{printable(str(path))}: the ending does not say which format to write.\n"
             "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."
         )
     return found
