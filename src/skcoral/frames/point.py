@@ -31,6 +31,7 @@ from skcoral._arrays import (
 
 _ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
 _ROOT_TOL = 1e-12
+_SINGLE = 1e5  # entries of U from which products with the second derivative are in float32
 
 
 def welch(p: int, r: int) -> float:
@@ -274,13 +275,18 @@ class Curvature:
         cross = E @ square.T
         self._barrier = to_device(tau / np.outer(point.n, point.n), U)
         self.diagonal = 1.0 + cross + cross.T + self._barrier
+        if isinstance(U, np.ndarray) and U.size >= _SINGLE:
+            single = (a.astype(np.float32) for a in (self._U, self._E, self._C))
+            self._U, self._E, self._C = single
+            self._inverse_floor = self._inverse_floor.astype(np.float32)
+            self._inverse_norm = self._inverse_norm.astype(np.float32)
 
     def apply(self, V: Any) -> Any:
         """One product with the operator."""
-        Y = 0.0 * V
+        Y, W = 0.0 * V, V.astype(self._U.dtype) if isinstance(V, np.ndarray) else V
         for here in column_parts(self._U):
             U, C, E = self._U[:, here], self._C[:, here], self._E[:, here]
-            X = V @ U
+            X = W @ U
             s = column_dots(U, X) * self._inverse_floor[here]
             t = column_dots(C, X) * self._inverse_norm[here]
             dU = E * X - to_device(s[None, :], X) * U - to_device(t[None, :], X) * C

@@ -13,6 +13,7 @@ from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend, squares
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import welch
+from skcoral.frames.primal import newton_outputs
 from skcoral.frames.proof import gap_of, proof_of
 from skcoral.results import OPTIMAL_GAP
 
@@ -99,14 +100,14 @@ def solve_squares(
     later = int(np.clip(_GRADIENTS / (r * r * p), 200, 2000))
     more = 0
     if not judge(dual):
-        U, value, more = descend(A, U, floors, bound=dual.bound, goal=3 * _COARSE, max_iter=later)
+        U, value, more = _lowered(A, U, floors, dual, 3 * _COARSE, later)
         # Where the relaxation is not tight, digits of the bound that the gap hides are not worth it
         hidden = 1e-2 * (value - dual.bound) / max(1.0, value)
         aim = hidden if hidden > _COARSE else 0.0
         dual = maximise_bound(
             A, floors, goal=max(aim, 0.3 * goal), max_iter=max_iter, judge=judge, resume=dual
         )
-        U, value, again = descend(A, U, floors, bound=dual.bound, goal=0.5 * goal, max_iter=later)
+        U, value, again = _lowered(A, U, floors, dual, 0.5 * goal, later)
         more += again
     if value - dual.bound > OPTIMAL_GAP * max(1.0, value):
         starts = int(min(starts, _EFFORT / (r * r * p)))
@@ -120,6 +121,17 @@ def solve_squares(
     if bound <= least:
         return Answer(U, value, least, None, n_iter)
     return Answer(U, max(value, bound), bound, proof, n_iter)
+
+
+def _lowered(
+    A: Any, U: Any, floors: Array, dual: FrameDual, goal: float, later: int
+) -> tuple[Any, float, int]:
+    """Lower the sum of squares by Newton's method, and by gradients where that is not enough."""
+    U, value, steps = newton_outputs(U, floors, dual, goal=goal)
+    if value - dual.bound > goal * max(1.0, value):
+        U, value, more = descend(A, U, floors, bound=dual.bound, goal=goal, max_iter=later)
+        steps += more
+    return U, value, steps
 
 
 def _other_starts(
