@@ -24,12 +24,13 @@ from skcoral._linalg import conjugate_gradient
 from skcoral.frames.cuts import CutCurvature, CutPoint
 from skcoral.frames.point import Curvature, FramePoint, frame_point, least_of_shares
 
-_SHRINK = 0.1  # of τ, once the point is centred
+_SHRINK, _WIDE_SHRINK = 0.1, 0.03  # of τ, once the point is centred
 _CENTRED = 1.0  # decrement, relative to rτ, of a point that counts as centred
 _INSIDE = 0.8  # share of the way to the boundary that a step may take
-_FORCING = 0.01  # relative residual of the inner conjugate gradients
+_FORCING, _WIDE_FORCING = 0.01, 0.1  # relative residual of the inner conjugate gradients
 _LAST = 1e-4  # the same before the maximisation ends: flat directions hide in a large residual
 _INNER = 100  # of their steps at most
+_WIDE = 8  # variables per dimension from which the systems are well conditioned
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,12 @@ def maximise_bound(
     r, p = A.shape
     share = r / p  # each norm's part of the barrier, so that all norms weigh as much as N
     now = _start(A, floors, share, shares) if resume is None else resume
+    shrink, forcing = (_WIDE_SHRINK, _WIDE_FORCING) if p >= _WIDE * r else (_SHRINK, _FORCING)
     count = 2 * r + (0.0 if now.cut is None else share * now.cut.cuts.terms)
     for _ in range(max_iter):
         if judge is not None and judge(now):
             return now
-        V, move, decrement, used = _newton_step(now, _FORCING)
+        V, move, decrement, used = _newton_step(now, forcing)
         left = goal(now) if callable(goal) else goal * max(1.0, abs(now.value))
         if count * now.tau <= 0.5 * left and decrement <= 0.5 * left:
             V, move, decrement, more = _newton_step(now, _LAST)
@@ -147,13 +149,13 @@ def maximise_bound(
             return now
         now = replace(new, n_iter=now.n_iter + 1, n_products=now.n_products + used)
         if decrement < _CENTRED * r * now.tau:
-            tau = min(now.tau, max(_SHRINK * now.tau, 0.2 * left / count))
+            tau = min(now.tau, max(shrink * now.tau, 0.2 * left / count))
             point = frame_point(
                 now.point.n,
                 now.point.B,
                 floors,
                 barrier=share * tau,
-                kappa=_SHRINK * now.point.kappa,
+                kappa=shrink * now.point.kappa,
                 shares=shares,
             )
             now = replace(now, point=point, tau=tau)

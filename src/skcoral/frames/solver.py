@@ -88,10 +88,10 @@ def solve_squares(
 
     def judge(dual: FrameDual) -> bool:
         nonlocal U, value
-        candidate = on_caps(A, dual.U, floors)
+        candidate = on_caps(dual.point.B, dual.point.U, floors)
         reached = squares(candidate)
         if reached < value:
-            U, value = candidate, reached
+            U, value = dual.Q @ candidate, reached
         if callback is not None:
             callback(steps + dual.n_iter, value, dual.bound)
         return value - dual.bound <= 0.1 * goal * max(1.0, value)
