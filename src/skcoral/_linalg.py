@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 
 from skcoral._arrays import (
     Array,
@@ -230,17 +229,6 @@ def conjugate_gradient(
         direction *= rz / previous
         direction += Z
     return X, residual, steps
-
-
-def longest_definite_step(X: Array, dX: Array) -> float:
-    """Return the length at which ``X + length · dX`` stops being positive definite, in NumPy."""
-    factor, info = sla.lapack.dpotrf(X, lower=1, clean=1)
-    if info != 0:
-        return 0.0
-    inverse, _ = sla.lapack.dtrtri(factor, lower=1)
-    relative = inverse @ dX @ inverse.T
-    least = float(sla.eigvalsh(0.5 * (relative + relative.T), check_finite=False)[0])
-    return -1.0 / least if least < 0 else np.inf
 
 
 def spectral_norm(A: Any, *, steps: int = 8) -> float:

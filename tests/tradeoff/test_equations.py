@@ -34,7 +34,7 @@ def problem_of(rng, random_correlation, p, seed, *, zeros=0.0, ones=0):
 
 
 def a_state(problem, criterion, omega, steps):
-    return follow(problem, start(problem, criterion, omega), goal=0.0, max_iter=steps).state
+    return follow(problem, start(problem, criterion, omega), share=0.0, max_iter=steps).state
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -86,7 +86,7 @@ def test_curvature_of_soft_changes_is_known_in_closed_form(random_correlation, c
     on_path = State(state.H, state.lam, state.z, T, problem.root.T @ T, tau * B, state.model)
     at = _Point(problem, on_path).linearised()
     fidelity = np.diag(problem.R @ T)
-    at = type(at)(**{**at.__dict__, "floors": fidelity - 0.5 * state.z})
+    at.problem.floors = fidelity - 0.5 * state.z
     system = IteratedEquations(at, accuracy=0.1, careful=False)
     coarse = np.linalg.inv(system.coarse.scales)
     for _ in range(5):
@@ -130,7 +130,7 @@ def test_newton_converges_quadratically_from_close_by(random_correlation):
     R = random_correlation(8, 3)
     live = ~np.eye(8, dtype=bool)
     problem = Problem(R, np.full(8, 0.99), live)
-    state = follow(problem, start(problem, "squared", 1.0 * live), goal=1e-3, max_iter=50).state
+    state = follow(problem, start(problem, "squared", 1.0 * live), share=1e-3, max_iter=50).state
     found = refine(problem, state.H, state.model, goal=1e-11, max_iter=20)
     assert found.n_iter <= 6
     assert found.point.residual < 1e-11
@@ -147,7 +147,7 @@ def test_newton_tells_which_floors_do_not_bind(random_correlation):
     assert slack.any()
     problem = Problem(R, floors, ~np.eye(8, dtype=bool))
     state = start(problem, "squared", 1.0 - np.eye(8))
-    state = follow(problem, state, goal=1e-2, max_iter=50).state
+    state = follow(problem, state, share=1e-2, max_iter=50).state
     kept = np.arange(8)
     H, model = state.H, state.model
     while True:
@@ -201,15 +201,9 @@ def test_pair_models_linearise_their_own_conditions(corrected):
         np.testing.assert_allclose(moved.residual(H + V)[off], expected[off], atol=1e-12)
         first, second = model.correct(direction, 1.0)
         np.testing.assert_allclose(model.correct(direction, 0.25), (0.25 * first, 0.25 * second))
-        if isinstance(model, Box):
-            pairs = [
-                (moved.plus, moved.u, first - less[0]),
-                (moved.minus, moved.v, second - less[1]),
-            ]
-            on = model.live > 0
-        else:
-            pairs = [(moved.a, moved.u, first - less[0]), (moved.b, moved.v, second - less[1])]
-            on = model.bound > 0
+        pairs = [(moved.a, moved.u, first - less[0]), (moved.b, moved.v, second - less[1])]
+        on = model.bound > 0
+        if isinstance(model, Bounded):
             split = H + V - (moved.a - moved.b) * model.bound - model.kappa * moved.s
             np.testing.assert_allclose(split[model.live > 0], 0.0, atol=1e-12)
             if model.kappa != 0.0:
@@ -232,7 +226,7 @@ def test_a_point_of_the_path_is_feasible_and_its_products_are_the_gap(random_cor
     live = ~np.eye(p, dtype=bool)
     problem = Problem(R, floors, live)
     for criterion in CRITERIA:
-        progress = follow(problem, start(problem, criterion, 1.0 * live), goal=1e-6, max_iter=50)
+        progress = follow(problem, start(problem, criterion, 1.0 * live), share=1e-6, max_iter=50)
         state = progress.state
         G = state.T.T @ R @ state.T
         assert progress.done

@@ -44,6 +44,7 @@ from skcoral._arrays import (
 )
 from skcoral._linalg import conjugate_gradient
 from skcoral.tradeoff.pairs import Response
+from skcoral.tradeoff.points import Problem
 
 FORMED = 24  # up to this many variables the equations are formed
 
@@ -57,20 +58,16 @@ _SLACK = 0.3  # what an iteration may leave of the equations, in units of P
 class Linearisation:
     """Everything at one point that the Newton equations are made of.
 
-    ``free`` and ``live`` are one where a multiplier, an entry of H is unknown, and zero elsewhere.
     ``P`` is None where it is zero.
     """
 
-    R: Any
+    problem: Problem
     H: Any
     B: Any
     C: Any
     G: Any
     lam: Any
     z: Any
-    floors: Any
-    free: Any
-    live: Any
     stiffness: Any
     P: Any = None
 
@@ -81,10 +78,10 @@ class Linearisation:
 
     def multiplier_factor(self) -> Any:
         """Cholesky factor of K, with the multipliers that are not free taken out; None if none."""
-        on = self.free[:, None] * self.free[None, :]
-        held = 1.0 - self.free
-        barrier = 0.5 * self.z / (self.lam + held) * self.free + held
-        return cholesky_or_none(plus_diagonal(self.R * self.B * on, barrier))
+        free, R = self.problem.free, self.problem.R
+        held = 1.0 - free
+        barrier = 0.5 * self.z / (self.lam + held) * free + held
+        return cholesky_or_none(plus_diagonal(R * self.B * self.problem.block, barrier))
 
 
 class FormedEquations:
@@ -97,9 +94,9 @@ class FormedEquations:
     exact = True
 
     def __init__(self, at: Linearisation) -> None:
-        p = len(at.R)
-        i, j = np.nonzero(np.triu(at.live))
-        self.rows, self.cols, self.size, self.free = i, j, p, at.free
+        p, self.free = at.problem.p, at.problem.free
+        i, j = np.nonzero(np.triu(at.problem.live))
+        self.rows, self.cols, self.size = i, j, p
         pair = i != j
         self.weight = np.where(pair, np.sqrt(2.0), 1.0)
         unit = np.where(pair, 1.0, np.sqrt(0.5))
@@ -127,7 +124,7 @@ class FormedEquations:
             block *= unit[rest]
             block *= unit[start:end, None]
         A[np.diag_indices(n)] += at.stiffness[i, j] * pair
-        self.J = (at.C[:, i] * Bj + at.C[:, j] * Bi) * (unit * np.sqrt(0.5)) * at.free[:, None]
+        self.J = (at.C[:, i] * Bj + at.C[:, j] * Bi) * (unit * np.sqrt(0.5)) * self.free[:, None]
         half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
         lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
         self.lower, self.factor = lower, _regularised_cholesky(lower)
@@ -202,9 +199,10 @@ class IteratedEquations:
         if factor is None:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.at, self.accuracy, self.careful = at, accuracy, careful
+        self.live, self.free = at.problem.live, at.problem.free
         self.formed: FormedEquations | None = None
-        p = at.R.shape[0]
-        self.formable = isinstance(at.R, np.ndarray) and p <= _FORMABLE
+        p = at.problem.p
+        self.formable = isinstance(at.problem.R, np.ndarray) and p <= _FORMABLE
         # A factorisation takes p⁶/24 operations, a step of the iteration 6p³.
         self.max_iter = min(_MAX_ITER, p**3 // 144) if self.formable else _MAX_ITER
         # Inverses, because a triangular solve for one vector is slow on a graphics card.
@@ -218,7 +216,7 @@ class IteratedEquations:
         own = plus_diagonal(own, -2.0 * g * b)
         own += at.stiffness
         # Entries of H that are not unknown stay zero in every vector.
-        self.inverse_diagonal = at.live / (own + (1.0 - at.live))
+        self.inverse_diagonal = self.live / (own + (1.0 - self.live))
         del own
         self.weight = self.soft * self._slack_scale() if careful else None
         self.coarse = self._coarse_space()
@@ -232,16 +230,15 @@ class IteratedEquations:
 
     def _slack_scale(self) -> Any:
         """One over what P allows an error of each equation to be, so that it stays definite."""
-        at = self.at
-        own = own_diagonal(at.P)
-        least = float(library(own).min(own + (1.0 - at.free) * float(library(own).max(own))))
-        root = (own + least * (1.0 - at.free)) ** -0.5
+        own, held = own_diagonal(self.at.P), 1.0 - self.free
+        least = float(library(own).min(own + held * float(library(own).max(own))))
+        root = (own + least * held) ** -0.5
         return root[:, None] * root[None, :]
 
     def _coarse_space(self) -> _Coarse | None:
         """The soft changes of H; None where rounding has spoiled their curvature."""
         at, xp = self.at, library(self.at.H)
-        PH = 0.0 * at.free if at.P is None else row_products(at.P, at.H)
+        PH = 0.0 * self.free if at.P is None else row_products(at.P, at.H)
         matrix = self._scale_curvature(PH)
         scale = own_diagonal(matrix)
         increase = 0.0
@@ -257,25 +254,25 @@ class IteratedEquations:
         CB = at.C * at.B
         Q = self.multiplier_inverse @ CB
         g, b, q = (own_diagonal(M) for M in (self.half_gram, at.B, Q))
-        mixed = 2.0 * g + PH * b - 2.0 * at.floors * q
-        tilt = mixed / scale * at.free
+        mixed = 2.0 * g + PH * b - 2.0 * at.problem.floors * q
+        tilt = mixed / scale * self.free
         curvature = 2.0 * g * b - 2.0 * row_products(CB.T, Q.T) - tilt * mixed
-        sound = (curvature > _SOUND * g * b) & (at.free > 0)
+        sound = (curvature > _SOUND * g * b) & (self.free > 0)
         local = xp.where(sound, 1.0 / xp.where(sound, curvature, 1.0 + 0.0 * g), 0.0 * g)
         return _Coarse(scales, tilt, local)
 
     def _scale_curvature(self, PH: Any) -> Any:
         """The matrix of the equations among the changes of scale; ``PH`` is its diagonal."""
-        at = self.at
+        at, free, floors = self.at, self.free, self.at.problem.floors
         matrix = at.stiffness * at.H * at.H
         own = 2.0 * PH + at.lam * at.z + 2.0 * library(matrix).sum(matrix, axis=1)
         matrix += (at.G if at.P is None else at.G + at.P) * at.H
-        matrix -= at.floors[:, None] * self.multiplier_inverse * at.floors[None, :]
+        matrix -= floors[:, None] * self.multiplier_inverse * floors[None, :]
         matrix = plus_diagonal(2.0 * matrix, own)
-        return plus_diagonal(matrix * at.free[:, None] * at.free[None, :], 1.0 - at.free)
+        return plus_diagonal(matrix * free[:, None] * free[None, :], 1.0 - free)
 
     def _multipliers(self, right: Any) -> Any:
-        return self.multiplier_inverse @ (right * self.at.free)
+        return self.multiplier_inverse @ (right * self.free)
 
     def multipliers(self, V: Any, missing: Any) -> Any:
         """``dλ`` that goes with ``dH = V`` when the fidelities are to change by ``missing``."""
@@ -291,7 +288,7 @@ class IteratedEquations:
         del U
         Y = Y + Y.T
         Y += at.stiffness * V
-        Y *= at.live
+        Y *= self.live
         return Y
 
     def _precondition(self, residual: Any) -> Any:
@@ -299,13 +296,13 @@ class IteratedEquations:
         if self.coarse is None:
             return fine
         at, space = self.at, self.coarse
-        scale = 2.0 * row_products(at.H, residual) * at.free
+        scale = 2.0 * row_products(at.H, residual) * self.free
         own = (own_diagonal(residual) - space.tilt * scale) * space.local
         scale = space.scales @ scale - space.tilt * own
         coarse = scale[:, None] + scale[None, :]
         coarse *= at.H
         coarse = plus_diagonal(coarse, own)
-        coarse *= at.live
+        coarse *= self.live
         fine += coarse
         return fine
 
@@ -343,7 +340,7 @@ class IteratedEquations:
     def _without_multipliers(self, right: Any, missing: Any) -> Any:
         Y = self.at.C.T @ (self._multipliers(missing)[:, None] * self.at.B)
         # Symmetric to the last bit: the iteration would let an antisymmetric part grow.
-        return (0.5 * (right + right.T) + (Y + Y.T)) * self.at.live
+        return (0.5 * (right + right.T) + (Y + Y.T)) * self.live
 
     def _iterate(
         self, right: Any, *, rtol: float, within: float = float("inf"), start: Any = None
@@ -382,8 +379,8 @@ def equations(
     The iteration leaves ``accuracy`` of the preconditioned right side; a ``careful`` one leaves
     errors of the single equations that are small beside P.
     """
-    if isinstance(at.R, np.ndarray):
-        up_to, p = _FORMABLE if formed else FORMED, len(at.R)
-        if p <= up_to or (p <= _FORMABLE and np.sum(at.live) <= FORMED**2):
+    if isinstance(at.problem.R, np.ndarray):
+        up_to, p = _FORMABLE if formed else FORMED, at.problem.p
+        if p <= up_to or (p <= _FORMABLE and np.sum(at.problem.live) <= FORMED**2):
             return FormedEquations(at)
     return IteratedEquations(at, accuracy=accuracy, careful=careful)

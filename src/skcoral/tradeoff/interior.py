@@ -22,11 +22,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from skcoral._arrays import (
     inner,
-    inverse_factored,
     largest_ratio,
     library,
     norm,
@@ -34,18 +32,12 @@ from skcoral._arrays import (
     plus_diagonal,
     row_products,
 )
-from skcoral._linalg import longest_definite_step
 from skcoral.tradeoff.equations import Equations, Linearisation, equations
 from skcoral.tradeoff.points import Problem, State
-
-Index = NDArray[np.intp]
-Report = Callable[["State"], object]
-
 
 _INACCURATE = 1e6  # violation over products that calls for equations solved accurately
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 _NO_STEP = 1e-6  # a step this short leads nowhere
-_CENTRAL = 0.2  # least eigenvalue of PH after a step, over the mean of all products
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
 
@@ -79,20 +71,14 @@ class _Point:
 
     def __init__(self, problem: Problem, state: State) -> None:
         self.problem, self.state = problem, state
-        factor = problem.definite(state.H)
-        if factor is None:
+        B = problem.inverse(state.H)
+        if B is None:
             raise sla.LinAlgError("H is not positive definite to rounding")
-        self.B = inverse_factored(factor)
-        if problem.fixed.any():
-            self.B = self.B * problem.block
+        self.B = B
         self.C = problem.root @ state.W
         self.G = state.W.T @ state.W
         self.fidelity = own_diagonal(self.C)
-        eliminated = state.lam[:, None] * self.B
-        if problem.fixed.any():
-            across = state.H * (1.0 - problem.free)[:, None] * problem.free[None, :]
-            eliminated = eliminated - across @ self.B + problem.held
-        self.missing_T = eliminated - state.T
+        self.missing_T = problem.outputs(state.H, B, state.lam) - state.T
         self.residual = plus_diagonal(self.G + state.P, -1.0)
         model = state.model
         self.count = 2 * problem.n_free + model.count
@@ -117,20 +103,10 @@ class _Point:
         return max(norm(self.state.H) / self.problem.p, 1.0)
 
     def linearised(self) -> Linearisation:
-        problem, state = self.problem, self.state
+        state = self.state
+        stiffness = state.model.respond(state.H, 0.0, None).stiffness
         return Linearisation(
-            R=problem.R,
-            H=state.H,
-            B=self.B,
-            C=self.C,
-            G=self.G,
-            P=state.P,
-            lam=state.lam,
-            z=state.z,
-            floors=problem.floors,
-            free=problem.free,
-            live=problem.live,
-            stiffness=state.model.respond(state.H, 0.0, None).stiffness,
+            self.problem, state.H, self.B, self.C, self.G, state.lam, state.z, stiffness, state.P
         )
 
     def direction(
@@ -161,7 +137,7 @@ class _Point:
         d_T = T0 + d_lam[:, None] * B - state.T @ VB
         second = state.P @ VB
         d_z = ((product - state.z * d_lam) / lam - state.z) * free
-        model = state.model.direction(state.H, V, scalar, tau, corrector)
+        model: Any = state.model.direction(state.H, V, scalar, tau, corrector)
         ratio = max(largest_ratio(-d_lam, lam), largest_ratio(-d_z, state.z))
         longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
         P = P0 - 0.5 * (second + second.T)
@@ -185,42 +161,19 @@ class _Point:
         P = self.state.P + length * d.P - length**2 * d.second
         return 0.5 * (P + P.T)
 
-    def step_length(self, d: _Direction, *, exact: bool, margin: float) -> float:
+    def step_length(self, d: _Direction, margin: float) -> float:
         """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
-        problem, state = self.problem, self.state
-        length = d.longest
-        if exact and problem.n_free:
-            on = np.flatnonzero(~problem.fixed)
-            inside = np.ix_(on, on)
-            length = min(
-                length,
-                longest_definite_step(state.H[inside], d.V[inside]),
-                longest_definite_step(state.P[inside], d.P[inside]),
-            )
-        length = min(1.0, margin * length)
-        # The exact boundary is known but for the second-order term; elsewhere it is probed.
-        beyond = 1.0 if exact else 1.0 / margin
-        least = min(_CENTRAL, 0.5 * self._centrality(d, 0.0)) if exact else 0.0
+        definite = self.problem.definite
+        length = min(1.0, margin * d.longest)
         for shorter in (1.0, *_SHORTER):
             length *= shorter
-            at = beyond * length
+            beyond = length / margin
             if (
-                problem.definite(state.H + at * d.V) is not None
-                and problem.definite(self._moved_P(d, at)) is not None
-                and (not exact or self._centrality(d, at) >= least)
+                definite(self.state.H + beyond * d.V) is not None
+                and definite(self._moved_P(d, beyond)) is not None
             ):
                 return length
         return 0.0
-
-    def _centrality(self, d: _Direction, length: float) -> float:
-        """Least eigenvalue of ``PH`` after a step over the mean of all products, in NumPy."""
-        on = np.ix_(*2 * (np.flatnonzero(~self.problem.fixed),))
-        H, P = self.state.H + length * d.V, self._moved_P(d, length)
-        factor, info = sla.lapack.dpotrf(H[on], lower=1, clean=1)
-        if info != 0 or not len(factor):
-            return float(not len(factor))
-        least = sla.eigvalsh(factor.T @ P[on] @ factor, check_finite=False)[0]
-        return float(least) * self.count / self.total_after(d, length, P)
 
     def total_after(self, d: _Direction, length: float, P: Any) -> float:
         """Sum of all products after a step that leads to ``P``."""
@@ -236,17 +189,19 @@ def follow(
     problem: Problem,
     state: State,
     *,
-    goal: float,
+    share: float,
+    size_of: Callable[[Any], float] = lambda G: 1.0,
     max_iter: int,
     tolerance: float = 0.0,
     careful: bool = True,
-    report: Report | None = None,
+    report: Callable[[State], object] | None = None,
 ) -> Progress:
-    """Follow the central path until the sum of all products falls to ``goal``, or no step is left.
+    """Follow the central path until the products make up ``share`` of the objective.
 
-    ``goal`` is in the units of the criterion: the sum of the products is the duality gap of a point
-    that meets the linear equations, which may be violated by ``tolerance`` in the same units. If
-    not ``careful``, large systems are solved only roughly, which is enough far from the end.
+    ``size_of`` estimates the objective from ``TᵀRT``; it may fall along the path. The sum of the
+    products is the duality gap of a point that meets the linear equations, which may be violated by
+    ``tolerance`` times the objective. If not ``careful``, large systems are solved only roughly,
+    which is enough far from the end.
     """
     steps, short, formed = 0, 0, False
     before = nowhere = Progress(state, 0)
@@ -256,11 +211,14 @@ def follow(
             point = _Point(problem, state)
         except sla.LinAlgError:
             return Progress(state, steps)
-        violation = point.violation
+        violation, size = point.violation, size_of(point.G)
+        goal = share * size
         stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
         close, last = point.total <= goal or stalled, point.total
         here = Progress(state, steps, point.total, violation, done=close)
-        if close and (violation <= max(goal, tolerance) or violation > 0.5 * before.violation):
+        if close and (
+            violation <= max(share, tolerance) * size or violation > 0.5 * before.violation
+        ):
             return here if violation <= before.violation else replace(before, n_iter=steps)
         before = here if close else nowhere
         if steps >= max_iter or not point.count:
@@ -280,47 +238,14 @@ def follow(
             report(state)
 
 
-def follow_until(
-    problem: Problem,
-    state: State,
-    *,
-    share: float,
-    size_of: Callable[[State], float],
-    max_iter: int,
-    tolerance: float = 0.0,
-    careful: bool = True,
-    report: Report | None = None,
-) -> Progress:
-    """Follow the path until the products make up no more than ``share`` of the objective.
-
-    ``size_of`` estimates the objective, which may fall along the path; the equations may be
-    violated by ``tolerance`` times that.
-    """
-    size, used = size_of(state), 0
-    while True:
-        progress = follow(
-            problem,
-            state,
-            goal=share * size,
-            tolerance=tolerance * size,
-            max_iter=max_iter - used,
-            careful=careful,
-            report=report,
-        )
-        state, used = progress.state, used + progress.n_iter
-        before, size = size, size_of(state)
-        if not progress.done or size >= 0.3 * before:
-            return replace(progress, n_iter=used)
-
-
 def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:
     """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``."""
     affine = point.direction(system, 0.0)
-    reach = point.step_length(affine, exact=system.exact, margin=1.0)
+    reach = point.step_length(affine, 1.0)
     after = point.total_after(affine, reach, point.state.P + reach * affine.P)
     centring = min(max(after / point.total, 0.0), 1.0) ** 3
     tau = max(max(centring, 1e-4) * point.mu, least)
     share = min(1.0, reach / _TRUSTED) ** 2
     direction = point.direction(system, tau, affine, share)
-    length = point.step_length(direction, exact=system.exact, margin=0.9 + 0.09 * reach)
+    length = point.step_length(direction, 0.9 + 0.09 * reach)
     return length, point.moved(direction, length)

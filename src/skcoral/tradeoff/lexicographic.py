@@ -23,10 +23,6 @@ from skcoral._arrays import (
     diagonal,
     identity,
     inner,
-    inverse_factored,
-    library,
-    own_diagonal,
-    row_products,
     scaled,
     submatrix,
     to_device,
@@ -34,9 +30,9 @@ from skcoral._arrays import (
     zeros,
 )
 from skcoral.tradeoff.binding import binding_floors
-from skcoral.tradeoff.interior import follow_until
+from skcoral.tradeoff.interior import follow
 from skcoral.tradeoff.pairs import Bounded, PairModel, Quadratic
-from skcoral.tradeoff.points import Problem, State, start_from
+from skcoral.tradeoff.points import Problem, start_from
 
 Index = NDArray[np.intp]
 
@@ -46,7 +42,6 @@ TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room 
 _SHARE, _FINAL = 1e-11, 1e-13
 _TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
 _START = 0.1  # products at its start
-_CENTRED = 0.01  # least products where it starts from the centre
 _NEAR = 1e-3  # of the room above its floor that an output which may bind has left
 _FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
 _MAX_ITER = 150  # steps after which there is taken to be no feasible point
@@ -69,13 +64,12 @@ def break_ties(
     T: Any,
     worst: float,
     max_iter: int,
-    near: tuple[State, Index] | None = None,
 ) -> Iterator[Decided]:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    ``near`` is where the first level ended, with its variables. Yields outputs for every guess of
-    the floors that bind; the completion tells whether it was right.
+    Yields outputs for every guess of the floors that bind; the completion tells whether it was
+    right.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
@@ -98,29 +92,24 @@ def break_ties(
     room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
     if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
         counted = to_device(counts.astype(np.float64), R)
-        within = to_device(room, R)
-        if near is not None and np.isin(others, near[1]).all():
-            first = _from_centre(problem, within, counted, T, members, others, *near)
-        else:
-            S = sources * problem.pairs
-            model = Bounded.squares(within, problem.pairs, counted, S, _START)
-            first = start_from(problem, model, _START)
+        S = sources * problem.pairs
+        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
     else:
         model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
-        first = start_from(problem, model, _START)
-    follow = partial(follow_until, tolerance=_TOLERANCE, size_of=_squares)
+    towards = partial(follow, tolerance=_TOLERANCE, size_of=_squares)
     max_iter = min(max_iter, _MAX_ITER)
-    end = follow(problem, first, share=_SHARE, max_iter=max_iter)
+    first = start_from(problem, model, _START)
+    end = towards(problem, first, share=_SHARE, max_iter=max_iter)
     if not end.done:
         return
     whole, used = end.state, end.n_iter
-    binding = binding_floors(problem, whole, _squares(whole))
+    binding = binding_floors(problem, whole, _squares(whole.W.T @ whole.W))
     close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
     for guess in (binding, binding | close):
         keep = np.flatnonzero(guess)
         sub = problem.restricted(keep)
         at = whole.restricted(sub, keep)
-        progress = follow(sub, at, share=_FINAL, max_iter=max(max_iter - used, 1))
+        progress = towards(sub, at, share=_FINAL, max_iter=max(max_iter - used, 1))
         used += progress.n_iter
         if not sub.n_free or (progress.done and progress.violation <= _FAILED):
             order = np.argsort(every[keep])
@@ -128,44 +117,7 @@ def break_ties(
             yield Decided(every[keep][order], submatrix(found, order, order), used)
 
 
-def _from_centre(
-    problem: Problem,
-    bounds: Any,
-    bound: Any,
-    T: Any,
-    members: Index,
-    others: Index,
-    state: State,
-    active: Index,
-) -> State:
-    """Start from the end of the first level: the centre of what it leaves open.
-
-    There the derivatives of the logarithms of ``P``, ``z`` and the slacks balance, so that τ times
-    them is nearly dual feasible for a τ beside which the residual correlations are small.
-    """
-    held, p = len(members), problem.p
-    m, o = np.searchsorted(active, members), np.searchsorted(active, others)
-    across = library(T).linalg.solve(T, submatrix(state.T, m, o)) if held else zeros((0, p), T)
-    T = block_triangular(identity(held, state.T), across, submatrix(state.T, o, o))
-    nothing = zeros((held, p - held), state.T)
-    P = block_triangular(zeros((held, held), state.T), nothing, submatrix(state.P, o, o))
-    W = problem.root.T @ T
-    S = (W.T @ W + P) * problem.pairs
-    own = own_diagonal(P) ** 0.5
-    mu = max(_CENTRED, float(library(S).max(abs(S) * own[:, None] * own[None, :])))
-    model = Bounded.squares(
-        bounds, problem.pairs, bound, (W.T @ W + P) * problem.pairs, _CENTRED, 0.999
-    )
-    slack = np.concatenate([np.ones(held), np.asarray(to_host(state.z))[o]])
-    z = to_device(slack, state.T)
-    free = problem.block
-    H = mu * inverse_factored(problem.definite(P)) * free
-    H = H + (model.a - model.b + model.s) * model.bound * (1.0 - free)
-    return State(H, mu / z * problem.free, z, T, W, P, model)
-
-
-def _squares(state: State) -> float:
-    """The sum of squares at a state, and never zero."""
-    G = state.W.T @ state.W
-    own = row_products(state.W.T, state.W.T)
-    return max(0.5 * (inner(G, G) - inner(own, own)), 1e-20)
+def _squares(G: Any) -> float:
+    """The sum of squares of the pairs, and never zero."""
+    own = diagonal(G)
+    return max(0.5 * (inner(G, G) - float(own @ own)), 1e-20)

@@ -22,7 +22,6 @@ from skcoral._arrays import (
     cholesky_or_none,
     diagonal,
     inner,
-    inverse_factored,
     norm,
     plus_diagonal,
     row_products,
@@ -59,7 +58,7 @@ class Stationary:
     @property
     def T(self) -> Any:
         """The transformation."""
-        return _outputs(self.problem, self.H, self.B) + self.lam[:, None] * self.B
+        return self.problem.outputs(self.H, self.B, self.lam)
 
     @property
     def gradient(self) -> Any:
@@ -73,29 +72,19 @@ class Stationary:
         return norm(self.gradient)
 
 
-def _outputs(problem: Problem, H: Any, B: Any) -> Any:
-    """The part of T that does not depend on the multipliers: outputs held at their sources."""
-    if not problem.fixed.any():
-        return problem.held
-    across = H * (1.0 - problem.free)[:, None] * problem.free[None, :]
-    return problem.held - across @ B
-
-
 def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     """Multipliers and correlations at ``H``; None outside the domain."""
-    factor = problem.definite(H)
-    if factor is None:
-        return None
-    B = inverse_factored(factor) * problem.block
-    del factor
-    K = cholesky_or_none(problem.R * B + problem.held)
+    B = problem.inverse(H)
+    K = None if B is None else cholesky_or_none(problem.R * B + problem.held)
     if K is None:
         return None
     free, fixed = problem.free, problem.fixed.any()
-    T = _outputs(problem, H, B)
-    lam = solve_lower_factored(K, (problem.floors - row_products(problem.R, T.T)) * free)
+    missing = problem.floors
+    if fixed:
+        missing = missing - row_products(problem.R, problem.outputs(H, B, 0.0 * missing).T)
+    lam = solve_lower_factored(K, missing * free)
     del K
-    W = problem.root.T @ (T + lam[:, None] * B)
+    W = problem.root.T @ problem.outputs(H, B, lam)
     squares = float(diagonal(H).sum()) + 0.5 * inner(model.residual(H), H)
     value = inner(problem.floors * free, lam) - squares if not fixed else -np.inf
     return Stationary(problem, model, H, B, lam, problem.root @ W, W.T @ W, value)
@@ -160,28 +149,17 @@ def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:
 
 def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[Any, Any] | None:
     """Newton's changes of H and λ; None where the equations are singular to rounding."""
+    none = 0.0 * point.lam
     at = Linearisation(
-        R=problem.R,
-        H=point.H,
-        B=point.B,
-        C=point.C,
-        G=point.G,
-        lam=point.lam,
-        z=0.0 * point.lam,
-        floors=problem.floors,
-        free=problem.free,
-        live=problem.live,
-        stiffness=model.stiffness,
+        problem, point.H, point.B, point.C, point.G, point.lam, none, model.stiffness
     )
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:
         system = equations(at, accuracy=accuracy)
     except sla.LinAlgError:
         return None
-    V, _ = system.solve(point.gradient, 0.0 * point.lam, Response(model.stiffness, None))
-    if not np.isfinite(inner(V, V)):
-        return None
-    return V, system.multipliers(V, 0.0 * point.lam)
+    V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
+    return (V, system.multipliers(V, none)) if np.isfinite(inner(V, V)) else None
 
 
 def _line_search(

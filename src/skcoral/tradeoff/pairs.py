@@ -9,7 +9,7 @@ entries of pairs that do not count are kept at one and masked out.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
 from skcoral._arrays import inner, largest_ratio, library
 
@@ -32,70 +32,42 @@ class Response:
     bend: float = -1.0
 
 
-class PairModel(Protocol):
-    """What the interior-point method asks of a criterion."""
+@dataclass(frozen=True)
+class Quadratic:
+    """Squares: ``S = stiffness ∘ H``. Stiffness zero asks for S = 0 at whatever cost.
 
-    @property
-    def count(self) -> int:
-        """Number of complementarity products."""
+    The methods are what the interior-point method asks of every criterion; squares have no
+    variables of their own.
+    """
+
+    stiffness: Any
+    count: ClassVar[int] = 0  # of complementarity products
 
     def residual(self, H: Any) -> Any:
         """The current S."""
+        return self.stiffness * H
 
     def products(self, direction: Any = None, length: float = 0.0) -> float:
         """Sum of all complementarity products, here or after a step."""
+        return 0.0
 
     def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
         """Linearise S in H on the way to τ."""
+        return Response(self.stiffness, self.stiffness * H)
 
     def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
         """Direction of the model's own variables that goes with ``dH = V``."""
 
     def longest(self, direction: Any) -> float:
         """Longest step that keeps the variables positive."""
-
-    def correct(self, direction: Any, share: float) -> Corrector:
-        """A share of the second-order terms of the products, for the corrector step."""
-
-    def moved(self, direction: Any, length: float) -> PairModel:
-        """Return the model after a step."""
-
-    def restricted(self, members: Any) -> PairModel:
-        """Return the model of some of the variables."""
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """Squares: ``S = stiffness ∘ H``. Stiffness zero asks for S = 0 at whatever cost."""
-
-    stiffness: Any
-    count = 0
-
-    def residual(self, H: Any) -> Any:
-        """``stiffness ∘ H``."""
-        return self.stiffness * H
-
-    def products(self, direction: Any = None, length: float = 0.0) -> float:
-        """There are none."""
-        return 0.0
-
-    def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
-        """S is linear in H."""
-        return Response(self.stiffness, self.stiffness * H)
-
-    def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Any:
-        """There are no variables."""
-
-    def longest(self, direction: Any) -> float:
-        """No variable limits the step."""
         return float("inf")
 
     def correct(self, direction: Any, share: float) -> Corrector:
-        """There are no products."""
+        """A share of the second-order terms of the products, for the corrector step."""
         return None
 
     def moved(self, direction: Any, length: float) -> Quadratic:
-        """Nothing moves."""
+        """Return the model after a step."""
         return self
 
     def restricted(self, members: Any) -> Quadratic:
@@ -104,18 +76,61 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Box:
-    """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, ``S = s⁺ - s⁻``.
+class _TwoSided:
+    """Two inequalities for each pair, with multipliers ``a, b ≥ 0`` and slacks ``u, v``.
 
-    With slacks ``u = ω/2 - H`` and ``v = ω/2 + H``, kept as variables because they become far
-    smaller than what they are the difference of; ``s⁺ u = τ/2`` and ``s⁻ v = τ/2``.
+    Slacks are variables, because they become far smaller than what they are the difference of:
+    ``a u = b v = τ/2``. ``bound`` marks the pairs.
     """
 
-    live: Any
-    plus: Any
-    minus: Any
+    bound: Any
+    a: Any
+    b: Any
     u: Any
     v: Any
+
+    _moving: ClassVar[tuple[str, ...]] = ("a", "b", "u", "v")
+    _constant: ClassVar[tuple[str, ...]] = ("bound",)
+
+    @property
+    def count(self) -> int:
+        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
+        return int(library(self.bound).sum(self.bound))
+
+    def products(self, direction: Self | None = None, length: float = 0.0) -> float:
+        """``Σ a u + b v``, here or after a step."""
+        at = self if direction is None else self.moved(direction, length)
+        return inner(at.a * at.bound, at.u) + inner(at.b * at.bound, at.v)
+
+    def longest(self, direction: Self) -> float:
+        """Longest step that keeps all four positive."""
+        names = ("a", "b", "u", "v")
+        ratio = max(largest_ratio(-getattr(direction, n), getattr(self, n)) for n in names)
+        return 1.0 / ratio if ratio > 0 else float("inf")
+
+    def correct(self, direction: Self, share: float) -> Corrector:
+        """A share of ``da du`` and ``db dv``."""
+        return share * direction.a * direction.u, share * direction.b * direction.v
+
+    def moved(self, direction: Self, length: float) -> Self:
+        """Return the model after a step."""
+        after = {n: getattr(self, n) + length * getattr(direction, n) for n in self._moving}
+        return replace(self, **after)
+
+    def restricted(self, members: Any) -> Self:
+        """Return the model of some of the variables."""
+        names = (*self._constant, *self._moving)
+        return replace(self, **{n: members(getattr(self, n)) for n in names})
+
+    def _wanted(self, tau: float, corrector: Corrector) -> tuple[Any, Any]:
+        """The products ``a u`` and ``b v`` that a step aims at."""
+        first, second = (0.0, 0.0) if corrector is None else corrector
+        return 0.5 * tau - first, 0.5 * tau - second
+
+
+@dataclass(frozen=True)
+class Box(_TwoSided):
+    """Absolute criterion: ``|H_ij| ≤ ω_ij / 2``, so ``u, v = ω/2 ∓ H`` and ``S = a - b``."""
 
     @classmethod
     def start(cls, omega: Any, live: Any, S: Any, mu: float) -> Box:
@@ -125,82 +140,43 @@ class Box:
         half = 0.5 * weight
         return cls(live, level + 0.5 * (size + S), level + 0.5 * (size - S), half, 1.0 * half)
 
-    @property
-    def count(self) -> int:
-        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
-        return int(library(self.live).sum(self.live))
-
     def residual(self, H: Any) -> Any:
-        """``s⁺ - s⁻``."""
-        return (self.plus - self.minus) * self.live
-
-    def products(self, direction: Any = None, length: float = 0.0) -> float:
-        """``Σ s⁺u + s⁻v``."""
-        at = self if direction is None else self.moved(direction, length)
-        return inner(at.plus * at.live, at.u) + inner(at.minus * at.live, at.v)
+        """``a - b``."""
+        return (self.a - self.b) * self.bound
 
     def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
         """Linearise S in H."""
-        first, second = (0.0, 0.0) if corrector is None else corrector
-        half = 0.5 * tau
-        stiffness = (self.plus / self.u + self.minus / self.v) * self.live
-        target = ((half - first) / self.u - (half - second) / self.v) * self.live
-        return Response(stiffness, target)
+        first, second = self._wanted(tau, corrector)
+        stiffness = (self.a / self.u + self.b / self.v) * self.bound
+        return Response(stiffness, (first / self.u - second / self.v) * self.bound)
 
     def direction(self, H: Any, V: Any, scalar: float, tau: float, corrector: Corrector) -> Box:
-        """Direction of s⁺, s⁻ and their slacks."""
-        first, second = (0.0, 0.0) if corrector is None else corrector
-        half = 0.5 * tau
-        plus = ((half - first + self.plus * V) / self.u - self.plus) * self.live
-        minus = ((half - second - self.minus * V) / self.v - self.minus) * self.live
-        step = V * self.live
-        return Box(self.live, plus, minus, -step, step)
-
-    def longest(self, direction: Box) -> float:
-        """Longest step that keeps all four positive."""
-        names = ("plus", "minus", "u", "v")
-        return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
-
-    def correct(self, direction: Box, share: float) -> Corrector:
-        """A share of ``ds⁺ du`` and ``ds⁻ dv``."""
-        return share * direction.plus * direction.u, share * direction.minus * direction.v
-
-    def moved(self, direction: Box, length: float) -> Box:
-        """Return the model after a step."""
-        return Box(
-            self.live,
-            self.plus + length * direction.plus,
-            self.minus + length * direction.minus,
-            self.u + length * direction.u,
-            self.v + length * direction.v,
-        )
-
-    def restricted(self, members: Any) -> Box:
-        """Return the model of some of the variables."""
-        return Box(*map(members, (self.live, self.plus, self.minus, self.u, self.v)))
+        """Direction of the multipliers and their slacks."""
+        first, second = self._wanted(tau, corrector)
+        da = ((first + self.a * V) / self.u - self.a) * self.bound
+        db = ((second - self.b * V) / self.v - self.b) * self.bound
+        step = V * self.bound
+        return Box(self.bound, da, db, -step, step)
 
 
 @dataclass(frozen=True)
-class Bounded:
+class Bounded(_TwoSided):
     """``|S_ij| ≤ δ c_ij``: worst pair with δ free, or squares within given bounds with δ = 1.
 
-    ``H = a - b + κ S`` with ``a, b ≥ 0``, slacks ``u = δ c - S`` and ``v = δ c + S``, kept as
-    variables like those of :class:`Box`, and ``a u = τ/2``, ``b v = τ/2``. The worst pair has
-    ``κ = 0`` and ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound.
-    Slacks start no smaller than ``_LEAST``: ``wide`` is by how much u and v are still too large,
-    which falls faster than the products do.
+    ``H = a - b + κ S`` and ``u, v = δ c ∓ S``. The worst pair has ``κ = 0`` and
+    ``Σ_{i≠j} c (a + b) = 1``. ``live`` marks the pairs, ``bound`` those with a bound. Slacks start
+    no smaller than ``_LEAST``: ``wide`` is by how much u and v are still too large, which falls
+    faster than the products do.
     """
 
     live: Any
-    bound: Any
     c: Any
-    a: Any
-    b: Any
     s: Any
-    u: Any
-    v: Any
     kappa: float
     wide: tuple[Any, Any] = (0.0, 0.0)
+
+    _moving = ("a", "b", "u", "v", "s")
+    _constant = ("bound", "live", "c")
 
     @classmethod
     def worst(cls, omega: Any, live: Any, S: Any) -> Bounded:
@@ -210,35 +186,23 @@ class Bounded:
         even = omega / (2.0 * float(library(live).sum(live))) + (1.0 - live)
         s = S * live
         u, v = level * c - s + (1.0 - live), level * c + s + (1.0 - live)
-        return cls(live, live, c, even, 1.0 * even, s, u, v, 0.0)
+        return cls(live, even, 1.0 * even, u, v, live, c, s, 0.0)
 
     @classmethod
-    def squares(
-        cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float, share: float = 0.9
-    ) -> Bounded:
+    def squares(cls, bounds: Any, live: Any, bound: Any, S: Any, mu: float) -> Bounded:
         """Squares within ``bounds`` where ``bound`` is one: start from ``S``, moved inside."""
         xp = library(S)
         c = bounds * bound
-        inside = xp.clip(S, -share * c, share * c)
+        inside = xp.clip(S, -0.9 * c, 0.9 * c)
         s = inside * bound + S * (1.0 - bound)
         exact = c - inside * bound + (1.0 - bound), c + inside * bound + (1.0 - bound)
         u, v = (xp.clip(slack, _LEAST, None) for slack in exact)
         wide = (u - exact[0], v - exact[1])
-        return cls(live, bound, c, 0.5 * mu / u, 0.5 * mu / v, s, u, v, 1.0, wide)
-
-    @property
-    def count(self) -> int:
-        """Two products for each pair, counted from both sides of the diagonal, of size τ/2."""
-        return int(library(self.bound).sum(self.bound))
+        return cls(bound, 0.5 * mu / u, 0.5 * mu / v, u, v, live, c, s, 1.0, wide)
 
     def residual(self, H: Any) -> Any:
         """The current S."""
         return self.s
-
-    def products(self, direction: Any = None, length: float = 0.0) -> float:
-        """``Σ a u + b v``."""
-        at = self if direction is None else self.moved(direction, length)
-        return inner(at.a * at.bound, at.u) + inner(at.b * at.bound, at.v)
 
     def respond(self, H: Any, tau: float, corrector: Corrector) -> Response:
         """Linearise S and δ in H."""
@@ -247,9 +211,9 @@ class Bounded:
     def _linearised(
         self, H: Any, tau: float, corrector: Corrector
     ) -> tuple[Response, Any, Any, Any, Any]:
-        first, second = (0.0, 0.0) if corrector is None else corrector
+        first, second = self._wanted(tau, corrector)
         m = self.bound
-        new_a, new_b = (0.5 * tau - first) / self.u * m, (0.5 * tau - second) / self.v * m
+        new_a, new_b = first / self.u * m, second / self.v * m
         over_u, over_v = self.a / self.u * m, self.b / self.v * m
         pull, twist = over_u + over_v, over_u - over_v
         stiffness = self.live / (pull + self.kappa + (1.0 - self.live))
@@ -279,28 +243,14 @@ class Bounded:
         db = (new_b - over_v * dv - self.b) * self.bound
         return replace(self, a=da, b=db, s=ds, u=du, v=dv)
 
-    def longest(self, direction: Bounded) -> float:
-        """Longest step that keeps a, b and the slacks positive."""
-        names = ("a", "b", "u", "v")
-        return _longest([(getattr(self, n), getattr(direction, n)) for n in names])
-
-    def correct(self, direction: Bounded, share: float) -> Corrector:
-        """A share of ``da du`` and ``db dv``."""
-        return share * direction.a * direction.u, share * direction.b * direction.v
-
-    def moved(self, direction: Bounded, length: float) -> Bounded:
+    def moved(self, direction: Self, length: float) -> Self:
         """Return the model after a step."""
-        names = ("a", "b", "s", "u", "v")
-        after = {n: getattr(self, n) + length * getattr(direction, n) for n in names}
         left = tuple((1.0 - length) * excess for excess in self.wide)
-        return replace(self, **after, wide=left)
+        return replace(super().moved(direction, length), wide=left)
 
-    def restricted(self, members: Any) -> Bounded:
+    def restricted(self, members: Any) -> Self:
         """Return the model of some of the variables, at the end of a path."""
-        names = ("live", "bound", "c", "a", "b", "s", "u", "v")
-        return replace(self, **{n: members(getattr(self, n)) for n in names}, wide=(0.0, 0.0))
+        return replace(super().restricted(members), wide=(0.0, 0.0))
 
 
-def _longest(pairs: list[tuple[Any, Any]]) -> float:
-    ratio = max(largest_ratio(-dx, x) for x, dx in pairs)
-    return 1.0 / ratio if ratio > 0 else float("inf")
+PairModel = Quadratic | Box | Bounded

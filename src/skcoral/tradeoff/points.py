@@ -14,6 +14,7 @@ from skcoral._arrays import (
     cholesky_or_none,
     diagonal_matrix,
     inner,
+    inverse_factored,
     library,
     plus_diagonal,
     submatrix,
@@ -81,6 +82,19 @@ class Problem:
     def definite(self, X: Any) -> Any:
         """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
         return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
+
+    def inverse(self, H: Any) -> Any:
+        """Inverse of the free block of ``H``, zero elsewhere; None if not definite."""
+        factor = self.definite(H)
+        return None if factor is None else inverse_factored(factor) * self.block
+
+    def outputs(self, H: Any, B: Any, lam: Any) -> Any:
+        """T with ``T H = D_λ`` and the outputs that are their sources; ``B`` is the inverse."""
+        T = lam[:, None] * B
+        if not self.fixed.any():
+            return T
+        across = H * (1.0 - self.free)[:, None] * self.free[None, :]
+        return T - across @ B + self.held
 
 
 def _constant(value: float, R: Any) -> Any:

@@ -33,7 +33,7 @@ from skcoral.tradeoff.entry import entry
 from skcoral.tradeoff.equations import FORMED
 from skcoral.tradeoff.feasible import correlation_of, make_feasible
 from skcoral.tradeoff.floors_of_one import CLOSE, lifted, near_sources, subgradient, with_fixed
-from skcoral.tradeoff.interior import Progress, follow, follow_until
+from skcoral.tradeoff.interior import Progress, follow
 from skcoral.tradeoff.lexicographic import break_ties
 from skcoral.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.tradeoff.pairs import Quadratic
@@ -130,7 +130,8 @@ class Search:
 
     def _guess(self, problem: Problem, state: State) -> Solved:
         """Guess which floors bind at a state, and solve for them."""
-        guess = binding_floors(problem, state, self._size(state), by_slack=self.by_slack)
+        size = self._size(state.W.T @ state.W)
+        guess = binding_floors(problem, state, size, by_slack=self.by_slack)
         final = self.share in _LATE or self.criterion != "squared"
         solved = self._attempt(problem, state, guess, final=final)
         if solved is None:  # all floors bind as far as one can tell
@@ -139,7 +140,7 @@ class Search:
         return solved
 
     def _follow(self, problem: Problem, state: State, share: float) -> Progress:
-        progress = follow_until(
+        progress = follow(
             problem,
             state,
             share=share,
@@ -153,11 +154,11 @@ class Search:
         self.used += progress.n_iter
         return progress
 
-    def _size(self, state: State) -> float:
-        """About the objective at a state, or where that is smaller, what counts as zero."""
+    def _size(self, G: Any) -> float:
+        """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
         assert self.problem is not None
         omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
-        value = criteria.value_there(self.criterion, state.W.T @ state.W, omega)
+        value = criteria.value_there(self.criterion, G, omega)
         return max(value, 1e-3 * self.tol / self.top, 1e-14)
 
     def _attempt(
@@ -178,7 +179,7 @@ class Search:
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final, at=at)
+            candidate = self._completed(found, final=final)
             inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
             if candidate.complete and inexact and not problem.fixed[found[2]].all():
                 solved = self.finish(candidate) if self.rough else None
@@ -189,7 +190,7 @@ class Search:
                 found = self._newton(problem, H, keep, self.goals[1])
                 if found is None:
                     return None
-                candidate = self._completed(found, final=final, at=at)
+                candidate = self._completed(found, final=final)
             if candidate.complete:
                 return self.finish(candidate)
             dual, T, keep = found
@@ -205,14 +206,13 @@ class Search:
             del candidate, found, dual, T  # large matrices
         return None
 
-    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
-        """Complete the other outputs, or from the state ``at``, what the criterion leaves open."""
+    def _completed(self, found: Binding, *, final: bool) -> Candidate:
+        """Complete the other outputs, or at last what the criterion leaves open."""
         dual, T, _ = found
         candidate = complete(self.R, self.floors, T, dual)
         if candidate.complete or not final:
             return candidate
-        centre = at if isinstance(at, State) else None
-        return self._undecided(dual, T, self._worst(dual.members, T), centre)
+        return self._undecided(dual, T, self._worst(dual.members, T))
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
         """The model of ``keep``, whose problem it is."""
@@ -241,11 +241,11 @@ class Search:
             return self._newton(problem, H, keep, goal)
         for _ in range(_TRIES):
             sub = problem.restricted(keep)
-            size = self._size(at)
+            size = self._size(at.W.T @ at.W)
             progress = follow(
                 sub,
                 at.restricted(sub, keep),
-                goal=min(self.share, _LATE[0]) * size,
+                share=min(self.share, _LATE[0]) * size,
                 tolerance=1e-11 * size,
                 max_iter=min(max(self.max_iter - self.used, 1), _ENOUGH),
             )
@@ -285,14 +285,11 @@ class Search:
             del found, sub  # large matrices
         return None
 
-    def _undecided(
-        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
-    ) -> Candidate:
+    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
         left = max(self.max_iter - self.used, 1)
-        near = None if centre is None else (centre, self.active)
         before = self.used
-        for more in break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left, near):
+        for more in break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left):
             self.used = before + more.n_iter
             candidate = complete(self.R, self.floors, more.T, dual, more.members)
             if candidate.complete:
