@@ -6,7 +6,7 @@ like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -129,47 +129,24 @@ class Path:
         if not known or self.options.criterion != "squared":
             return None
         sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
+        nodes = [n for n in known if n.bound_by == known[0].bound_by][:_NEIGHBOURS]
         if len({n.bound_by for n in sides}) > 1:  # floors that begin to bind in between
-            groups = [sides, known[:1]]
-        else:
-            same = [n for n in known if n.bound_by == known[0].bound_by]
-            groups = [same[:_NEIGHBOURS], same[:2], same[:1]]
-        for nodes in groups:
-            H = self._interpolate(nodes, theta)
-            if cholesky_or_none(H) is not None:
-                return Warm(H, np.any([n.solved.binding for n in nodes], axis=0))
-        return None
-
-    def _interpolate(self, nodes: Sequence[Node], theta: float) -> Array:
-        """Interpolate ``H sin θ``, with what is known of it at the threshold and at one."""
-        binding = nodes[0].solved.binding
-        terms = [(node.angle, node.scaled) for node in nodes]
+            nodes = sides
+        binding = np.any([n.solved.binding for n in nodes], axis=0)
+        terms = [(n.angle, n.scaled) for n in nodes]
+        # The dual of the squares vanishes at the threshold.
+        ends = [(float(np.arccos(self.edge)), np.zeros_like(self.R))]
         if binding.all():
-            terms.append((0.0, self._limit_at_one))
-        edge = float(np.arccos(self.edge))
-        same = np.array_equal(binding, self.threshold.weights > 0)
-        slope = same and self.options.pair_weights is None
-        if slope:
-            terms.append((edge, self._slope_at_edge))
-        angles = np.array([angle for angle, _ in terms])
-        own = np.eye(len(angles), dtype=bool)
-        apart = np.where(own, 1.0, angles[:, None] - angles)
-        weights = np.where(own, 1.0, (theta - angles) / apart).prod(axis=1)
-        inside = max(node.angle for node in nodes) > theta and len(nodes) > 1
-        if same or not inside:  # the dual of the squares vanishes at the threshold
-            weights *= (theta - edge) / np.where(angles == edge, 1.0, angles - edge)
-        H = np.zeros_like(self.R)
-        for weight, (_, dual) in zip(weights / np.sin(theta), terms, strict=True):
-            H += weight * dual
-        return H
-
-    @cached_property
-    def _slope_at_edge(self) -> Array:
-        """Derivative of ``H sin θ`` at the threshold, a multiple of the threshold's S."""
-        S, on = np.asarray(to_host(self.threshold.S)), np.flatnonzero(self.threshold.weights > 0)
-        slope = np.zeros_like(self.R)
-        slope[np.ix_(on, on)] = (self.edge**2 - 1.0) / criteria.value("squared", S) * S
-        return slope
+            ends.append((0.0, self._limit_at_one))
+        for known_at in (terms + ends, terms[:1] + ends, terms[:1]):
+            angles = np.array([angle for angle, _ in known_at])
+            own = np.eye(len(angles), dtype=bool)
+            apart = np.where(own, 1.0, angles[:, None] - angles)
+            weights = np.where(own, 1.0, (theta - angles) / apart).prod(axis=1)
+            H = np.tensordot(weights / np.sin(theta), [dual for _, dual in known_at], axes=1)
+            if cholesky_or_none(H) is not None:
+                return Warm(H, binding)
+        return None
 
     @cached_property
     def _limit_at_one(self) -> Array:

@@ -10,7 +10,6 @@ completed exactly. This second level has no part in the proof.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -47,15 +46,6 @@ _FAILED = 1e-6  # violation of the equations where a guess of the binding floors
 _MAX_ITER = 150  # steps after which there is taken to be no feasible point
 
 
-@dataclass(frozen=True)
-class Decided:
-    """The variables decided on either level, their transformation, and the steps so far."""
-
-    members: Index
-    T: Any
-    n_iter: int
-
-
 def break_ties(
     R: Any,
     floors: Array,
@@ -64,12 +54,12 @@ def break_ties(
     T: Any,
     worst: float,
     max_iter: int,
-) -> Iterator[Decided]:
+) -> Iterator[tuple[Index, Any, int]]:
     """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
 
     Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
-    Yields outputs for every guess of the floors that bind; the completion tells whether it was
-    right.
+    Yields for every guess of the floors that bind the variables decided on either level, their
+    transformation, and the steps so far; the completion tells whether the guess was right.
     """
     others = np.setdiff1d(np.flatnonzero(floors > 0), members)
     if not len(others):
@@ -114,7 +104,7 @@ def break_ties(
         if not sub.n_free or (progress.done and progress.violation <= _FAILED):
             order = np.argsort(every[keep])
             found = submatrix(U, keep, keep) @ progress.state.T
-            yield Decided(every[keep][order], submatrix(found, order, order), used)
+            yield every[keep][order], submatrix(found, order, order), used
 
 
 def _squares(G: Any) -> float:

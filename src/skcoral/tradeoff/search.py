@@ -289,9 +289,10 @@ class Search:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
         left = max(self.max_iter - self.used, 1)
         before = self.used
-        for more in break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left):
-            self.used = before + more.n_iter
-            candidate = complete(self.R, self.floors, more.T, dual, more.members)
+        guesses = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
+        for members, outputs, steps in guesses:
+            self.used = before + steps
+            candidate = complete(self.R, self.floors, outputs, dual, members)
             if candidate.complete:
                 return candidate
         return complete(self.R, self.floors, T, dual)
