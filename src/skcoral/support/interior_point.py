@@ -12,9 +12,7 @@ steps on the tangents of the caps follow μ down, and their multipliers tend to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.optimize as so
@@ -112,11 +110,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Step:
-    """A Newton direction: the point's, the level's, the correlations', and what it promises.
-
-    ``correct`` gives the second-order correction: the change of the point that takes back how far
-    correlations have left their linear model.
-    """
+    """A Newton direction: the point's, the level's, the correlations', and what it promises."""
 
     U: Array
     level: float
@@ -126,7 +120,6 @@ class _Step:
     pulls: Array
     decrement: float
     shift: float
-    correct: Callable[[Array], Array]
 
 
 class _Path:
@@ -266,22 +259,13 @@ class _Path:
             slack = 1.0 - float(np.sum(push_up + push_down))
             hessian -= np.outer(along, along / size)
             right = gradient + slack / size * along
-        solve, shift = _positive_solver(hessian, 0.25 * shift)
-        solution = solve(-right)
+        solution, shift = _solve_shifted(hessian, -right, 0.25 * shift)
         level = (float(along @ solution) - slack) / size if self.worst else 0.0
 
-        def tangent(x: Array) -> Array:
-            full = np.zeros((p, caps.m - 1))
-            full.flat[self.slots] = x
-            out: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
-            out[:, 1:] += full
-            return out
-
-        def correct(beyond: Array) -> Array:
-            force = bend * symmetric(p, beyond)
-            return tangent(solve(-np.einsum("al,al->a", reach, force[owner])))
-
-        direction = tangent(solution)
+        full = np.zeros((p, caps.m - 1))
+        full.flat[self.slots] = solution
+        direction: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
+        direction[:, 1:] += full
         change = np.matmul(direction[:, None], caps.frames)[:, 0] @ W.T
         dG = (change + change.T)[self.i, self.j]
         rise = level if self.worst else tilt * dG / total
@@ -296,7 +280,6 @@ class _Path:
             barrier / room[self.floored] - state.pulls * (1.0 + fall / room[self.floored]),
             decrement,
             shift,
-            correct,
         )
 
     def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
@@ -315,10 +298,6 @@ class _Path:
             level = state.level + length * step.level
             aim = value - 1e-4 * length * step.decrement + 1e-14 * abs(value)
             U, W, G = self._at(state.U + length * step.U)
-            if self._merit(U, G, level, barrier) <= aim:
-                break
-            bent = step.correct(G - state.G - length * step.G)
-            U, W, G = self._at(state.U + length * step.U + bent)
             if self._merit(U, G, level, barrier) <= aim:
                 break
             length *= 0.4
@@ -368,7 +347,7 @@ def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:
     return out
 
 
-def _positive_solver(matrix: Array, shift: float) -> tuple[Callable[[Array], Array], float]:
+def _solve_shifted(matrix: Array, right: Array, shift: float) -> tuple[Array, float]:
     """Solve with a diagonal shift, on a geometric scale, that makes the matrix positive definite.
 
     Starts from ``shift``; also returns the shift that was used.
@@ -381,6 +360,6 @@ def _positive_solver(matrix: Array, shift: float) -> tuple[Callable[[Array], Arr
         shifted[diagonal, diagonal] += shift
         factor, failed = dpotrf(shifted, lower=1)
         if not failed:
-            return partial(solve_factored, factor), shift
+            return solve_factored(factor, right), shift
         shift = max(4.0 * shift, 1e-12 * size, 1e-3)
-    return lambda right: right / size, shift
+    return right / size, shift
