@@ -115,7 +115,7 @@ class Deficiency:
                 "and are left as they are"
             )
             lives = "Without these, outputs live"
-            remedy = f"a smaller rank_tol{' and' if self.few_rows else ','} {remedy}"
+            remedy = f"a smaller tolerance of the rank{' and' if self.few_rows else ','} {remedy}"
         return (
             f"{reason}. {lives} in {r} dimension{'s' if r > 1 else ''}, so no transformation "
             f"removes all correlation between more than {r}: between {p} the least sum of squares "
@@ -161,7 +161,7 @@ def unit_columns(B: Array, names: Sequence[str], tol: float) -> tuple[Array, Arr
     if gone:
         raise InvalidArgumentError(
             f"With rank_tol={tol:g} no direction counts that {listing(gone)} has a part in: its "
-            "output would be arbitrary. Lower rank_tol, or leave the column out."
+            "output would be arbitrary. Choose a smaller tolerance, or leave the column out."
         )
     return B / lengths, lengths
 

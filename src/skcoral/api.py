@@ -371,6 +371,8 @@ def frontier(
         Size of that grid, at most 10,000.
     criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
         As in :func:`decorrelate`; the callback receives the point number instead of the iteration.
+        Where a coarse ``rank_tol`` leaves directions out, all figures are about what is left of the
+        variables without these.
 
     Returns
     -------

@@ -70,3 +70,58 @@ def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monke
     status, told = answer("fit", wide_csv, "--rho-min", "0.9")
     assert status == 0
     assert told["rank"] == 29
+
+
+@pytest.fixture(scope="module")
+def nearly_dependent(tmp_path_factory):
+    """Rows of which one column is nearly a total, and their correlation matrix."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 4))
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-4 * rng.normal(size=200)])
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d", "total"])
+    rows, matrix = (tmp_path_factory.mktemp("near") / f"{name}.csv" for name in ("rows", "matrix"))
+    frame.to_csv(rows, index=False)
+    frame.corr().to_csv(matrix)
+    return {"rows": rows, "matrix": matrix}
+
+
+@pytest.mark.parametrize("kind", ["rows", "matrix"])
+def test_the_rank_tolerance_decides_which_problem_is_solved(
+    main, answer, nearly_dependent, tmp_path, kind
+):
+    file, out, proof = nearly_dependent[kind], tmp_path / "out.csv", tmp_path / "proof.json"
+    asked = ("fit", file, "--rho-min", "0.95", "-o", out)
+    status, all_count = answer(*asked)
+    assert (status, all_count["rank"]) == (0, None)
+    status, told = answer(*asked, "--rank-tol", "1e-6", "--certificate", proof, "--force")
+    assert status in (0, 4)
+    assert (told["rank"], told["rank_tol"]) == (4, 1e-6)
+    assert told["amplification"] < 10
+    assert told["objective"] > told["least_residual"] == pytest.approx((25 / 4 - 5) / 2)
+    assert told["objective"] > all_count["objective"]
+    assert main("verify", file, proof)[0] == 0
+    shown = " ".join(main(*asked[:4], "--rank-tol", "1e-6")[1].split())
+    assert "With --rank-tol 1e-06, 4 of 5 directions of the correlation matrix count" in shown
+    assert "without weak directions" in shown
+    status, shown, _ = main(*asked[:4], "--rank-tol", "1e-14")
+    assert "With --rank-tol 1e-14 all 5 directions count" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("kind", ["rows", "matrix"])
+def test_thresholds_and_curves_of_the_directions_that_count(main, answer, nearly_dependent, kind):
+    file = nearly_dependent[kind]
+    _, told = answer("threshold", file, "--rank-tol", "1e-6")
+    assert any("4 of 5 directions" in note for note in told["notes"])
+    shown = " ".join(main("frontier", file, "--points", "3", "--rank-tol", "1e-6")[1].split())
+    assert "The residual of the directions that count is at its least, 0.625," in shown
+    _, plain = answer("threshold", file)
+    assert not any("directions" in note for note in plain["notes"])
+    assert plain["upper"] < told["lower"]  # all correlation has to go where all directions count
+
+
+@pytest.mark.parametrize("command", ["fit", "threshold", "frontier"])
+@pytest.mark.parametrize("tolerance", ["1", "-0.1", "nan"])
+def test_rank_tolerances_that_are_none(main, nearly_dependent, command, tolerance):
+    status, _, said = main(command, nearly_dependent["rows"], f"--rank-tol={tolerance}")
+    assert status == 2
+    assert "--rank-tol must be a number in [0, 1)" in said

@@ -10,6 +10,7 @@ import numpy as np
 from skcoral import words
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
+from skcoral.cli.run import in_options
 from skcoral.measured import Measured
 from skcoral.tables.notes import expected_note
 
@@ -38,7 +39,7 @@ class FitResult:
                 self._weights_note(),
                 self._incomplete_note(),
             ]
-        told.append(self.estimator.result_.details.get("rounding", ""))
+        told += [self.estimator.result_.details.get("rounding", ""), self._rank_note()]
         return [sentence for sentence in (*told, self.layout) if sentence]
 
     def _weights_note(self) -> str:
@@ -55,6 +56,15 @@ class FitResult:
         used = self.measured.rows_used or 0
         use = "took part in the estimate, which is right where values are missing at random"
         return expected_note(self.estimator.n_samples_seen_ - used, used, use)
+
+    def _rank_note(self) -> str:
+        result, tol = self.estimator.result_, self.estimator.rank_tol
+        if tol is None or result.rank is not None:  # words.rank says it of a lower rank
+            return ""
+        return (
+            f"With --rank-tol {tol:g} all {len(result.names)} directions count; the largest "
+            f"coefficient of the transformation is {np.abs(result.T).max():.3g}."
+        )
 
     @property
     def no_floor(self) -> str:
@@ -101,6 +111,8 @@ class FitResult:
             "mean_fidelity": float(measured.fidelity.mean()),
             "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
             "rank": result.rank,
+            "rank_tol": result.details.get("rank_tol", estimator.rank_tol),
+            "amplification": result.details.get("amplification"),
             "least_residual": result.details.get("least_residual", 0.0),
             "new_rows": result.details.get("new_rows"),
             "confidence": _confidence(estimator),
@@ -120,7 +132,7 @@ class FitResult:
         own = words.is_about_rows(result)
         colour = "green" if words.is_certified(result) and own else "yellow"
         console.say(console.bold(measured.headline(), colour), stderr=stderr)
-        threshold = words.rank(result)
+        threshold = in_options(words.rank(result))
         if result.rank is None:
             threshold = words.threshold(estimator.threshold_, "" if own else words.subject(result))
         told = (

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from skcoral._frames import Judged, judge
+from skcoral._validation import check_rank_tol
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
-from skcoral.cli.run import UsageError
+from skcoral.cli.run import UsageError, in_options
 from skcoral.correlation import (
     CorrelationEstimate,
     check_shrinkage,
@@ -75,7 +76,8 @@ class Loaded:
         """A CORAL that estimates correlations as asked, with these settings."""
         from skcoral.estimator import CORAL
 
-        settings |= {"covariance": self.options.covariance, "weight_kind": self.options.weight_kind}
+        as_given = ("covariance", "weight_kind", "rank_tol")
+        settings |= {name: getattr(self.options, name) for name in as_given}
         return CORAL(**settings, missing="em" if self.options.missing == "em" else "raise")
 
     @property
@@ -263,11 +265,18 @@ class Correlations:
     n_rows: int | None
     dropped: list[int]
     weights_note: str = ""
+    rank_tol: float | None = None
 
     @cached_property
     def judged(self) -> Judged:
         """The matrix as the solvers take it."""
-        return judge(self.estimated(), on_singular="solve")
+        return judge(self.estimated(), on_singular="solve", rank_tol=self.rank_tol)
+
+    @property
+    def weak_note(self) -> str:
+        """Which problem is solved, where a tolerance of the rank leaves directions out."""
+        found = self.judged.deficiency if self.rank_tol is not None else None
+        return "" if found is None or found.weak is None else in_options(found.told())
 
     def record(self, loaded: Loaded) -> dict[str, Any]:
         """What the correlations were estimated from, for machines."""
@@ -275,23 +284,24 @@ class Correlations:
             "file": loaded.table.label,
             "rows": self.n_rows,
             "dropped_rows": self.dropped,
-            "notes": [*loaded.notes, *([self.weights_note] if self.weights_note else [])],
+            "notes": [*loaded.notes, *filter(None, (self.weights_note, self.weak_note))],
             "constant": list(loaded.constant),
         }
 
     def notes(self, loaded: Loaded) -> list[str]:
         """The same for people."""
         dropped = loaded.dropped_note(self.dropped)
-        return [*loaded.notes, loaded.constant_note, dropped, self.weights_note]
+        return [*loaded.notes, loaded.constant_note, dropped, self.weights_note, self.weak_note]
 
 
 def correlations(
     loaded: Loaded, *, margins: str = "none", shrinkage: float | str | None = None
 ) -> Correlations:
     """Read the rows of a table, or take the matrix that the file holds."""
+    rank_tol = check_rank_tol(loaded.options.rank_tol)
     if loaded.matrix is not None:
         table = estimate_matrix(loaded.matrix, shrinkage)
-        return Correlations(table.R, lambda: table, table.scale, None, [])
+        return Correlations(table.R, lambda: table, table.scale, None, [], rank_tol=rank_tol)
     other = loaded.options.covariance is not None or loaded.options.missing == "em"
     if loaded.is_wide or other or margins != "none" or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
@@ -305,7 +315,9 @@ def correlations(
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
         note = loaded.weights_note(moments)
-        return Correlations(table.R, lambda: table, table.scale, table.n_rows, held.dropped, note)
+        return Correlations(
+            table.R, lambda: table, table.scale, table.n_rows, held.dropped, note, rank_tol
+        )
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
@@ -314,10 +326,11 @@ def correlations(
         R = sample_correlation(moments)
 
     def estimated() -> CorrelationEstimate:
-        return estimate(moments, shrinkage=check_shrinkage(shrinkage), on_singular="solve")
+        intensity = check_shrinkage(shrinkage)
+        return estimate(moments, shrinkage=intensity, on_singular="solve", rank_tol=rank_tol)
 
     note = loaded.weights_note(moments)
-    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped, note)
+    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped, note, rank_tol)
 
 
 @dataclass(frozen=True)

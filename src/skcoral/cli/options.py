@@ -23,6 +23,7 @@ Criterion = Literal["squared", "worst", "absolute"]
 _LAST = ("force", "json")
 _FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★]."
 _MEASURE = "How residual correlation is measured."
+_RANK_TOL = "Directions up to this share of the largest variance do not count [1e-12]."
 _ESCAPE = "CSV: apostrophe before text that begins a formula."
 _FORCE = "Replace output files that exist."
 
@@ -133,14 +134,18 @@ class TableOptions(FileOptions):
     missing: Literal["drop", "em"] = option(
         "Leave out incomplete rows, or estimate in spite of them (EM).", default="drop"
     )
+    rank_tol: float | None = None
 
 
 class InspectOptions(TableOptions):
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ThresholdOptions(TableOptions):
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
+
+    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +198,7 @@ class FitOptions(LayoutOptions, TableOptions):
     shrinkage: str | None = option(
         "Shrink the correlations towards the identity.", metavar="auto|NUMBER"
     )
+    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
     margins: Margins = option(
         "Decorrelate the columns, their ranks or their normal scores.", default="none"
     )
@@ -233,6 +239,7 @@ class FrontierOptions(TableOptions):
     rho_min: list[float] | None = option(
         "Floors to look at; repeatable.", metavar="FLOOR", min=0, max=1
     )
+    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
     points: int = option("Points on the curve.", default=25, min=2, max=1000)
     plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
     csv: Path | None = option("The curve as a table.", metavar="FILE")

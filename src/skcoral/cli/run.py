@@ -32,8 +32,8 @@ from skcoral.showing import printable
 
 _MANY = 8
 _ARGUMENTS = (
-    "confidence|covariance|halflife|lag|margins|min_rows|missing|n_jobs|refit|rho_min|shrinkage|"
-    "step|weight_kind|window"
+    "confidence|covariance|halflife|lag|margins|min_rows|missing|n_jobs|rank_tol|refit|rho_min|"
+    "shrinkage|step|weight_kind|window"
 )
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
@@ -149,6 +149,7 @@ def in_options(message: str) -> str:
         return f"--{name}" + (f" {value}" if value else "")
 
     message = re.sub(rf"^({_ARGUMENTS})(?= must )()()", spelled, message)
+    message = message.replace(" must be None or ", " must be ")
     return re.sub(rf"\b({_ARGUMENTS})=(?:'(\w+)'|(['\w]))?", spelled, message)
 
 

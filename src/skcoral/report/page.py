@@ -127,7 +127,10 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         top = float(result.details["rho_upper"])
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
     if result.rank is not None:
-        known.append(("rank", f"{result.rank} of {len(result.names)}"))
+        tol = float(result.details["rank_tol"])
+        known.append(
+            ("rank", f"{result.rank} of {len(result.names)}, with a tolerance of {tol:.3g}")
+        )
         known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
     return [
         ("about", words.subject(result)),
