@@ -153,6 +153,17 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def artifacts() -> Path:
-    """Folder for screenshots that a person may want to look at; ignored by git."""
+    """Folder for what a person may want to look at; ignored by git."""
     ARTIFACTS.mkdir(exist_ok=True)
     return ARTIFACTS
+
+
+@pytest.fixture(scope="session")
+def photograph(artifacts: Path) -> Callable[..., None]:
+    """Keep a picture of a page among the artifacts, where ``CORAL_SCREENSHOTS`` is set."""
+
+    def keep(page: Any, name: str, **how: Any) -> None:
+        if os.environ.get("CORAL_SCREENSHOTS"):
+            page.screenshot(path=artifacts / name, **how)
+
+    return keep

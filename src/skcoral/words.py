@@ -43,7 +43,8 @@ def windows(before: object, after: object, fidelity: object, threshold: object) 
     was, left, kept, lower = (x[np.isfinite(x)] for x in figures)
     if not kept.size:
         return ""
-    known = f"; ρ★ from {lower.min():.4f} to {lower.max():.4f}" if lower.size else ""
+    least = rounded_down(lower.min(), 4) if lower.size else np.nan
+    known = f"; ρ★ from {least:.4f} to {lower.max():.4f}" if lower.size else ""
     return (
         f"Largest correlation {was.max():.2f} → {left.max():.2f}, every variable keeps at least "
         f"{rounded_down(kept.min(), 4):g} in its window{known}."

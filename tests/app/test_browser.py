@@ -1,6 +1,7 @@
 """The app in a real browser, started by ``coral app``: shown, operated, and its downloads."""
 
 import io
+import itertools
 import re
 
 import numpy as np
@@ -90,7 +91,7 @@ def fits(page):
     )
 
 
-def test_upload_move_and_download(visit, table, server, artifacts):
+def test_upload_move_and_download(visit, table, server, photograph):
     page = visit("?source=upload&floor=0.961")
     expect(page.get_by_text("Upload a table in the side panel")).to_be_visible()
     frame = pd.DataFrame(table, columns=NAMES)
@@ -130,7 +131,7 @@ def test_upload_move_and_download(visit, table, server, artifacts):
     assert page.locator("img[src*='e.vil']").count() == 0
     assert page.title().startswith("CORAL")
     assert sorted(path.name for path in server.folder.rglob("*")) == []
-    page.screenshot(path=artifacts / "app-upload.png")
+    photograph(page, "app-upload.png")
 
 
 def test_bad_upload_is_reported(visit):
@@ -144,12 +145,12 @@ def test_bad_upload_is_reported(visit):
     expect(page.get_by_text("Traceback")).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pages_fit_and_follow_the_theme(visit, artifacts, width):
-    page = visit("?source=wine&floor=0.9", width=width)
+def test_pages_fit_and_follow_the_theme(visit, photograph):
+    page = visit("?source=wine&floor=0.9", width=390)
     settled(page)
     expect(metric(page, "Residual")).to_have_text("0.3540")
-    for scheme in ("light", "dark"):
+    for width, scheme in itertools.product((390, 1280), ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".stApp")).to_have_css("color-scheme", scheme)
         settled(page)
@@ -162,7 +163,7 @@ def test_pages_fit_and_follow_the_theme(visit, artifacts, width):
             box = part.bounding_box()
             assert box["y"] >= 0
             assert box["y"] + box["height"] <= 900
-        page.screenshot(path=artifacts / f"app-{width}-{scheme}.png")
+        photograph(page, f"app-{width}-{scheme}.png")
     assert page.elsewhere == []
 
 

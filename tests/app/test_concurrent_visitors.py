@@ -11,7 +11,7 @@ from visitor import PATIENCE, Visitor, finish
 from skcoral import api
 from skcoral.datasets import load_wine
 
-VISITORS, MOVES = 20, 3
+VISITORS, MOVES = 20, 1
 
 
 def test_twenty_visitors_are_answered(server, artifacts):

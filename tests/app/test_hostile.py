@@ -12,7 +12,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 from visitor import PATIENCE, Visitor, finish
 
-VISITORS = 17
+VISITORS = 6
 BOMBS = {
     "rows.xlsx": bombs.EXCEL["rows-without-end"],
     "texts.parquet": bombs.PARQUET["long-texts"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_every_number_of_a_claim(kind: str, rigorous: bool) -> None:
     slack = honest(kind).fidelity - getattr(honest(kind), "rho_min", 0)
     rng = np.random.default_rng(0)
     paths = [p for p in leaves(content["claim"]) if isinstance(_at(content["claim"], p), float)]
-    chosen = rng.permutation(len(paths))[: 4 if rigorous else 12]
+    chosen = rng.permutation(len(paths))[: 3 if rigorous else 8]
     for path in [paths[i] for i in chosen]:
         field, value = path[0], _at(content["claim"], path)
         if field == "rho_min":
@@ -152,48 +153,48 @@ def test_every_word_of_a_claim(kind: str) -> None:
                 assert refused(altered), (path, other)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda c: c.update(more=1),
-        lambda c: c["claim"].update(more=1),
-        lambda c: c["proof"].update(more=1),
-        lambda c: c["proof"]["arrays"].update(more=[1.0]),
-        lambda c: c["proof"]["info"].update(more=1),
-        lambda c: c["claim"].pop("rank"),
-        lambda c: c["claim"].pop("T"),
-        lambda c: c["proof"].pop("kind"),
-        lambda c: c["claim"].update(T=3.0),
-        lambda c: c["claim"].update(T=[1.0] * 6),
-        lambda c: c["claim"].update(T=None),
-        lambda c: c["claim"].update(R=[1.0] * 6),
-        lambda c: c["claim"].update(R=None),
-        lambda c: c["claim"].update(rank=3),
-        lambda c: c["claim"].update(rank=0),
-        lambda c: c["claim"].update(rank=True),
-        lambda c: c["claim"].update(rank="3"),
-        lambda c: c["claim"].update(rank=[3]),
-        lambda c: c["claim"].update(what="theorem"),
-        lambda c: c["claim"]["sources"].append("more"),
-        lambda c: c["claim"]["sources"].reverse(),
-        lambda c: c["claim"]["names"].append("more"),
-        lambda c: c["claim"]["names"].__setitem__(0, c["claim"]["names"][1]),
-        lambda c: c["claim"].update(names="abcdef"),
-        lambda c: c["claim"].update(names="abcdef", sources="abcdef"),
-        lambda c: c["claim"].update(names=7),
-        lambda c: c["claim"].update(names=[1, 2, 3, 4, 5, 6]),
-        lambda c: c["proof"].update(info=[]),
-        lambda c: c["proof"].update(arrays=[]),
-        lambda c: c["claim"]["R"][0].__setitem__(1, c["claim"]["R"][0][1] + 1e-9),
-        lambda c: c["claim"]["R"][2].__setitem__(2, 1 + 1e-9),
-    ],
-)
-def test_parts_that_do_not_fit(kind: str, change: Any) -> None:
-    content = json.loads(text_of(kind))
-    change(content)
-    renamed = content["claim"].get("sources", [""])[0] == "x5"
-    if not ("anchors" in kind and renamed):  # sources of composites are judged with a named matrix
-        assert refused(signed(content))
+MISFITS: list[Callable[[Any], Any]] = [
+    lambda c: c.update(more=1),
+    lambda c: c["claim"].update(more=1),
+    lambda c: c["proof"].update(more=1),
+    lambda c: c["proof"]["arrays"].update(more=[1.0]),
+    lambda c: c["proof"]["info"].update(more=1),
+    lambda c: c["claim"].pop("rank"),
+    lambda c: c["claim"].pop("T"),
+    lambda c: c["proof"].pop("kind"),
+    lambda c: c["claim"].update(T=3.0),
+    lambda c: c["claim"].update(T=[1.0] * 6),
+    lambda c: c["claim"].update(T=None),
+    lambda c: c["claim"].update(R=[1.0] * 6),
+    lambda c: c["claim"].update(R=None),
+    lambda c: c["claim"].update(rank=3),
+    lambda c: c["claim"].update(rank=0),
+    lambda c: c["claim"].update(rank=True),
+    lambda c: c["claim"].update(rank="3"),
+    lambda c: c["claim"].update(rank=[3]),
+    lambda c: c["claim"].update(what="theorem"),
+    lambda c: c["claim"]["sources"].append("more"),
+    lambda c: c["claim"]["sources"].reverse(),
+    lambda c: c["claim"]["names"].append("more"),
+    lambda c: c["claim"]["names"].__setitem__(0, c["claim"]["names"][1]),
+    lambda c: c["claim"].update(names="abcdef"),
+    lambda c: c["claim"].update(names="abcdef", sources="abcdef"),
+    lambda c: c["claim"].update(names=7),
+    lambda c: c["claim"].update(names=[1, 2, 3, 4, 5, 6]),
+    lambda c: c["proof"].update(info=[]),
+    lambda c: c["proof"].update(arrays=[]),
+    lambda c: c["claim"]["R"][0].__setitem__(1, c["claim"]["R"][0][1] + 1e-9),
+    lambda c: c["claim"]["R"][2].__setitem__(2, 1 + 1e-9),
+]
+
+
+def test_parts_that_do_not_fit(kind: str) -> None:
+    for k, change in enumerate(MISFITS):
+        content = json.loads(text_of(kind))
+        change(content)
+        renamed = content["claim"].get("sources", [""])[0] == "x5"
+        # sources of composites are judged with a named matrix
+        assert refused(signed(content)) or ("anchors" in kind and renamed), k
 
 
 @pytest.mark.parametrize("kind", ["exact", "squared", "support", "support, open"])

@@ -147,12 +147,12 @@ GROSS = {
 }
 
 
-@pytest.mark.parametrize("field", list(GROSS))
-def test_gross_changes_of_every_field(kind: str, field: str) -> None:
+def test_gross_changes_of_every_field(kind: str) -> None:
     result = honest(kind)
     if isinstance(result, Threshold):
         pytest.skip("see the test of thresholds")
-    assert refused(replace(result, **{field: GROSS[field](result)})), field
+    for field, change in GROSS.items():
+        assert refused(replace(result, **{field: change(result)})), field
 
 
 def test_every_field_is_covered() -> None:
@@ -405,9 +405,9 @@ def test_dual_points_that_no_solver_made(
         assert found.lower <= result.objective + 1e-7
 
 
-@pytest.mark.parametrize("rank", [1, 5, 6, 0, -1, 2.0, True, "5", np.zeros(6)])
-def test_ranks_that_are_none(kind: str, rank: Any) -> None:
-    assert refused(replace(honest(kind), rank=rank))
+def test_ranks_that_are_none(kind: str) -> None:
+    for rank in (1, 5, 6, 0, -1, 2.0, True, "5", np.zeros(6)):
+        assert refused(replace(honest(kind), rank=rank)), rank
 
 
 @pytest.mark.parametrize("anchors", [0.0, np.zeros(6), np.zeros((6, 6)), np.full((6, 2), np.nan)])

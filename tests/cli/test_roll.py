@@ -185,7 +185,7 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
 @pytest.mark.parametrize("window", [3, 4])
 def test_windows_of_few_rows_are_reported_with_their_own_figures(prices, main, tmp_path, window):
     """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
-    table = prices[1].head(window + 2)  # three windows
+    table = prices[1].head(window + 1)  # two windows
     path = tmp_path / "few.csv"
     table.to_csv(path, index=False)
     out, log = tmp_path / "out.csv", tmp_path / "windows.csv"

@@ -41,7 +41,9 @@ def test_standard_deviations_are_claimed_of_the_matrix_they_hold_for(coral, surv
 
 def test_prices_and_vif_of_the_report_are_numbers_that_mean_something(coral, survey):
     folder, table = survey
-    floors = ["--rho-min", "0.9", "--rho-min", "d=1"]
+    table = table[["a", "b", "sum"]]
+    table.to_csv(folder / "t.csv", index=False)
+    floors = ["--rho-min", "0.9", "--rho-min", "b=1"]
     told = coral("fit", folder / "t.csv", "--no-matrix", *floors, "--report", folder / "r.html")
     prices = [line.split()[-2] for line in told.stdout.splitlines() if line.count("0.9000") > 1]
     assert prices

@@ -8,13 +8,15 @@ import pytest
 
 from skcoral.cli import fit
 
+P = 100
+
 
 @pytest.fixture(scope="module")
 def wide_csv(tmp_path_factory):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 400)) + rng.normal(size=(30, 400))
+    X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, P)) + rng.normal(size=(30, P))
     path = tmp_path_factory.mktemp("wide") / "wide.csv"
-    pd.DataFrame(X, columns=[f"gene{j}" for j in range(400)]).to_csv(path, index=False)
+    pd.DataFrame(X, columns=[f"gene{j}" for j in range(P)]).to_csv(path, index=False)
     return path
 
 
@@ -26,17 +28,17 @@ def test_a_wide_table_is_an_ordinary_table(main, answer, wide_csv, tmp_path):
     assert status == 0
     assert told["status"] == "optimal"
     assert told["rank"] == 29
-    assert told["least_residual"] == pytest.approx((400**2 / 29 - 400) / 2)
+    assert told["least_residual"] == pytest.approx((P**2 / 29 - P) / 2)
     assert "mean fidelity" in told["new_rows"]
     rows, outputs = pd.read_csv(wide_csv).to_numpy(), pd.read_csv(out).to_numpy()
-    fidelity = [np.corrcoef(rows[:, j], outputs[:, j])[0, 1] for j in range(400)]
+    fidelity = [np.corrcoef(rows[:, j], outputs[:, j])[0, 1] for j in range(P)]
     assert min(fidelity) >= 0.9 - 1e-6
     assert told["min_fidelity"] == pytest.approx(min(fidelity), abs=1e-6)
     G = np.corrcoef(outputs.T)
-    assert 0.5 * (np.sum(G**2) - 400) == pytest.approx(told["objective"], rel=1e-6)
+    assert 0.5 * (np.sum(G**2) - P) == pytest.approx(told["objective"], rel=1e-6)
     page = report.read_text("utf-8")
     assert "worst pairs before" in page
-    assert "30 rows cannot determine 400 columns" in page
+    assert f"30 rows cannot determine {P} columns" in page
     again = tmp_path / "again.csv"
     assert main("transform", wide_csv, "--model", model, "-o", again)[0] == 0
     np.testing.assert_allclose(pd.read_csv(again).to_numpy(), outputs, atol=1e-9)
@@ -58,15 +60,15 @@ def test_inspect_threshold_and_frontier_of_a_wide_table(answer, wide_csv):
 
 @pytest.mark.parametrize("command", ["fit", "inspect", "threshold", "frontier"])
 def test_a_wide_table_is_held_up_to_the_limit_of_cells(main, wide_csv, command, monkeypatch):
-    monkeypatch.setenv("CORAL_MAX_CELLS", "11999")
+    monkeypatch.setenv("CORAL_MAX_CELLS", "2999")
     status, _, err = main(command, wide_csv)
     assert status == 3
-    assert "30 rows of 400 columns are 12,000 numbers to hold in memory" in err
+    assert "30 rows of 100 columns are 3,000 numbers to hold in memory" in err
 
 
 def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monkeypatch):
     monkeypatch.setattr(fit, "IN_MEMORY", 0)
-    monkeypatch.setenv("CORAL_MAX_VARIABLES", "399")
+    monkeypatch.setenv("CORAL_MAX_VARIABLES", "99")
     status, told = answer("fit", wide_csv, "--rho-min", "0.9")
     assert status == 0
     assert told["rank"] == 29

@@ -142,6 +142,9 @@ EXCEL: dict[str, Make] = {
     ),
     "cells-of-one-row": lambda: workbook(table() + b'<row r="9">' + b"<c/>" * (3 * MILLION)),
     "rows-without-end": lambda: workbook(table() + b"<row/>" * (11 * MILLION // 10)),
+    "rows-beyond-the-last": lambda: workbook(
+        table() + b'<row r="1040000"/>' + b"<row/>" * (MILLION // 10)
+    ),
     "unknown-elements": lambda: workbook(table() + b"<x/>" * (MILLION // 4)),
     "deep-elements": lambda: workbook(table() + b"<x>" * MILLION + b"</x>" * MILLION),
     "texts-without-end": lambda: workbook(table(), b"<si/>" * (MILLION // 4)),
@@ -167,11 +170,11 @@ TEXT: dict[str, Make] = {
     "zeros-gzip": lambda: zeros_gzip(500),
     "line-without-end-gzip": lambda: zeros_gzip(500, b"1," * 2**19),
     "lines-without-end-gzip": lambda: gzip.compress(b"a,b\n") + gzip.compress(b"\n" * 2**20) * 500,
-    "letters-bz2": lambda: bz2.compress(b"a,b\n" + b"x" * 120 * MILLION),
-    "letters-xz": lambda: lzma.compress(b"a,b\n" + b"x" * 120 * MILLION, preset=1),
+    "letters-bz2": lambda: bz2.compress(b"a,b\n" + b"x" * 80 * MILLION),
+    "letters-xz": lambda: lzma.compress(b"a,b\n" + b"x" * 80 * MILLION, preset=1),
     "dictionary-xz": huge_xz,
-    "letters-zst": lambda: pa.compress(b"a,b\n" + b"x" * 120 * MILLION, "zstd", asbytes=True),
-    "letters-zip": lambda: zipped(b"a,b\n" + b"x" * 120 * MILLION),
+    "letters-zst": lambda: pa.compress(b"a,b\n" + b"x" * 80 * MILLION, "zstd", asbytes=True),
+    "letters-zip": lambda: zipped(b"a,b\n" + b"x" * 80 * MILLION),
     "open-quote": lambda: b'a,b\n1,"' + (b"2" * 69 + b"\n") * MILLION,
     "million-columns": lambda: b",".join(b"c%d" % k for k in range(MILLION)) + b"\n1\n",
     "million-names-alike": lambda: b"a," * MILLION + b"b\n",
@@ -198,7 +201,7 @@ PARQUET: dict[str, Make] = {
             "a": list(range(200_000)),
         }
     ),
-    "one-long-text": lambda: parquet({"t": ["x" * 150 * MILLION], "a": [1.0]}),
+    "one-long-text": lambda: parquet({"t": ["x" * 75 * MILLION], "a": [1.0]}),
     "long-bytes": lambda: parquet(
         {
             "t": pa.DictionaryArray.from_arrays(

@@ -12,6 +12,15 @@ import pytest
 ROOM_MB = 700
 PATIENCE = 60.0  # seconds of work
 FAMILIES = {"xlsx": bombs.EXCEL, "csv": bombs.TEXT, "parquet": bombs.PARQUET}
+#: Seconds each, and on the way of another file of the family.
+LONG = {
+    "rows-without-end",
+    "pieces-of-one-text",
+    "letters-bz2",
+    "letters-xz",
+    "understated-list",
+    "understated-list-plain",
+}
 WORKER = Path(__file__).with_name("worker.py")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
@@ -30,14 +39,12 @@ def worker(tmp_path_factory):
         assert process.wait(timeout=60) == 0
 
 
-@pytest.mark.parametrize("ending", FAMILIES)
-def test_small_files_that_expand_are_refused_or_read(ending, worker, tmp_path):
-    assert len(FAMILIES[ending]) >= 12
-    for bomb, make in FAMILIES[ending].items():
-        path = tmp_path / f"{bomb}.{ending}"
+def refused_or_read(files, ending, worker, folder):
+    for bomb, make in files.items():
+        path = folder / f"{bomb}.{ending}"
         path.write_bytes(make())
         print(path, file=worker.stdin, flush=True)
-    told = [json.loads(worker.stdout.readline()) for _ in range(2 * len(FAMILIES[ending]))]
+    told = [json.loads(worker.stdout.readline()) for _ in range(2 * len(files))]
     for name, reader, code, message, peak, seconds in told:
         where = f"{name} by {reader}: {message}"
         assert code in (0, 3), where
@@ -47,3 +54,18 @@ def test_small_files_that_expand_are_refused_or_read(ending, worker, tmp_path):
         assert code == 0 or (name in message and len(message.strip().splitlines()) == 2), where
         assert peak < ROOM_MB, where
         assert seconds < PATIENCE, where
+
+
+@pytest.mark.parametrize("ending", FAMILIES)
+def test_small_files_that_expand_are_refused_or_read(ending, worker, tmp_path):
+    quick = {name: make for name, make in FAMILIES[ending].items() if name not in LONG}
+    assert len(quick) >= 11
+    refused_or_read(quick, ending, worker, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", FAMILIES)
+def test_files_that_take_long_to_make_or_to_read(ending, worker, tmp_path):
+    others = {name: make for name, make in FAMILIES[ending].items() if name in LONG}
+    assert others
+    refused_or_read(others, ending, worker, tmp_path)

@@ -23,7 +23,7 @@ from skcoral.paper.quantities import MEASURES, QUANTITIES, Finding
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import EQUAL, IMPROVED, INCONSISTENT, TOLERANCE, UNEXPLAINED, judge
 
-SLOW = ("sparse-pca-ablation", "sparse-pca-app")
+SLOW = ("sparse-pca-ablation", "sparse-pca-app", "support-frontier")
 
 # How many cells of each table agree to all printed digits, and what becomes of the others. This is
 # the claim of the documentation: a change in either direction must be looked at.

@@ -205,7 +205,8 @@ class _Run:
     def show(self, written: list[str]) -> None:
         """Print what was done."""
         stderr, largest = self.options.output == "-", self.largest
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(self.status.items()))
+        counts = (f"{n:,} {kind}" for kind, n in sorted(self.status.items()))
+        kinds = ", ".join(counts).replace("_", " ")
         groups = f" in {len(self.groups):,} groups" if self.options.by else ""
         if not kinds:
             kinds = (

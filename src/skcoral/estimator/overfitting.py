@@ -23,7 +23,7 @@ _LOSS = 0.1  # of mean fidelity on new rows, from which on the fit counts as ove
 _DIGITS = 1e-4  # relative accuracy of a refit
 _STATED = 12  # rows left out from which on their correlations are stated
 _UNKNOWN = (
-    "Rows are no more than columns, so these figures say little about new rows; "
+    "There are no more rows than columns, so these figures say little about new rows; "
     "skcoral.stability.holdout measures that."
 )
 
