@@ -14,9 +14,9 @@ from visitor import PATIENCE, Visitor, finish
 
 VISITORS = 6
 BOMBS = {
-    "rows.xlsx": bombs.EXCEL["rows-without-end"],
+    "rows.xlsx": bombs.EXCEL["rows-beyond-the-last"],
     "texts.parquet": bombs.PARQUET["long-texts"],
-    "quote.csv": lambda: b'a,b\n1,"' + b"2\n" * 10_000_000,
+    "quote.csv": lambda: b'a,b\n1,"' + b"2\n" * 4_000_000,
 }
 #: Writes every address that is looked up or connected to into a file.
 WITNESS = """
