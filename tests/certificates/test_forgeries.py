@@ -339,7 +339,7 @@ KINDS = [kind for kind in MAKERS if kind != "threshold"]
 SIZES = st.floats(-9, 2).map(lambda e: 10.0**e)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(KINDS),
     field=st.sampled_from(["T", "correlation", "fidelity", "rho_min", "prices", "weights"]),
@@ -369,7 +369,7 @@ def test_one_entry_changed(kind: str, field: str, where: int, size: float, sign:
         assert not passed[1]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(["squared", "worst", "absolute", "weighted", "anchors", "exact", "edge"]),
     seed=st.integers(0, 10**6),

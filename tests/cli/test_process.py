@@ -52,7 +52,10 @@ def test_a_reader_that_was_never_there(wine_csv, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_interrupted_work_leaves_no_file(long_csv, tmp_path, number, status):
     process = subprocess.Popen(
         [CORAL, "fit", str(long_csv), "-o", "out.csv", "--model", "model.json"],

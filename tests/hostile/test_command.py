@@ -88,7 +88,12 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
+    ("number", "status"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    ],
 )
 def test_signals_leave_no_temporary_file(folder, number, status):
     table = folder / "table.csv"

@@ -132,7 +132,7 @@ def test_figures_are_those_of_single_fits():
     assert "31 windows" in panel.summary()
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     changed=st.integers(0, 79), lag=st.sampled_from([0, 1]), size=st.sampled_from([1e-3, 1.0, 30.0])
 )

@@ -220,7 +220,7 @@ def test_as_good_as_sequential_quadratic_programming_on_the_papers_system(
     assert frontier[rho].objective <= run.best + 1e-6
 
 
-@pytest.mark.parametrize("criterion", ["worst", "absolute"])
+@pytest.mark.parametrize("criterion", ["worst", pytest.param("absolute", marks=pytest.mark.slow)])
 def test_nonsmooth_criteria_on_the_papers_system(paper_system, names, criterion):
     """The paper's worst pair without fidelity is 0.0729; at ρ = 0.99 both are certified."""
     R, mask = paper_system

@@ -415,7 +415,7 @@ def test_dates_that_python_does_not_know():
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_plain_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, ends):
     """By pyarrow and by the csv module, on the same bytes: same cells, lines and errors."""
     text = end.join(["a,b,c", *map(",".join, rows)]) + end * ends
@@ -442,7 +442,7 @@ def test_plain_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, ends):
     st.sampled_from([".", ","]),
     st.sampled_from([(), ("-9", "x"), ("1,5",)]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_arrow_reads_numbers_as_they_are_spelled(texts, decimal, na):
     values, wrong = to_numbers(text_array(texts), decimal, na)
     naive, bad = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
