@@ -52,11 +52,14 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 # Lines and branches that no test executes, in the processes that tests start as well. Tracing is slow: no time limit.
+# In pieces: make cov TESTS=tests/cli adds those tests to what was measured before.
 LINES := COVERAGE_FILE=$(CURDIR)/build/lines/data
+TESTS ?=
 cov: $(READY)
 	mkdir -p build/lines
-	$(LINES) $(ONE_THREAD) $(BIN)/python -m coverage run $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site"
-	$(LINES) $(BIN)/python -m coverage combine --quiet
+	$(if $(TESTS),,$(LINES) $(BIN)/python -m coverage erase)
+	$(LINES) $(ONE_THREAD) $(BIN)/python -m coverage run $(PYTEST) -p no:benchmark -o faulthandler_timeout=0 -m "not slow and not site" $(TESTS)
+	$(LINES) $(BIN)/python -m coverage combine --quiet --append
 	$(LINES) $(BIN)/python -m coverage report --skip-covered --sort=cover
 
 unit: $(READY)
