@@ -22,7 +22,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _STEPS = 20
 _ROUNDS = 3  # corrections of which variables bind
 _EJECT = 0.02  # weights below this share of the largest may be taken for zero
-_PURE = 0.5  # longest relative fall of a weight that is taken as a step towards a positive one
 _STUCK = 1e-8  # gap below which a search may have been stopped by rounding
 _CLOSED = 1e-11  # gap of a threshold, or violation of an optimality condition, that ends a search
 
@@ -164,7 +163,7 @@ def _minimise_trace(R: Array, roots: Roots) -> Mask:
         if not len(at):
             break
         now = roots.take(at)
-        d, leaving = _simplex_direction(now, gap[at])
+        d, leaving = _simplex_direction(now)
         # close by, rounding decides whether the trace falls, and Newton's step needs no test
         slope = ((now.diagonal - now.trace[:, None] * now.weights) * d).sum(axis=1)
         tested = ~leaving.any(axis=1) & (np.abs(slope) > 1e-9 * now.trace)
@@ -180,36 +179,19 @@ def _minimise_trace(R: Array, roots: Roots) -> Mask:
     return ~live
 
 
-def _simplex_direction(roots: Roots, gap: Array) -> tuple[Array, Mask]:
-    """Newton's direction for ``tr S`` on the simplex, and which weights are to become zero.
-
-    Where a weight would fall by more than a half, a barrier holds it back.
-    """
+def _simplex_direction(roots: Roots) -> tuple[Array, Mask]:
+    """Newton's direction for ``tr S`` on the simplex, and which weights are to become zero."""
     w = roots.weights
     idle = w == 0
     gradient = roots.diagonal - roots.trace[:, None] * w
     K = roots.curvature() + roots.trace[:, None, None] * (w[:, :, None] * w[:, None, :])
     add_diagonal(K, 1e-11 * roots.diagonal + idle)
-    d = _along_simplex(K, gradient, w)
-    leaving = ~idle & (d < -2.0) & (w < _EJECT * w.max(axis=1, keepdims=True))
-    leaving &= roots.fidelity > roots.trace[:, None]
-    held = np.flatnonzero(np.where(leaving, 0.0, d).min(axis=1) < -_PURE)
-    if len(held):
-        barrier = (0.02 * gap[held] / w.shape[1])[:, None]
-        add_diagonal(K, np.where(idle, 0.0, np.maximum(gradient, 0.0)))
-        K = K[held]
-        add_diagonal(K, np.where(idle[held], 0.0, barrier))
-        own = np.where(idle, 0.0, gradient)[held] + barrier * (
-            (~idle[held]).sum(axis=1, keepdims=True) * w[held] - ~idle[held]
-        )
-        d[held] = _along_simplex(K, own, w[held])
-    return np.where(idle, 0.0, d), leaving
-
-
-def _along_simplex(K: Array, gradient: Array, w: Array) -> Array:
     both = np.nan_to_num(solve(K, np.stack([-gradient, w], axis=2)))
     along = (w * both[:, :, 0]).sum(axis=1) / (w * both[:, :, 1]).sum(axis=1)
-    return np.asarray(both[:, :, 0] - along[:, None] * both[:, :, 1])
+    d = both[:, :, 0] - along[:, None] * both[:, :, 1]
+    leaving = ~idle & (d < -2.0) & (w < _EJECT * w.max(axis=1, keepdims=True))
+    leaving &= roots.fidelity > roots.trace[:, None]
+    return np.where(idle, 0.0, d), leaving
 
 
 def complement(R: Array, kept: Mask) -> tuple[Array, Array]:

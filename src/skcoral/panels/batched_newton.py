@@ -13,7 +13,7 @@ for the entries of H are formed and solved for a whole batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
 
@@ -47,11 +47,6 @@ class Problems(Batch):
     def squares(cls, R: Array, floors: Array, free: Mask) -> Self:
         """The sum of squares of all pairs of the ``free`` variables."""
         return cls(R, np.broadcast_to(floors, free.shape), free, pairs_of(free, free))
-
-    def restricted(self, free: Mask) -> Self:
-        """The problems of fewer free variables."""
-        on = free if self.held is None else free | self.held
-        return replace(self, free=free, pairs=self.pairs & on[:, :, None] & on[:, None, :])
 
     def start(self, H: Array) -> Array:
         """``H`` with its unknown entries, and the identity on variables that are not free."""
@@ -237,6 +232,10 @@ class Found:
         """Floors that do not bind."""
         return problem.free & (self.points.lam <= 0.0)
 
+    def binding(self, problem: Problems) -> Mask:
+        """Where it is solved, and every floor binds."""
+        return self.done & ~self.negative(problem).any(axis=1)
+
 
 def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> Found:
     """Take Newton steps from ``H`` until the residual, relative to √p, is below ``goal``.
@@ -281,19 +280,3 @@ def newton(problem: Problems, H: Array, goal: Any = SOLVED, steps: int = 10) -> 
         # rounding may stop the method a little above its goal
         done[at[trying]] = before[trying] <= 1e2 * goal[at[trying]]
     return Found(points, done, last)
-
-
-def newton_dropping(problem: Problems, H: Array, goal: Array) -> tuple[Found, Problems]:
-    """Solve, and once more without the floors that turn out not to bind."""
-    found = newton(problem, H, goal)
-    drop = found.negative(problem) & found.done[:, None]
-    again = np.flatnonzero(drop.any(axis=1))
-    if len(again):
-        problem = problem.restricted(problem.free & ~drop)
-        own = problem.take(again)
-        second = newton(own, found.points.H[again], goal[again])
-        found.points.put(again, second.points)
-        found.done[again] = second.done & ~second.negative(own).any(axis=1)
-        for k, factor in zip(again.tolist(), second.factors, strict=True):
-            found.factors[k] = factor
-    return found, problem

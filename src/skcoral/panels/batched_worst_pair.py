@@ -14,14 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from skcoral.panels.batched_exact import assemble, complement, largest_means
-from skcoral.panels.batched_newton import (
-    SOLVED,
-    Points,
-    Problems,
-    newton,
-    newton_dropping,
-    pairs_of,
-)
+from skcoral.panels.batched_newton import SOLVED, Points, Problems, newton, pairs_of
 from skcoral.panels.batched_tradeoff import Tradeoffs, certified
 from skcoral.panels.batches import Mask
 from skcoral.results import Array
@@ -40,7 +33,7 @@ def beyond_squares(R: Array, floors: Array, squares: Tradeoffs) -> tuple[Array, 
     problem = Problems.squares(R, floors, squares.multipliers > 0)
     total = np.abs(np.where(problem.pairs, squares.H, 0.0)).sum(axis=(1, 2))
     problem = replace(problem, worst=0.5 * total)
-    points, problem, _, slope = _follow(problem, squares.H)
+    points, _, slope = _follow(problem, squares.H)
     points, problem, _, _ = _ahead(problem, points, slope, _ROUGH)
     assert problem.worst is not None
     return np.where(problem.free, points.lam, 0.0), points.H, problem.worst
@@ -54,7 +47,7 @@ def worst_pairs(
     Returns the results, and multipliers and H at that N, where a neighbour may start.
     """
     problem = replace(Problems.squares(R, floors, multipliers > 0), worst=worst)
-    points, problem, good, slope = _follow(problem, H)
+    points, good, slope = _follow(problem, H)
     first = np.where(problem.free, points.lam, 0.0), points.H.copy()
     found = certified(
         R, floors, problem.free, points.T, points.lam, H, np.zeros(len(H), dtype=bool)
@@ -72,17 +65,14 @@ def worst_pairs(
     return found, *first
 
 
-def _follow(
-    problem: Problems, H: Array, goal: float = _ROUGH
-) -> tuple[Points, Problems, Mask, Array]:
-    """Solve at the current N; the points, their problems, success, and the derivative in N."""
-    within = goal * np.maximum(problem.residual(H)[1], 1e-3)
-    found, problem = newton_dropping(problem, H, within)
+def _follow(problem: Problems, H: Array, goal: float = _ROUGH) -> tuple[Points, Mask, Array]:
+    """Solve at the current N; the points, success, and the derivative in N."""
+    found = newton(problem, H, goal * np.maximum(problem.residual(H)[1], 1e-3))
     points = found.points
     at_level = problem.pairs & (np.abs(points.H) >= points.level[:, None, None])
     push = np.sign(points.H) * at_level
     push /= np.maximum(at_level.sum(axis=(1, 2)), 1)[:, None, None]
-    return points, problem, found.done, points.direction(found.factors, push)
+    return points, found.binding(problem), points.direction(found.factors, push)
 
 
 def _ahead(
@@ -91,21 +81,19 @@ def _ahead(
     """Go along the derivative to a larger N, with shorter steps where that does not succeed."""
     assert problem.worst is not None
     reached, done = points.take(slice(None)), np.zeros(len(slope), dtype=bool)
-    N, slopes, free = problem.worst.copy(), slope.copy(), problem.free.copy()
+    N, slopes = problem.worst.copy(), slope.copy()
     at, ratio = np.arange(len(slope)), _RATIO
     for _ in range(_SHORTER):
         own = replace(problem.take(at), worst=ratio * problem.worst[at])
         H = own.start(points.H[at] + ((ratio - 1.0) * problem.worst[at])[:, None, None] * slope[at])
-        there, own, good, ahead = _follow(own, H, goal)
+        there, good, ahead = _follow(own, H, goal)
         kept = at[good]
         reached.put(kept, there.take(good))
-        assert own.worst is not None
-        N[kept], slopes[kept], free[kept] = own.worst[good], ahead[good], own.free[good]
-        done[kept] = True
+        N[kept], slopes[kept], done[kept] = ratio * N[kept], ahead[good], True
         at, ratio = at[~good], ratio**0.5
         if not len(at):
             break
-    return reached, replace(problem.restricted(free), worst=N), done, slopes
+    return reached, replace(problem, worst=N), done, slopes
 
 
 def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
@@ -128,10 +116,10 @@ def _limit(problem: Problems, points: Points, slope: Array) -> Tradeoffs:
     free = problem.free & ~priced & ok[:, None]
     caps = np.broadcast_to(((1.0 + TIE) * level + TIE)[:, None, None], R.shape)
     rest = Problems(sources, floors, free, pairs_of(free, free | priced), priced, caps=caps)
-    found, rest = newton_dropping(rest, points.H, np.full(len(R), SOLVED))
-    has: Mask = np.asarray(rest.free.any(axis=1))
-    ok = ok & np.asarray(found.done | ~has)
-    decided = priced | rest.free
+    found = newton(rest, points.H)
+    has: Mask = np.asarray(free.any(axis=1))
+    ok = ok & np.asarray(found.binding(rest) | ~has)
+    decided = priced | free
     T = np.where(has[:, None, None], held @ found.points.T, held)
     T = np.where(decided[:, None, :], T, 0.0)
     idle = np.flatnonzero(ok & ~decided.all(axis=1))
