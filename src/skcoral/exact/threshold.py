@@ -81,13 +81,21 @@ def exact_threshold(
     """
     p = C.shape[0]
     floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)
-    search = _Search(scaled(C, 1 / np.where(floors > 0, floors, 1.0)), tol, max_iter, callback)
+    relative = scaled(C, 1 / np.where(floors > 0, floors, 1.0))
     binding: Index = np.flatnonzero(floors > 0)
-    start = diagonal(search.C)[binding] ** -0.5
+    weights = diagonal(relative)[binding] ** -0.5
     eject, rest_S = 1e-3, None  # weights relative to the largest that may leave
-    rest_weights = np.zeros(p)
+    rest_weights, first, n_iter = np.zeros(p), None, 0
     while True:
-        binding, root = search.run(binding, start, eject)
+        among = submatrix(relative, binding, binding)
+        problem = _Simplex(among, eject, tol, callback, n_iter)
+        root = problem.at(weights / weights.sum())
+        first = root.fidelity if first is None else first
+        root = minimise(problem, root, max_iter)
+        n_iter = problem.n_iter
+        if problem.idle.any():
+            binding, weights = binding[~problem.idle], problem.kept
+            continue
         T = root.transform() / to_device(floors[binding][:, None], C)
         rest: Index = np.setdiff1d(np.arange(p), binding)
         if not len(rest):
@@ -98,7 +106,7 @@ def exact_threshold(
             # For floors at the edge of what is possible, lower them within the tolerance.
             second = complete_exactly(C, least - 0.3 * tol, binding, T, tol=1e-2 * tol)
             full, completion = second if second[1].feasible else (full, completion)
-        if completion.feasible or search.n_iter >= max_iter or eject < 1e-12:
+        if completion.feasible or n_iter >= max_iter or eject < 1e-12:
             T, rest_S = full, completion.S
             rest_weights[rest] = completion.weights
             break
@@ -106,9 +114,9 @@ def exact_threshold(
         push = completion.weights * floors[rest] / np.max(completion.weights * floors[rest])
         joins = push > 0.03
         members = np.concatenate([binding, rest[joins]])
-        start = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins]])
+        weights = np.concatenate([root.weights, 0.03 * root.weights.max() * push[joins]])
         order = np.argsort(members)
-        binding, start = members[order], start[order]
+        binding, weights = members[order], weights[order]
         eject *= 1e-3
     T, defect = make_exact(C, T)
     fidelity = column_dots(C, T)
@@ -126,8 +134,8 @@ def exact_threshold(
         rest_S=rest_S,
         T=T,
         fidelity=fidelity,
-        start=np.zeros(0) if search.first is None else search.first,
-        n_iter=search.n_iter,
+        start=first,
+        n_iter=n_iter,
     )
 
 
@@ -154,38 +162,17 @@ def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:
     return np.asarray(shift * np.sqrt(diagonal(C)) + rounding)
 
 
-class _Search:
-    """The minimum over the simplex, without the variables whose weights tend to zero."""
-
-    def __init__(self, C: Any, tol: float, max_iter: int, callback: Callback | None) -> None:
-        self.C, self.tol, self.max_iter, self.callback = C, tol, max_iter, callback
-        self.n_iter = 0
-        self.first: Array | None = None
-
-    def run(self, members: Index, weights: Array, eject: float) -> tuple[Index, WeightedRoot]:
-        """Return the binding members, and the weighted root at the minimum over them."""
-        while True:
-            problem = _Simplex(submatrix(self.C, members, members), eject, self.tol, self.callback)
-            problem.n_iter = self.n_iter
-            root = problem.at(weights / weights.sum())
-            if self.first is None:
-                self.first = root.fidelity
-            root = minimise(problem, root, self.max_iter)
-            self.n_iter = problem.n_iter
-            if not problem.idle.any():
-                return members, root
-            members, weights = members[~problem.idle], problem.kept
-
-
 class _Simplex(Problem):
     """Minimise ``tr S - τ Σ log λ_j`` over ``Σλ = 1``, with τ tending to zero.
 
     The search ends early when weights are found to tend to zero: ``idle``.
     """
 
-    def __init__(self, C: Any, eject: float, tol: float, callback: Callback | None) -> None:
+    def __init__(
+        self, C: Any, eject: float, tol: float, callback: Callback | None, n_iter: int
+    ) -> None:
         super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol, callback=callback)
-        self.eject = eject
+        self.eject, self.n_iter = eject, n_iter
         self.barrier, self.pure, self.vanishing = np.inf, False, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
         self.kept = np.zeros(0)
