@@ -32,49 +32,21 @@ class SubsetBound:
 
 
 def zca_bound(R: Any) -> float:
-    """Lower bound on ρ★: the least fidelity of ZCA-cor, ``min_j (R^{1/2})_jj``.
-
-    Examples
-    --------
-    >>> from skcoral.exact.bounds import zca_bound
-    >>> round(zca_bound([[1.0, 0.6], [0.6, 1.0]]), 9)
-    0.948683298
-    """
+    """Lower bound on ρ★: the least fidelity of ZCA-cor, ``min_j (R^{1/2})_jj``."""
     values, vectors = np.linalg.eigh(check_correlation(R))
     return float((vectors**2 @ np.sqrt(np.maximum(values, 0.0))).min())
 
 
 def trace_bound(R: Any) -> float:
-    """Upper bound on ρ★: the mean fidelity of ZCA-cor, ``tr(R^{1/2}) / p``.
-
-    Examples
-    --------
-    >>> from skcoral.exact.bounds import trace_bound
-    >>> round(trace_bound([[1.0, 0.6], [0.6, 1.0]]), 9)
-    0.948683298
-    """
+    """Upper bound on ρ★: the mean fidelity of ZCA-cor, ``tr(R^{1/2}) / p``."""
     return float(_mean_roots(check_correlation(R)))
 
 
 def subset_bound(R: Any, *, max_exhaustive: int = 16) -> SubsetBound:
     """Best upper bound on ρ★ of the form ``tr((R_SS)^{1/2}) / |S|``.
 
-    Parameters
-    ----------
-    R : array-like of shape (p, p)
-        Correlation matrix.
-    max_exhaustive : int, default=16
-        Up to this many variables all ``2**p - 1`` subsets are tried; beyond, the variables with the
-        largest weights in the threshold, as many as give the best bound.
-
-    Examples
-    --------
-    Two correlated variables and a bystander: the pair alone gives the threshold.
-
-    >>> from skcoral.exact.bounds import subset_bound
-    >>> bound = subset_bound([[1.0, 0.6, 0.0], [0.6, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> bound.subset, bound.method, round(bound.value, 9)
-    ((0, 1), 'exhaustive', 0.948683298)
+    Up to ``max_exhaustive`` variables all ``2**p - 1`` subsets are tried; beyond, the variables
+    with the largest weights in the threshold, as many as give the best bound.
     """
     R = check_correlation(R)
     check_count("max_exhaustive", max_exhaustive, minimum=0)

@@ -68,18 +68,9 @@ def best_exact(
 ) -> BestExact:
     """Find the exact decorrelator of largest mean fidelity with ``f_j ≥ floors_j``.
 
-    Parameters
-    ----------
-    C : array of shape (p, p)
-        Positive definite matrix; its diagonal need not be one. The work is done where it lies.
-    floors : ndarray of shape (p,)
-        The least fidelity of each variable.
-    tol : float
-        Largest violation of a floor that counts as met.
-    max_iter : int
-        Largest number of Newton steps.
-    callback : callable, optional
-        Called as ``callback(iteration, mean fidelity bound, weakest margin)``.
+    ``C`` is positive definite; its diagonal need not be one. The work is done where it lies.
+    ``tol`` is the largest violation of a floor that counts as met. The callback is called as
+    ``callback(iteration, mean fidelity bound, weakest margin)``.
     """
     whole = floors >= np.sqrt(diagonal(C)) * (1 - 4 * _EPS)
     if whole.any() and not whole.all():

@@ -127,14 +127,7 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
 class NewtonSystem:
     """``Hessian + Diag(bend)`` at a root, preconditioned by the Laplacian instead of the Hessian.
 
-    Parameters
-    ----------
-    root, bend
-        Where, and what is added.
-    free : ndarray of bool, optional
-        Which weights may change.
-    normal : ndarray, optional
-        Keep ``normalᵀ d = 0``.
+    Only ``free`` weights change, and ``normalᵀ d = 0``, where these are given.
     """
 
     def __init__(

@@ -66,18 +66,10 @@ def exact_threshold(
 ) -> ExactThreshold:
     """Find the largest t such that some exact decorrelator has ``f_j ≥ t floors_j`` for all j.
 
-    Parameters
-    ----------
-    C : array of shape (p, p)
-        Positive definite matrix; its diagonal need not be one. The work is done where it lies.
-    floors : ndarray of shape (p,), optional
-        Relative floors, ones by default. A floor of zero is met by the sign of the output.
-    tol : float
-        Gap to aim at. Convergence is quadratic, so the gap reached is usually far smaller.
-    max_iter : int
-        Largest number of Newton steps.
-    callback : callable, optional
-        Called as ``callback(iteration, upper, lower)``.
+    ``C`` is positive definite; its diagonal need not be one. The work is done where it lies. The
+    floors are ones by default; one of zero is met by the sign of the output. ``tol`` is the gap to
+    aim at: convergence is quadratic, so that the gap reached is usually far smaller. The callback
+    is called as ``callback(iteration, upper, lower)``.
     """
     p = C.shape[0]
     floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)

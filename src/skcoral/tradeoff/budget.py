@@ -24,22 +24,9 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
     """Find the largest common floor whose least residual stays within ``budget``.
 
     ``options.tol`` is the largest distance of the floor found from the upper bound on it, and the
-    callback is called as ``callback(point, objective, lower_bound)`` after each floor tried.
-
-    Returns
-    -------
-    Decorrelation
-        With the floor in ``rho_min``; ``details["rho_upper"]`` bounds the common floor of every
-        transformation within the budget.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.tradeoff import Options, solve_budget
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> answer = solve_budget(R, 0.3, Options(("a", "b"), "worst"))
-    >>> round(float(answer.rho_min[0]), 6)
-    0.951936
+    callback is called as ``callback(point, objective, lower_bound)`` after each floor tried. The
+    floor is in ``rho_min`` of the result; ``details["rho_upper"]`` bounds the common floor of every
+    transformation within the budget.
     """
     path = Path(R, options)
     everything = criteria.value(options.criterion, path.R, options.pair_weights)

@@ -46,37 +46,9 @@ def dual_bound(
 
         2 λᵀ(ρ - f) + ⟨G - I, H⟩ - φ*(off H) - tr(H⁻¹ Zᵀ R Z),
 
-    which does not lose its digits when λ is large (floors near one).
-
-    Parameters
-    ----------
-    R, floors : ndarray
-        The problem.
-    multipliers, H : ndarray
-        The dual point; ``-inf`` is returned where the conjugate is infinite.
-    criterion : {"squared", "worst", "absolute"}
-        What is bounded.
-    pair_weights : ndarray of shape (p, p), optional
-        Weights of the pairs.
-    near : ndarray of shape (p, p), optional
-        The ``T`` at which the formula is expanded, ``D_λ H⁻¹`` by default. It does not change the
-        bound, only its rounding.
-    near_correlation : ndarray of shape (p, p), optional
-        ``TᵀRT`` of that ``T``, if it is known already.
-
-    Raises
-    ------
-    CertificateError
-        A multiplier is negative, or ``H`` is not positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.tradeoff.dual import dual_bound
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> H = np.array([[2.0, 0.5], [0.5, 2.0]])
-    >>> dual_bound(R, np.array([0.95, 0.95]), np.array([2.0, 2.0]), H) <= 0.64
-    True
+    which does not lose its digits when λ is large (floors near one). That ``T`` is ``near``,
+    ``D_λ H⁻¹`` by default; it does not change the bound, only its rounding. ``near_correlation`` is
+    its ``TᵀRT``, if it is known already. The bound is ``-inf`` where the conjugate is infinite.
     """
     if np.any(multipliers < 0):
         raise CertificateError(

@@ -162,21 +162,8 @@ def trace_frontier(
     """Compute the frontier at given common floors, or at points that lie evenly along it.
 
     Without floors there are ``n_points`` of them from ρ★ to 1, both included. The callback is
-    called as ``callback(point, objective, lower_bound)`` after each point.
-
-    Warns
-    -----
-    NotCertifiedWarning
-        The gap of some point could not be closed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.tradeoff import Options, trace_frontier
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> curve = trace_frontier(R, None, Options(("a", "b")), n_points=5)
-    >>> round(float(curve.objective[0]), 12), round(float(curve.objective[-1]), 12)
-    (0.0, 0.64)
+    called as ``callback(point, objective, lower_bound)`` after each point. Warns where the gap of a
+    point could not be closed.
     """
     path = Path(R, options, rough=True)
     if floors is None:

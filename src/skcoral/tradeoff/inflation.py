@@ -43,21 +43,10 @@ def solve_vif(R: Any, limit: float, options: Options) -> Decorrelation:
     The criterion says what the residual in the result is; every pair counts. The callback is called
     as ``callback(point, objective, lower_bound)`` after each floor tried.
 
-    Returns
-    -------
-    Decorrelation
-        The floor is in ``rho_min``; its residual need not be the least, and bound and prices are
-        those of the least squared residual at this floor. ``details`` hold the limit
-        ``"max_vif"``, the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common
-        floor of every transformation within the limit that the certificate proves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.tradeoff import Options, solve_vif
-    >>> answer = solve_vif(np.array([[1.0, 0.8], [0.8, 1.0]]), 1.25, Options(("a", "b")))
-    >>> round(float(answer.rho_min[0]), 6), bool(answer.details["rho_upper"] < 0.9732491)
-    (0.973249, True)
+    The floor is in ``rho_min`` of the result. Its residual need not be the least: bound and prices
+    are those of the least squared residual at this floor. ``details`` hold the limit ``"max_vif"``,
+    the ``"largest_vif"`` reached, and ``"rho_upper"``, a bound on the common floor of every
+    transformation within the limit that the certificate proves.
     """
     if options.pair_weights is not None:
         raise InvalidArgumentError(

@@ -29,18 +29,10 @@ Index = NDArray[np.intp]
 
 
 class Problem:
-    """Floors in (0, 1], and which entries of H are unknown.
+    """A correlation matrix, floors in (0, 1], and which entries of H are unknown.
 
-    Parameters
-    ----------
-    R : array of shape (p, p)
-        Positive definite with unit diagonal.
-    floors : ndarray of shape (p,)
-        In (0, 1].
-    live : ndarray of shape (p, p)
-        True for the pairs that count.
-    within : Problem, optional
-        One with more variables, whose constants are shared.
+    ``live`` is True for the pairs that count. ``within`` is a problem with more variables, whose
+    constants are shared.
     """
 
     def __init__(

@@ -25,33 +25,9 @@ def solve_tradeoff(
 ) -> Decorrelation:
     """Least residual correlation for floors that exact decorrelation cannot meet.
 
-    Parameters
-    ----------
-    R : array of shape (p, p)
-        Correlation matrix, positive definite. The work is done where it lies; the result is in
-        NumPy.
-    floors : ndarray of shape (p,)
-        The least fidelity of each variable, in [0, 1].
-    options : Options
-        For the criterion "worst", the answer has the least sum of squares among the optima.
-    refused : BestExact, optional
-        How exact decorrelation was refused; computed if not given.
-
-    Warns
-    -----
-    NotCertifiedWarning
-        The gap could not be closed; the answer is feasible all the same.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skcoral.tradeoff import Options, solve_tradeoff
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> answer = solve_tradeoff(R, np.array([0.95, 0.95]), Options(("a", "b"), "worst"))
-    >>> answer.status
-    'optimal'
-    >>> round(answer.objective, 6)  # cos(arccos 0.8 + 2 arccos 0.95)
-    0.288035
+    The work is done where ``R`` lies; the result is in NumPy. For the criterion "worst", the answer
+    has the least sum of squares among the optima. ``refused`` is how exact decorrelation was
+    refused; it is computed if not given. Warns where the gap could not be closed.
     """
     return as_result(solve_floors(R, floors, options, refused=refused), floors, options)
 
