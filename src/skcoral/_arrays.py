@@ -191,6 +191,8 @@ def one_norm(A: Any) -> float:
 def largest(A: Any, axis: int) -> Array:
     """The largest absolute value along ``axis``, which is kept, in NumPy."""
     xp = library(A)
+    if xp is np:
+        return np.asarray(np.max(np.abs(A), axis=axis, keepdims=True, initial=0.0))
     reduce = xp.amax if hasattr(xp, "amax") else xp.max
     return np.asarray(to_host(reduce(xp.abs(A), axis=axis, keepdims=True)))
 

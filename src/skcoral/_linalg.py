@@ -24,11 +24,13 @@ _EPS = float(np.finfo(np.float64).eps)
 _CHUNK = 256  # columns at a time, to bound the memory of exact products
 
 
-def _slices(A: Any, axis: int, bits: int, count: int = 3) -> list[Any]:
-    """Split ``A`` into ``count`` matrices of ``bits`` bits each, so that products are exact.
+def slices(A: Any, axis: int, count: int = 3) -> list[Any]:
+    """``A`` as a sum of ``count`` matrices, all but the last of few bits below the largest entry.
 
-    The exponent is shared along ``axis`` (the dimension that a product sums over).
+    A sum along ``axis`` (the dimension that a product sums over) of products of those fits into 53
+    bits, whatever its order, so that it is exact (Ozaki, Ogita, Oishi and Rump, 2012).
     """
+    bits = int((53 - np.ceil(np.log2(max(A.shape[axis], 2)))) // 2)
     parts = []
     rest = A
     for _ in range(count - 1):
@@ -45,28 +47,30 @@ def _slices(A: Any, axis: int, bits: int, count: int = 3) -> list[Any]:
 def _exact_product(A: Any, B: Any) -> tuple[Any, Any]:
     """``A @ B`` as an unevaluated sum of two matrices, good to about twice working precision.
 
-    Ozaki, Ogita, Oishi and Rump (2012): split both factors so that each partial product is free of
-    rounding, and add the partial products with compensation.
+    Both factors are split so that each partial product is free of rounding, and the partial
+    products are added with compensation.
     """
-    bits = int((53 - np.ceil(np.log2(max(A.shape[1], 2)))) // 2)
-    left, right = _slices(A, 1, bits), _slices(B, 0, bits)
+    left, right = slices(A, 1), slices(B, 0)
     high: Any = 0.0
     low: Any = 0.0
     for i, a in enumerate(left):
         for j, b in enumerate(right):
             if i + j < 4:  # the last pair is below the rounding of the sum
-                term = a @ b
-                total = high + term
-                back = total - high
-                low += (high - (total - back)) + (term - back)
-                high = total
+                high, lost = two_sum(high, a @ b)
+                low += lost
     return high, low
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum and what rounding took, exactly (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
 
 
 def precise_column_dots(A: Any, B: Any) -> Array:
     """``diag(AᵀB)`` in NumPy, to twice the working precision of its terms: they may cancel."""
-    bits = int((53 - np.ceil(np.log2(max(A.shape[0], 2)))) // 2)
-    parts = [column_dots(a, b) for a in _slices(A, 0, bits) for b in _slices(B, 0, bits)]
+    parts = [column_dots(a, b) for a in slices(A, 0) for b in slices(B, 0)]
     return np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
 
 
@@ -154,9 +158,8 @@ class CompensatedSum:
 
     def plus(self, term: Array) -> CompensatedSum:
         """Return the sum with one more term."""
-        total = self.total + term
-        seen = total - self.total
-        return CompensatedSum(total, self.carry + ((self.total - (total - seen)) + (term - seen)))
+        total, lost = two_sum(self.total, term)
+        return CompensatedSum(total, self.carry + lost)
 
     def minus(self, other: CompensatedSum) -> Array:
         """Return the difference of two sums."""

@@ -1,9 +1,8 @@
 """Products of matrices of floats, enclosed: in floating point, or in ball arithmetic.
 
 Both kinds of arithmetic answer the same questions, and what is concluded from the answers is one
-code. :class:`Floats` splits the factors so that most partial products are free of rounding (Ozaki,
-Ogita, Oishi and Rump, 2012) and bounds what the rest loses. :class:`Balls` leaves all of that to
-python-flint.
+code. :class:`Floats` splits the factors so that most partial products are free of rounding, and
+bounds what the rest loses. :class:`Balls` leaves all of that to python-flint.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skcoral._arrays import Array
+from skcoral._linalg import slices, two_sum
 from skcoral.certificates.enclosures import UNIT, Enclosure, around, down, up
 
 _TINY = 1e-290  # more than all that underflow can take
@@ -64,10 +64,8 @@ class Floats(Arithmetic):
 
     def product(self, A: Array, B: Array) -> _Sum:
         """``A B``: partial products of leading parts are exact, the others are small."""
-        n = A.shape[1]
-        bits = (53 - int(np.ceil(np.log2(max(n, 2))))) // 2
-        left, right = _split(A, 1, bits, self.parts), _split(B, 0, bits, self.parts)
-        last = self.parts - 1
+        n, last = A.shape[1], self.parts - 1
+        left, right = slices(A, 1, self.parts), slices(B, 0, self.parts)
         high: Array = left[0] @ right[0]
         low = np.zeros_like(high)
         terms = np.zeros_like(high)
@@ -78,7 +76,7 @@ class Floats(Arithmetic):
                     continue
                 term = a @ b
                 if i < last and j < last:
-                    high, term = _two_sum(high, term)
+                    high, term = two_sum(high, term)
                 else:
                     radius += (n * UNIT) * _outer_bound(a, b)
                 low += term
@@ -100,7 +98,7 @@ class Floats(Arithmetic):
         """Both ends, rounded outwards once the leading parts have cancelled."""
         high, low = A.high, around(A.low, A.radius)
         if minus is not None:
-            high, rest = _two_sum(high, -minus)
+            high, rest = two_sum(high, -minus)
             low = Enclosure(down(low.lower + rest), up(low.upper + rest))
         return Enclosure(down(high + low.lower), up(high + low.upper))
 
@@ -143,30 +141,6 @@ def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enc
         block = arithmetic.enclosed(A[:, columns].T, B[:, columns], minus=np.diag(minus[columns]))
         lower[columns], upper[columns] = np.diag(block.lower), np.diag(block.upper)
     return Enclosure(lower, upper)
-
-
-def _split(A: Array, axis: int, bits: int, parts: int) -> list[Array]:
-    """``A`` as a sum: leading parts of ``bits`` bits below the largest along ``axis``, and a rest.
-
-    A sum over ``axis`` of products of leading parts then fits into 53 bits, whatever its order.
-    """
-    out = []
-    rest = A
-    for _ in range(parts - 1):
-        size = np.max(np.abs(rest), axis=axis, keepdims=True, initial=0.0)
-        exponent = np.frexp(size)[1]
-        shift = np.where(size > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0)
-        head = (rest + shift) - shift
-        out.append(head)
-        rest = rest - head
-    return [*out, rest]
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and what rounding took, exactly (Knuth)."""
-    total = a + b
-    back = total - a
-    return total, (a - (total - back)) + (b - back)
 
 
 def _outer_bound(A: Array, B: Array) -> Array:
