@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize as so
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
@@ -30,9 +29,7 @@ _CENTERED = 0.1
 _FIRST_BARRIER = 1e-3
 _ROUGH_BARRIER = 1e-5
 _LAST_BARRIER = 1e-13
-# How far a step may go towards a bound, and how far a multiplier may be from μ / slack.
-_TO_BOUNDARY = 0.99
-_DUAL_SPREAD = 1e6
+_TO_BOUNDARY = 0.99  # how far a step may go towards a bound
 
 
 @dataclass(frozen=True)
@@ -165,15 +162,7 @@ class _Path:
         W, G = self._correlations(U)
         level = 0.0
         if self.worst:
-            squares = G * G
-            top = float(np.abs(G).max())
-            # The best level solves Σ 2μs/(s² − G²) = 1; the ends have both signs.
-            level = so.brentq(
-                lambda s: float(np.sum(2.0 * barrier * s / (s * s - squares))) - 1.0,
-                top + 0.99 * barrier,
-                top + 2.0 * barrier * len(G),
-                xtol=1e-3 * barrier,
-            )
+            level = float(np.abs(G).max()) + 2.0 * barrier
         above, below = self._central(G, level, barrier)
         return _State(U, W, G, level, above, below, barrier / self._room(U))
 
@@ -306,21 +295,15 @@ class _Path:
         above, below = self._central(G, level, barrier)
         if not self.squared:
             share = min(_reach(state.above, step.above), _reach(state.below, step.below))
-            above = _near(state.above + share * step.above, above)
-            below = _near(state.below + share * step.below, below)
+            above, below = state.above + share * step.above, state.below + share * step.below
         pulls = state.pulls + _reach(state.pulls, step.pulls) * step.pulls
-        return _State(U, W, G, level, above, below, _near(pulls, barrier / self._room(U)))
+        return _State(U, W, G, level, above, below, pulls)
 
 
 def _reach(positive: Array, change: Array) -> float:
     """The largest step, at most one, that leaves every entry a hundredth of itself."""
     worst = float((-change / positive).max(initial=0.0))
     return 1.0 if worst <= _TO_BOUNDARY else _TO_BOUNDARY / worst
-
-
-def _near(multipliers: Array, central: Array) -> Array:
-    """Multipliers within a wide band around those of the barrier alone."""
-    return np.clip(multipliers, central / _DUAL_SPREAD, central * _DUAL_SPREAD)
 
 
 def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
