@@ -241,14 +241,10 @@ class IteratedEquations:
         PH = 0.0 * self.free if at.P is None else row_products(at.P, at.H)
         matrix = self._scale_curvature(PH)
         scale = own_diagonal(matrix)
-        increase = 0.0
-        while (factor := cholesky_or_none(matrix)) is None:
-            if increase > 10.0:
-                return None
-            increase = max(10.0 * increase, 1e-8)
-            gram = 2.0 * own_diagonal(at.G if at.P is None else at.G + at.P)
-            matrix = plus_diagonal(matrix, increase * gram * own_diagonal(at.H))
+        factor = cholesky_or_none(matrix)
         del matrix
+        if factor is None:
+            return None
         scales = inverse_factored(factor)
         del factor
         CB = at.C * at.B
