@@ -182,7 +182,7 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
     assert empty == 28 + 7 + 1
 
 
-@pytest.mark.parametrize("window", [3, 4])
+@pytest.mark.parametrize("window", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_windows_of_few_rows_are_reported_with_their_own_figures(prices, main, tmp_path, window):
     """Windows with no more rows than variables have no ρ★, and still a weakest fidelity."""
     table = prices[1].head(window + 1)  # two windows

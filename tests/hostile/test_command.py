@@ -285,6 +285,7 @@ def test_formulas_on_request(coral, folder):
     assert "'=1+1" in done.stdout
 
 
+@pytest.mark.slow  # tests/cli/test_wide.py has a smaller one, with a limit on the variables
 @pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
 def test_wide_tables_are_checked_before_anything_is_allocated(tmp_path):
     """Within less than a gigabyte, where p × p numbers alone would take 1.1."""

@@ -113,6 +113,7 @@ def test_what_is_not_on_the_cluster(frame):
             coral_dask.transform(coral, data)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_a_worker_is_killed_in_the_middle(tmp_path):
     distributed = pytest.importorskip("distributed")
