@@ -19,7 +19,7 @@ from skcoral.certificates.frame_claims import FrameLedger, frame_prices, frame_p
 from skcoral.certificates.inequalities import complete_square, conjugate
 from skcoral.certificates.inflation import expect_limit
 from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
-from skcoral.certificates.ledger import Check
+from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
     FRAME_KINDS,
@@ -29,12 +29,6 @@ from skcoral.certificates.reading import (
     number,
     numbers,
     require_fields,
-)
-from skcoral.certificates.weak_directions import (
-    expect_given,
-    has_weak_directions,
-    matrix_or_factor,
-    reduced,
 )
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
@@ -55,15 +49,13 @@ from skcoral.results import (
 
 def judge_decorrelation(
     result: Decorrelation, R: Array | None, factor: Array | None, arithmetic: Arithmetic
-) -> Check:
-    """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor."""
+) -> tuple[Ledger, float, float]:
+    """Judge every claim of a decorrelation of ``R``, or of the matrix with this factor.
+
+    Also returns the bound and the residual.
+    """
     if result.anchors is not None and result.rank is not None:
         raise CertificateError("a rank below p is not combined with anchors.")
-    given = result, R, factor
-    weak = has_weak_directions(result.certificate)
-    if weak:
-        result, left = reduced(result)
-        R, factor = matrix_or_factor(left)
     if result.anchors is not None and factor is not None:
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
@@ -78,13 +70,10 @@ def judge_decorrelation(
     else:
         raise CertificateError(f"a certificate of the kind {claims.kind!r} needs R itself.")
     claims.expect_rank()
-    if weak:
-        expect_given(claims, *given, arithmetic)
     if result.R is not None and R is not None:
         off = np.abs(result.R - R).max()
         claims.within("R", off, BOUND_TOL, "the result is about another R (off by {:.1e})")
-    lower, upper = max(float(bound.lower), 0.0), float(attained.residual.upper)
-    return claims.verdict(lower, upper, rigorous=arithmetic.rigorous)
+    return claims, max(float(bound.lower), 0.0), float(attained.residual.upper)
 
 
 def _in_factor_space(

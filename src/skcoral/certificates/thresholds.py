@@ -13,18 +13,12 @@ from skcoral.certificates.frame_bounds import threshold_bound
 from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
 from skcoral.certificates.largest_means import rest_room
-from skcoral.certificates.ledger import Check, Ledger
+from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
     dual_parts,
     multipliers_and_matrix,
     require_threshold_fields,
-)
-from skcoral.certificates.weak_directions import (
-    expect_given,
-    has_weak_directions,
-    matrix_or_factor,
-    reduced,
 )
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
@@ -52,14 +46,12 @@ class _Found:
 
 def judge_threshold(
     result: Threshold, R: Array | None, factor: Array | None, arithmetic: Arithmetic
-) -> Check:
-    """Judge every claim of a threshold of ``R``, or of the matrix with this factor."""
+) -> tuple[Ledger, float, float]:
+    """Judge every claim of a threshold of ``R``, or of the matrix with this factor.
+
+    Also returns both bounds.
+    """
     require_threshold_fields(result, len(result.names))
-    given = result, R, factor
-    weak = has_weak_directions(result.certificate)
-    if weak:
-        result, left = reduced(result)
-        R, factor = matrix_or_factor(left)
     kind, arrays = dual_parts(result)
     if kind != ("threshold" if result.rank is None else "frame_threshold"):
         raise CertificateError(
@@ -85,10 +77,7 @@ def judge_threshold(
             (value - result.bounds[name]).size() <= REPORTED_TOL,
             f"the {name} bound of R is {float(value.upper):.9g}, not {result.bounds[name]:.9g}",
         )
-    if weak:
-        expect_given(ledger, *given, arithmetic)
-    lower, upper = float(found.lower.lower), float(found.upper.upper)
-    return ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
+    return ledger, float(found.lower.lower), float(found.upper.upper)
 
 
 def _full_rank(ledger: Ledger, result: Threshold, R: Array, arithmetic: Arithmetic) -> _Found:

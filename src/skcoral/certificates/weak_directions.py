@@ -93,9 +93,11 @@ def reduced(result: Any) -> tuple[Any, Any]:
     return replace(result, **changes), matrix
 
 
-def matrix_or_factor(left: Any) -> tuple[Array | None, Array | None]:
-    """A correlation matrix as R, or the factor that it is kept as."""
-    return (None, left.factor) if isinstance(left, FactoredCorrelation) else (left, None)
+def reduced_claims(result: Any) -> tuple[Any, Array | None, Array | None]:
+    """The result about what is left, with the matrix of that as R or as a factor."""
+    result, left = reduced(result)
+    factored = isinstance(left, FactoredCorrelation)
+    return (result, None, left.factor) if factored else (result, left, None)
 
 
 def restored(result: Decorrelation, given: Decorrelation) -> Decorrelation:

@@ -54,15 +54,11 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class _Direction:
-    V: Any
-    lam: Any
-    z: Any
-    T: Any
-    W: Any
-    P: Any
-    second: Any
+class _Direction(State):
+    """Changes of a state, the second-order term of P, and the longest step of the rest."""
+
     model: Any
+    second: Any
     longest: float
 
 
@@ -120,7 +116,7 @@ class _Point:
         product = tau
         corrector = None
         if affine is not None:
-            VB = share * (affine.V @ B)
+            VB = share * (affine.H @ B)
             T0 = T0 - affine.T @ VB
             second = affine.P @ VB
             P0 = P0 - 0.5 * (second + second.T) + share * affine.second
@@ -142,13 +138,13 @@ class _Point:
         longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
         P = P0 - 0.5 * (second + second.T)
         W = problem.root.T @ d_T
-        return _Direction(V, d_lam, d_z, d_T, W, P, W.T @ W, model, longest)
+        return _Direction(V, d_lam, d_z, d_T, W, P, model, W.T @ W, longest)
 
     def moved(self, direction: _Direction, length: float) -> State:
         """Return the state after a step."""
         s, d = self.state, direction
         return State(
-            H=s.H + length * d.V,
+            H=s.H + length * d.H,
             lam=s.lam + length * d.lam,
             z=s.z + length * d.z,
             T=s.T + length * d.T,
@@ -169,7 +165,7 @@ class _Point:
             length *= shorter
             beyond = length / margin
             if (
-                definite(self.state.H + beyond * d.V) is not None
+                definite(self.state.H + beyond * d.H) is not None
                 and definite(self._moved_P(d, beyond)) is not None
             ):
                 return length
@@ -180,7 +176,7 @@ class _Point:
         s, free = self.state, self.problem.free
         return (
             inner((s.lam + length * d.lam) * free, s.z + length * d.z)
-            + inner(P, s.H + length * d.V)
+            + inner(P, s.H + length * d.H)
             + s.model.products(d.model, length)
         )
 
