@@ -147,9 +147,9 @@ def inner(A: Any, B: Any) -> float:
 
 
 def column_dots(A: Any, B: Any) -> Array:
-    """``diag(AᵀB)``, in NumPy."""
+    """``diag(AᵀB)``, in NumPy; of stacks too."""
     if isinstance(A, np.ndarray):
-        return np.asarray(np.einsum("ij,ij->j", A, B))
+        return np.asarray(np.einsum("...ij,...ij->...j", A, B))
     return np.asarray(to_host(library(A).sum(A * B, axis=0)))
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from skcoral._arrays import Array, column_dots, inner, to_device
 from skcoral.frames.caps import on_caps
 
@@ -28,6 +30,15 @@ def _squares_and_gradient(U: Any) -> tuple[float, Any]:
     gradient = (2.0 * F) @ U
     gradient -= to_device(column_dots(U, gradient)[None, :], U) * U
     return 0.5 * (inner(F, F) - float(U.shape[1])), gradient
+
+
+def squares_and_gradients(U: Array) -> tuple[Array, Array, Array]:
+    """The same of stacked outputs, in NumPy, with the sums of squares once more."""
+    F = U @ np.swapaxes(U, -1, -2)
+    gradient = (2.0 * F) @ U
+    gradient -= column_dots(U, gradient)[..., None, :] * U
+    values = 0.5 * (np.einsum("kij,kij->k", F, F) - U.shape[-1])
+    return values, gradient, values
 
 
 def spectral_steps(

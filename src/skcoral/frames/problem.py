@@ -20,7 +20,8 @@ from skcoral.results import OPTIMAL_GAP, Criterion
 
 _LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
-_FURTHER = 1e4  # rp² of all further starts for the other criteria together
+_FURTHER = 3e4  # rp² of all further starts for the other criteria together
+_NEAR = 0.03  # width of the smoothing for starts near the best outputs
 _ROOM = 1e-15
 _ROUNDING = 1e-13
 
@@ -73,7 +74,7 @@ class FrameProblem:
             max_iter=self.max_iter,
             callback=callback if self._plain else None,
             start=start,
-            starts=self.starts,
+            starts=self.starts if self._plain else 0,
         )
         if not self._plain:
             answer = self._of_criterion(answer)
@@ -158,23 +159,33 @@ class FrameProblem:
         from a fixed seed.
         """
         A, rng = np.asarray(to_host(self.A)), np.random.default_rng(0)
-        U, work = np.asarray(to_host(answer.U)), len(A) * A.shape[1] ** 2
-        for k in range(1 + int(min(self.starts, _FURTHER / work))):
-            if k:
-                moved = rng.normal(size=A.shape) * np.sqrt((1.0 - floors) / len(A))
-                U = on_caps(A, (A if k % 2 else np.asarray(to_host(answer.U))) + moved, floors)
+        work = len(A) * A.shape[1] ** 2
+        further = int(min(self.starts, _FURTHER / work))
+        # from the outputs alone, which may be enough; from further places; from near the best
+        for widest, size, count in (
+            (np.inf, 0.0, 0),
+            (np.inf, 1.0, 3 * further),
+            (_NEAR, 0.4, further),
+        ):
+            U = np.asarray(to_host(answer.U))
+            moved = rng.normal(size=(count, *A.shape)) * np.sqrt((1.0 - floors) / len(A))
+            moved = U + size * moved
+            if size == 1.0:
+                moved[::2] += A - U
+            starts = on_caps(A, moved, floors) if count else U[None]
             U, _, steps = descend_pairs(
                 A,
-                U,
+                starts,
                 floors,
                 self.criterion,
                 self.pair_weights,
                 bound=answer.lower_bound,
                 goal=0.1 * OPTIMAL_GAP,
                 max_iter=int(np.clip(2e9 / work, 20, 300)),
+                widest=widest,
             )
             answer = self._with_outputs(answer, U, floors)
             answer = replace(answer, n_iter=answer.n_iter + steps)
-            if answer.certified:
+            if answer.certified or not further:
                 break
         return answer

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, to_device
+from skcoral._arrays import Array, to_device, to_host
 from skcoral.frames.answer import Answer
 from skcoral.frames.caps import on_caps
-from skcoral.frames.descent import descend, squares
+from skcoral.frames.descent import descend, squares, squares_and_gradients
 from skcoral.frames.dual import FrameDual, maximise_bound
 from skcoral.frames.point import welch
 from skcoral.frames.primal import newton_outputs
 from skcoral.frames.proof import gap_of, proof_of
+from skcoral.frames.starts import descend_all
 from skcoral.results import OPTIMAL_GAP
 
 Callback = Callable[[int, float, float], object]
@@ -141,23 +142,32 @@ def _other_starts(
 
     The displacements come from a fixed seed, so that the same problem has the same answer.
     """
+    if not starts:
+        return U, value, 0
     r, p = A.shape
-    rng = np.random.default_rng(0)
+    sources, best = np.asarray(to_host(A)), np.asarray(to_host(U))
+    noise = np.random.default_rng(0).normal(size=(starts, r, p)) / np.sqrt(r)
+    odd = (np.arange(starts) % 2 == 1)[:, None, None]
+    stack = on_caps(sources, np.where(odd, sources + 0.5 * noise, best + 0.1 * noise), floors)
     count = 0
-    for k in range(starts):
-        noise = to_device(rng.normal(size=(r, p)) / np.sqrt(r), A)
-        start = on_caps(A, (A if k % 2 else U) + (0.5 if k % 2 else 0.1) * noise, floors)
-        candidate, reached, steps = descend(
-            A, start, floors, bound=bound, goal=goal, max_iter=min(150, later)
+    for max_iter in (min(150, later), later // 4):
+        stack, values, steps = descend_all(
+            sources,
+            stack,
+            floors,
+            squares_and_gradients,
+            step=np.full(len(stack), 0.25 * r / p),
+            max_iter=max_iter,
+            patience=50,
+            enough=lambda v: np.minimum(1e-3 * (v - bound), 1e-9 * np.maximum(1.0, v)),
+            is_reached=lambda least: least - bound <= goal * max(1.0, least),
         )
         count += steps
-        if reached < value + 0.1 * (value - bound):
-            candidate, reached, steps = descend(
-                A, candidate, floors, bound=bound, goal=goal, max_iter=later // 4
-            )
-            count += steps
-        if reached < value:
-            U, value = candidate, reached
-        if value - bound <= goal * max(1.0, value):
+        first = int(values.argmin())
+        if values[first] < value:
+            U, value = to_device(stack[first], A), float(values[first])
+        near = values < value + 0.1 * (value - bound)
+        if value - bound <= goal * max(1.0, value) or not near.any():
             break
+        stack = stack[near]
     return U, value, count
