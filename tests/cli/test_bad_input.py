@@ -332,56 +332,6 @@ def test_control_characters_in_names_do_not_reach_the_terminal(main, tmp_path):
     assert "[bold]b[/bold]" in out
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["inspect", "missing"],
-        ["inspect", "."],
-        ["inspect", "junk"],
-        ["frontier", "wine", "--plot", "x.bmp"],
-        ["fit", "wine", "-o", "x.dat"],
-        ["fit", "wine", "-o", "missing/x.csv"],
-        ["fit", "wine", "-o", "same.csv", "--certificate", "same.csv"],
-        ["fit", "wine", "--support", "junk"],
-        ["transform", "wine", "--model", "missing"],
-        ["transform", "wine", "--model", "junk"],
-        ["verify", "wine", "missing"],
-        ["verify", "wine", "junk"],
-        ["fit", "wine", "--unknown"],
-    ],
-    ids=" ".join,
-)
-def test_line_breaks_in_names_of_files_do_not_break_messages(main, wine_csv, tmp_path, arguments):
-    folder = tmp_path / "a\nb\r\x1b[31m\u2028c"
-    folder.mkdir()
-    (folder / "junk").write_text("junk")
-    command, *others = arguments
-    given = {"wine": wine_csv, "--unknown": "--unknown\n"}
-    made = [given.get(a, a if a.startswith("-") else folder / a) for a in others]
-    status, out, err = main(command, *made)
-    assert status in (2, 3, 4)
-    assert out == ""
-    first, second, rest = err.split("\n")
-    assert first.startswith("coral: ")
-    assert rest == ""
-    assert all(line.isprintable() and line for line in (first, second))
-
-
-def test_line_breaks_in_names_of_files_do_not_break_the_answer(main, wine_csv, tmp_path):
-    table, model, out = (tmp_path / f"a\nb{name}" for name in (".csv", ".json", "_out.csv"))
-    table.write_bytes(wine_csv.read_bytes())
-    for arguments in (
-        ["fit", table, "--model", model, "-o", out, "--certificate", tmp_path / "c\nd"],
-        ["transform", table, "--model", model, "-o", out, "--force"],
-        ["verify", table, tmp_path / "c\nd"],
-        ["inspect", table],
-    ):
-        status, told, _ = main(*arguments)
-        assert status == 0
-        assert "a\nb" not in told
-        assert "a\N{REPLACEMENT CHARACTER}b" in " ".join(told.split("\n"))
-
-
 def test_a_fault_of_our_own_is_two_lines_as_well(tmp_path):
     script = (
         "import sys, skcoral.cli.inspect as i\n"

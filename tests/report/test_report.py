@@ -191,6 +191,18 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
     assert told in report.render(facts)
 
 
+def test_estimates_that_were_asked_for_are_told(wine):
+    X = wine.to_frame().iloc[:, :4]
+    coral = CORAL(0.9, shrinkage=0.25, margins="ranks").fit(X)
+    text = html.unescape(report.render(report.gather(coral, n_points=0)))
+    assert "<dt>shrinkage</dt><dd>0.25 towards the identity</dd>" in text
+    assert "<dt>margins</dt><dd>ranks of the columns</dd>" in text
+    text = html.unescape(
+        report.render(report.gather(CORAL(max_correlation=0.3).fit(X), n_points=0))
+    )
+    assert "the highest common fidelity with no |r| above 0.3" in text
+
+
 def test_supports_are_not_called_exact(wine):
     X = wine.to_frame()
     coral = CORAL(support=[("alcohol", "proline")]).fit(X)
