@@ -105,7 +105,9 @@ class Search:
             nothing = DualPoint(self.active, np.zeros(0), np.zeros((0, 0)))
             return self.finish(self._undecided(nothing, None, 0.0))
         if problem.fixed.all():
-            return self.finish(self._at_sources())
+            every = self._solve_binding(problem, None, np.arange(problem.p))
+            assert every is not None
+            return self.finish(self._completed(every, final=True))
         if self.criterion == "squared" and not problem.fixed.any():
             entered = self._enter(problem)
             if entered is not None:
@@ -230,8 +232,11 @@ class Search:
         if not len(keep):
             return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, keep
         if problem.fixed[keep].all():
-            every = np.ones(len(keep), dtype=bool)
-            dual = with_fixed(members, np.zeros(len(keep)), self._kernel(members), every)
+            # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
+            # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
+            R = np.asarray(to_host(submatrix(self.R, members, members)))
+            K = subgradient(R, self.criterion, self.omega[np.ix_(members, members)])
+            dual = with_fixed(members, np.zeros(len(keep)), K, np.ones(len(keep), dtype=bool))
             return dual, identity(len(keep), self.R), keep
         # Iterated equations are solved accurately only when it is known which floors bind.
         goal = self.goals[0] if self.rough or problem.p > FORMED else self.goals[1]
@@ -303,27 +308,6 @@ class Search:
             return 0.0
         G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
         return criteria.value("worst", G, self.omega[np.ix_(members, members)])
-
-    def _kernel(self, members: Index) -> Array:
-        """A subgradient of the criterion at the sources themselves."""
-        block = np.ix_(members, members)
-        return subgradient(
-            np.asarray(to_host(submatrix(self.R, members, members))),
-            self.criterion,
-            self.omega[block],
-        )
-
-    def _at_sources(self) -> Candidate:
-        """Every floor that counts is one: outputs are sources, the others are completed exactly.
-
-        The bound tends to the objective as the multipliers grow, ``λ = s`` and ``H = s I + K`` with
-        K a subgradient of the criterion at R. What grows is added at the end.
-        """
-        every = np.ones(len(self.active), dtype=bool)
-        dual = with_fixed(self.active, np.zeros(len(every)), self._kernel(self.active), every)
-        T = identity(len(every), self.R)
-        candidate = complete(self.R, self.floors, T, dual)
-        return candidate if candidate.complete else self._undecided(dual, T, 0.0)
 
     def from_neighbour(self, warm: Warm) -> Solved | None:
         """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
