@@ -132,12 +132,7 @@ class _AtLeastOne(Problem):
         return solved or self.refuted(root) or largest > _WEIGHT_LIMIT
 
     def move(self, weights: Array, d: Array) -> Array:
-        """Change by ``d`` to first order, within factors of [1/20, 20].
-
-        Weights that grow without bound do so like ``1/(1-d)``: their gradients fall like ``1/λ``.
-        """
-        factors = np.where(d < 0, 1 + np.maximum(d, -0.95), 1 / (1 - np.minimum(d, 0.95)))
-        return np.maximum(1.0, weights * factors)
+        return np.maximum(1.0, weights * stretch(d))
 
     def direction(self, root: WeightedRoot) -> Array | None:
         gradient = self.merit(root)[1]
@@ -155,6 +150,14 @@ class _AtLeastOne(Problem):
             system = NewtonSystem(root, np.maximum(gradient, 0.0), free=free)
             d = d + system.solve(gradient, min(0.1, max(size, 1e-6)))
         return d
+
+
+def stretch(d: Array) -> Array:
+    """Factors that change by ``d`` to first order and stay within [1/20, 20].
+
+    Weights that grow without bound do so like ``1/(1-d)``: their gradients fall like ``1/λ``.
+    """
+    return np.where(d < 0, 1.0 + np.maximum(d, -0.95), 1.0 / (1.0 - np.minimum(d, 0.95)))
 
 
 def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:

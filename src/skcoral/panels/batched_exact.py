@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skcoral.exact.largest_mean import stretch
 from skcoral.panels.batches import Batch, Mask, add_diagonal, solve
 from skcoral.results import Array
 
@@ -274,8 +275,3 @@ def make_exact(R: Array, T: Array) -> tuple[Array, Array]:
         T = T - 0.5 * (T @ defect)
     defect = T.transpose(0, 2, 1) @ (R @ T) - identity
     return T, np.sqrt((defect * defect).sum(axis=(1, 2)))
-
-
-def stretch(d: Array) -> Array:
-    """Factors that change by ``d`` to first order and stay within [1/20, 20]."""
-    return np.where(d < 0, 1.0 + np.maximum(d, -0.95), 1.0 / (1.0 - np.minimum(d, 0.95)))
