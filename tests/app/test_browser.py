@@ -176,6 +176,7 @@ def test_pages_fit_and_follow_the_theme(visit, photograph):
     assert page.elsewhere == []
 
 
+@pytest.mark.slow  # tests/app/test_modes.py has masks and floors of single variables
 def test_grids_are_editable_by_keyboard(visit):
     R = make_system(4)
     page = visit("?source=simulated&size=4&mode=support&floor=0.9&link=0.3")

@@ -16,6 +16,7 @@ FAMILIES = {"xlsx": bombs.EXCEL, "csv": bombs.TEXT, "parquet": bombs.PARQUET}
 LONG = {
     "rows-without-end",
     "pieces-of-one-text",
+    "texts-without-end",
     "letters-bz2",
     "letters-xz",
     "understated-list",
