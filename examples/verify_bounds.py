@@ -47,6 +47,15 @@ def less_conjugate(name, value, h, w):
     return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
 
 
+def rank_bound(dual, A, rho):
+    """D2 ≥ 2ρᵀλ - tr(D_λRD_λH⁻¹) - Σ(H_jj - S_jj) - p/2 - ½Σ_{i≤r} s_i², S = H but for S_jj."""
+    (r, p), S, H = A.shape, dual["H"].copy(), dual["H"]
+    np.fill_diagonal(S, dual["diagonal"])
+    squares = np.sort(np.linalg.eigvalsh(S) ** 2)[p - r :]
+    square = completed_square(H, dual["multipliers"], A.T @ A, rho)
+    return square + dual["diagonal"].sum() - p / 2 - squares.sum() / 2
+
+
 def without_weak(A, W, T, R, floors):
     """A coarse rank tolerance: R = BᵀB + WᵀW, and A, B with unit columns, is what claims are about.
 

@@ -2,8 +2,8 @@
 
     python verify_singular_certificate.py file.json [matrix.npy]
 
-Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts of the caps (kind
-"branched") are not covered here: it says so and ends with 2. It computes in plain double precision,
+Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts (kinds
+"branched" and "rank_parts") are not covered here: it says so and ends with 2. It computes in plain double precision,
 so floors within 1e-6 of one may be refused although they are true; `coral verify` judges all of
 them. The inequalities are those of docs/guide/certificates.md.
 """
@@ -13,7 +13,7 @@ import json
 import sys
 
 import numpy as np
-from verify_bounds import numbers, tradeoff_bound, without_weak  # the file beside this one
+from verify_bounds import numbers, rank_bound, tradeoff_bound, without_weak  # beside this file
 
 TINY, REPORTED, GAP, PRICE = 1e-10, 1e-9, 1e-7, 1e-6
 problems = []
@@ -71,12 +71,14 @@ def verify_decorrelation(claim, proof, dual, A, R, G, f):
         lower = tradeoff_bound(dual, name, R, rho, w)
         reach = most - lower
     else:
-        lower = frame_bound(dual, A, rho) if kind == "frame" else p * (p / len(A) - 1) / 2
+        bounds = {"frame": frame_bound, "rank": rank_bound, "welch": lambda *_: p * (p / len(A) - 1) / 2}
+        lower = bounds[kind](dual, A, rho)
         reach = (most**2 * len(r) if name == "worst" else most) - lower
         if name == "worst":  # not less than the root of the mean square
             squares, lower = lower, (max(lower, 0.0) / len(r)) ** 0.5
             slopes = slopes * 0.5 * lower / squares
-        expect(kind in ("frame", "welch"), "no such proof is known")
+        known = {"frame", "welch"} | ({"rank"} if name == "squared" else set())
+        expect(kind in known, "no such proof is known")
         expect(kind == "welch" or not weighted, "a frame is not combined with pair weights")
         lower, reach = (0.0, np.inf) if weighted else (lower, reach)
     free = (rho >= 1) & np.isin(prices, (0, np.inf))  # infinite, or of an uncorrelated output
@@ -103,8 +105,8 @@ def verify(file, matrix=None):
     checksum = "sha256:" + hashlib.sha256(content.encode()).hexdigest()
     given = file["format"], file["version"], file["checksum"]
     expect(given == ("scikit-coral certificate", 1, checksum), "another version, or altered")
-    if proof["kind"] == "branched" or claim["rank"] is None:
-        other = "full rank is for verify_certificate.py" if claim["rank"] is None else "branched"
+    if proof["kind"] in ("branched", "rank_parts") or claim["rank"] is None:
+        other = "full rank is for verify_certificate.py" if claim["rank"] is None else proof["kind"]
         raise NotImplementedError(f"not covered here ({other}); use coral verify")
     dual = {key: numbers(a) for key, a in proof["arrays"].items()}
     A, T, rank, p = dual.get("factor"), claim["T"], claim["rank"], len(claim["names"])

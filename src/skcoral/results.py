@@ -47,7 +47,7 @@ class Certificate(Frozen):
 
     Attributes
     ----------
-    kind : {"threshold", "exact", "tradeoff", "support", "frame", "branched", "welch", \
+    kind : {"threshold", "exact", "tradeoff", "support", "rank", "frame", "branched", "welch", \
 "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray

@@ -8,7 +8,7 @@ import flint
 import numpy as np
 import pytest
 
-from skcoral.certificates.branches import leaf_bounds
+from skcoral.certificates.frame_claims import leaf_bounds
 from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
@@ -53,10 +53,6 @@ DUAL = {
 }
 
 
-SHARES = RNG.uniform(0.4, 1.0, (LEAVES, p))
-SHARES[1] = 1.0
-
-
 def certificate(**changes: Any) -> Certificate:
     arrays = {"factor": A, **DUAL, **changes}
     return Certificate("branched", arrays, {"rank": r, "criterion": "squared"})
@@ -83,15 +79,14 @@ def ends(leaf: int) -> list[tuple[int, float, float]]:
     return out
 
 
-def formula(leaf: int, shares: np.ndarray) -> float:
-    """νΣω - ½Σω² - ½‖N + νI‖² + Σ_j (2λρ - κ + Σ μ lo·hi - zᵀM⁻¹z), with ω_j N in M."""
+def formula(leaf: int) -> float:
+    """νp - ½p - ½‖N + νI‖² + Σ_j (2λρ - κ + Σ μ lo·hi - zᵀM⁻¹z)."""
     N = DUAL["N"][r * leaf : r * (leaf + 1)]
     lam, kappa, mu = (DUAL[name][leaf] for name in ("multipliers", "kappa", "mu"))
-    own = shares[leaf]
-    nu = (own.sum() - np.trace(N)) / r
-    value = nu * own.sum() - 0.5 * own @ own - 0.5 * np.sum((N + nu * np.eye(r)) ** 2)
+    nu = (p - np.trace(N)) / r
+    value = nu * p - 0.5 * p - 0.5 * np.sum((N + nu * np.eye(r)) ** 2)
     for j in range(p):
-        M, z = own[j] * N + kappa[j] * np.eye(r), lam[j] * A[:, j]
+        M, z = N + kappa[j] * np.eye(r), lam[j] * A[:, j]
         value += 2 * lam[j] * RHO[j] - kappa[j]
         for weight, (cut, low, high) in zip(mu, ends(leaf), strict=False):
             if VARIABLE[cut] == j:
@@ -103,21 +98,18 @@ def formula(leaf: int, shares: np.ndarray) -> float:
     return float(value)
 
 
-@pytest.mark.parametrize("shares", [None, SHARES], ids=["whole", "shares"])
 @pytest.mark.parametrize("kind", ["two", "three", "balls"])
-def test_leaves(kind: str, shares: Any) -> None:
-    given = {} if shares is None else {"shares": shares}
-    shares = np.ones((LEAVES, p)) if shares is None else shares
+def test_leaves(kind: str) -> None:
     before, flint.ctx.prec = flint.ctx.prec, PRECISION
     try:
         arithmetic = {"two": Floats(2), "three": Floats(3), "balls": Balls(flint)}[kind]
-        found = leaf_bounds(certificate(**given), RHO, A, arithmetic)
+        found = leaf_bounds(certificate(), RHO, A, arithmetic)
     finally:
         flint.ctx.prec = before
     assert len(found) == LEAVES
     by_multipliers = {lam.tobytes(): bound for bound, lam in found}
     for leaf in range(LEAVES):
-        bound, wanted = by_multipliers[DUAL["multipliers"][leaf].tobytes()], formula(leaf, shares)
+        bound, wanted = by_multipliers[DUAL["multipliers"][leaf].tobytes()], formula(leaf)
         assert abs(bound.lower - wanted) < 1e-11
         assert abs(bound.upper - wanted) < 1e-11
         assert bound.lower < bound.upper
@@ -128,8 +120,7 @@ def test_a_square_that_is_not_completed_costs_its_distance(
     monkeypatch: pytest.MonkeyPatch, factor: float
 ) -> None:
     """Solutions that a library gives wrong make the bound of a part weaker, never false."""
-    whole = np.ones((LEAVES, p))
-    wanted = {DUAL["multipliers"][leaf].tobytes(): formula(leaf, whole) for leaf in range(LEAVES)}
+    wanted = {DUAL["multipliers"][leaf].tobytes(): formula(leaf) for leaf in range(LEAVES)}
     true = np.linalg.solve
     monkeypatch.setattr(np.linalg, "solve", lambda M, z: factor * true(M, z))
     for bound, lam in leaf_bounds(certificate(), RHO, A, Floats(2)):
@@ -151,14 +142,10 @@ def test_trees_that_are_none() -> None:
         ({"mu": -DUAL["mu"]}, "negative"),
         ({"multipliers": -DUAL["multipliers"]}, "negative"),
         ({"kappa": DUAL["kappa"] - 9.0 * np.eye(p)[1]}, "not positive definite"),
-        ({"shares": 0 * SHARES}, "above zero and at most one"),
-        ({"shares": np.where(SHARES < 0.5, 1 + 3e-16, SHARES)}, "above zero and at most one"),
-        ({"shares": -SHARES}, "negative"),
-        ({"shares": SHARES[:-1]}, "`shares` must be 5 by 4"),
         ({"at": AT[:, None]}, "list of cuts"),
         ({"mu": DUAL["mu"][0]}, "list of cuts"),
         ({"direction": DIRECTION * (1 + 1e-12)}, "no unit vector"),
-        ({"direction": DIRECTION * [[-1], [1], [1], [1]]}, "no unit vector"),
+        ({"direction": DIRECTION * [[-1], [1], [1], [1]]}, "towards its source"),
         ({"N": DUAL["N"] + np.tile(np.triu(np.ones((r, r)), 1), (LEAVES, 1))}, "not symmetric"),
         (
             {
@@ -170,7 +157,7 @@ def test_trees_that_are_none() -> None:
     ):
         with pytest.raises(CertificateError, match=words), np.errstate(all="ignore"):
             leaf_bounds(certificate(**changes), RHO, A, Floats(2))
-    none = {"at": np.zeros(0), "variable": np.zeros(0)}
+    none: dict[str, Any] = {"at": np.zeros(0), "variable": np.zeros(0)}
     none |= {"direction": np.zeros((0, r)), "children": np.zeros((0, 2))}
     with pytest.raises(CertificateError, match="no cut"):
         leaf_bounds(certificate(**none), RHO, A, Floats(2))

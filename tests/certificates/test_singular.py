@@ -35,6 +35,7 @@ ASKED = {
     "welch": lambda: decorrelate(R, 0.3),
     "welch, worst": lambda: decorrelate(R, 0.3, criterion="worst"),
     "frame": lambda: decorrelate(R, 0.999),
+    "rank": lambda: decorrelate(R, 0.995),
     "branched": lambda: decorrelate(R, 0.99),
     "branched, mixed": lambda: decorrelate(R, FLOORS, max_iter=8),
     "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
-from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.branches import _Tree, leaf_bounds
+from skcoral.certificates import check, prove
+from skcoral.certificates.branches import _ends, cap_leaves
 from skcoral.certificates.products import Floats
+from skcoral.certificates.trees import Tree
 from skcoral.exceptions import CertificateError
-from skcoral.frames.answer import BranchProof
-from skcoral.frames.branching import branch, limits
+from skcoral.frames.branching import Slab
+from skcoral.frames.cap_cuts import cut_caps, limits
 from skcoral.frames.caps import on_caps
-from skcoral.frames.cuts import Slab
 from skcoral.frames.descent import squares
-from skcoral.frames.large_parts import bound_part
 from skcoral.frames.outcome import certificate_of
 from skcoral.frames.parts import Parts
-from skcoral.frames.problem import FrameProblem
 from skcoral.frames.solver import solve_squares
 from skcoral.results import Certificate
 
@@ -45,9 +43,8 @@ def slab(A, j, lo, hi, seed):
     return Slab(j, v / np.linalg.norm(v), lo, hi)
 
 
-def relaxation(A, floors, slabs, shares=None):
-    """½‖Σω_jY_j‖² - ½Σω_j² over Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
-    shares = np.ones(len(floors)) if shares is None else shares
+def relaxation(A, floors, slabs):
+    """½‖ΣY_j‖² - ½p over Y_j ⪰ u_ju_jᵀ of unit trace, with the product of each slab."""
     r, p = A.shape
     # a floor of one leaves no interior: such outputs are constants
     X = {j: cp.Variable((r + 1, r + 1), PSD=True) for j in range(p) if floors[j] < 1}
@@ -57,66 +54,28 @@ def relaxation(A, floors, slabs, shares=None):
     for s in slabs:
         u, Y, v = X[s.variable][0, 1:], X[s.variable][1:, 1:], s.direction
         constraints.append(v @ Y @ v - (s.lo + s.hi) * (v @ u) + s.lo * s.hi <= 0)
-    pinned = A[:, floors >= 1] * np.sqrt(shares[floors >= 1])
-    F = pinned @ pinned.T + sum(shares[j] * x[1:, 1:] for j, x in X.items())
+    pinned = A[:, floors >= 1]
+    F = pinned @ pinned.T + sum(x[1:, 1:] for x in X.values())
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F)), constraints)
-    return problem.solve(solver=cp.CLARABEL) - 0.5 * shares @ shares
+    return problem.solve(solver=cp.CLARABEL) - 0.5 * p
 
 
-def expect_relaxation(point, A, floors, slabs, shares):
-    """Between the best bounds for the shares given, and for those that go best with the point."""
-    assert len(point.mu) == len(slabs)
-    assert point.bound >= relaxation(A, floors, slabs, shares) - 1e-6
-    assert point.bound <= relaxation(A, floors, slabs, point.shares) + 1e-6
-
-
-SHARES = [1.0, 0.8, 0.95, 0.6]
-
-
-@pytest.mark.parametrize("shares", [np.ones(4), np.array(SHARES)])
 @pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
-def test_bound_of_a_part_is_its_relaxation(floors, shares):
+def test_bound_of_a_part_is_its_relaxation(floors):
     A, _ = totals(4, 0)
     floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
     parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
     stack = [(), parts[:1], parts]
-    given = np.tile(shares, (3, 1))
-    found = Parts(A, floors, stack, given).maximise(enough=1e6, share=0.0, goal=1e-9)
+    found = Parts(A, floors, stack).maximise(enough=1e6, share=0.0, goal=1e-9)
     for slabs, point in zip(stack, found, strict=True):
-        expect_relaxation(point, A, floors, slabs, shares)
-
-
-@pytest.mark.parametrize("shares", [np.ones(4), np.array(SHARES)])
-@pytest.mark.parametrize("floors", [0.9, [0.5, 0.99, 0.8, 0.9], [0.9, 0.9, 1.0, 0.7]])
-def test_bound_of_a_large_part_is_its_relaxation(floors, shares):
-    """By conjugate gradients, from the point of the part that it was cut from."""
-    A, _ = totals(4, 0)
-    floors = np.broadcast_to(np.asarray(floors), 4).astype(float)
-    parts = (slab(A, 0, 0.05, 0.3, 1), slab(A, 0, -0.2, 0.1, 2), slab(A, 3, -0.4, 0.0, 3))
-    point = None
-    for slabs in ((), parts[:1], parts):
-        point = bound_part(A, floors, slabs, point, shares, enough=10.0, share=0.0, goal=1e-9)
-        expect_relaxation(point, A, floors, slabs, shares)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 3, 4])
-def test_wide_tables_with_a_gap_of_the_relaxation(tables, seed):
-    """One bound leaves 3e-7 to 8e-7 open: two outputs are mixtures of two places."""
-    A = tables.factor_of(tables.factors(40, 200, seed))
-    answer = FrameProblem(A, parts=100).solve(np.full(200, 0.8))
-    assert isinstance(answer.proof, BranchProof)
-    assert answer.certified
-    certificate = certificate_of(answer, A, "squared")
-    bounds = leaf_bounds(certificate, np.full(200, 0.8), A, Floats(parts=3))
-    least = min(float(bound.lower) for bound, _ in bounds)
-    assert answer.objective - least <= 1e-7 * answer.objective
+        assert len(point.mu) == len(slabs)
+        assert point.bound == pytest.approx(relaxation(A, floors, slabs), abs=1e-6)
 
 
 def test_derivatives_of_the_merit():
     A, _ = totals(4, 1)
     both = slab(A, 1, -0.1, 0.3, 0), slab(A, 1, 0.0, 0.4, 5)
-    parts = Parts(A, np.full(4, 0.9), [both, both[:1]], np.array([SHARES, np.ones(4)]))
+    parts = Parts(A, np.full(4, 0.9), [both, both[:1]])
     on = np.arange(2)
     x, tau = parts.start(None)
     x = x + 0.05 * np.random.default_rng(0).uniform(size=x.shape)
@@ -157,29 +116,13 @@ def test_small_totals_are_solved(p, seed, floor):
     assert best >= result.lower_bound
 
 
-OPEN = pytest.mark.xfail(strict=True, reason="1 % stays open: the bound is loose")
-
-
-@pytest.mark.parametrize(
-    ("p", "floor"),
-    [
-        (12, 0.9),
-        pytest.param(30, 0.95, marks=pytest.mark.slow),
-        pytest.param(30, 0.9, marks=[pytest.mark.slow, OPEN]),
-    ],
-)
-def test_totals_are_within_half_a_per_cent(p, floor):
-    result = decorrelate(totals(p, 0)[1], floor)
-    assert result.gap <= 0.005 * result.lower_bound
-
-
 def test_branching_never_passes_a_feasible_value():
     """The parts cover the caps: whatever is feasible lies above the least of their bounds."""
     A, _ = totals(5, 3)
     rng = np.random.default_rng(0)
     floors = np.array([0.5, 0.9, 0.95, 0.99, 1.0])
     start = on_caps(A, A, floors)
-    found = branch(A, floors, start, squares(start), goal=1e-3, max_parts=40)
+    found = cut_caps(A, floors, start, squares(start), goal=1e-3, max_parts=40)
     for _ in range(200):
         U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
         assert squares(U) >= found.lower_bound - 1e-9
@@ -200,16 +143,14 @@ def test_limits_of_a_cap_in_any_direction(floor):
         arrays = {
             "at": np.zeros(1),
             "mu": np.zeros((2, 1)),
-            "N": np.zeros((6, 3)),
-            "multipliers": np.zeros((2, 3)),
-            "kappa": np.zeros((2, 3)),
             "direction": v[None, :],
             "variable": np.zeros(1),
             "children": np.array([[-1.0, -2.0]]),
         }
-        tree = _Tree(arrays, np.full(3, floor), np.eye(3))
-        assert lowest - 1e-6 <= tree.lowest[0] <= lowest
-        assert highest <= tree.highest[0] <= highest + 1e-6
+        tree = Tree(arrays, 3, arrays["variable"], 3)
+        below, above = _ends(tree, np.full(3, floor), np.eye(3))
+        assert lowest - 1e-6 <= below[0] <= lowest
+        assert highest <= above[0] <= highest + 1e-6
 
 
 def test_mirror_images_are_separated():
@@ -259,59 +200,13 @@ def test_every_leaf_proves_what_the_search_says(tables):
     """Caps of very different widths, where many cuts refine a slab that is there already."""
     A = tables.factor_of(tables.factors(6, 6, 1))
     floors = np.array([0.9, 0.9, 0.99, 1.0, 0.3, 0.5])
-    answer = FrameProblem(A, parts=300, starts=1).solve(floors)
+    start = solve_squares(A, floors, starts=1)
+    answer = cut_caps(A, floors, start.U, start.objective, goal=1e-7, max_parts=300)
     certificate = certificate_of(answer, A, "squared")
-    bounds = leaf_bounds(certificate, floors, A, Floats(parts=3))
+    bounds = cap_leaves(certificate.arrays, floors, A, Floats(parts=3))
     least, lam = min(bounds, key=lambda leaf: leaf[0].lower)
     assert least.lower == pytest.approx(answer.lower_bound, rel=1e-7)
     np.testing.assert_allclose(2 * lam, answer.slopes)
-
-
-def test_shares_raise_the_bound_and_are_proved(tables):
-    """Outputs without a price are uncorrelated with all others, and the relaxation mixes them."""
-    A = tables.factor_of(tables.sums(100, 12, 1, 1))
-    floors = np.full(12, 0.95)
-    start = solve_squares(A, floors, starts=0)
-    answer = branch(A, floors, start.U, start.objective, goal=1e-7, max_parts=9)
-    shares = answer.proof.shares
-    assert shares.min() < 0.9
-    assert shares.max() == 1.0
-    assert answer.lower_bound > relaxation(A, floors, ()) + 0.4 * (
-        start.objective - start.lower_bound
-    )
-    arrays = dict(certificate_of(answer, A, "squared").arrays)
-    info = {"criterion": "squared", "rank": 11}
-
-    def least(**other):
-        certificate = Certificate("branched", {**arrays, **other}, info)
-        return min(float(b.lower) for b, _ in leaf_bounds(certificate, floors, A, Floats(parts=3)))
-
-    assert least() == pytest.approx(answer.lower_bound, rel=1e-9)
-    assert least(shares=0.999 * shares) < answer.lower_bound - 1e-6
-    for wrong in (1.001 * shares, -shares, 0.0 * shares):
-        with pytest.raises(CertificateError, match="shares"):
-            least(shares=wrong)
-    # the inequality itself, at outputs and shares of any kind
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 1), floors)
-        omega = rng.uniform(size=12)
-        F = (U * omega) @ U.T
-        assert squares(U) >= 0.5 * (np.sum(F**2) - omega @ omega)
-        assert squares(U) >= answer.lower_bound
-
-
-def test_a_tree_without_shares_has_shares_of_one():
-    """As files written before there were any; a file keeps them where they are."""
-    result, R = branched()
-    arrays = dict(result.certificate.arrays)
-    assert (arrays.pop("shares") == 1.0).all()
-    plain = replace(result, certificate=replace(result.certificate, arrays=arrays))
-    assert check(plain, R).passed
-    for given in (result, plain):
-        read = parse_certificate(certificate_text(given, R)).result
-        assert sorted(read.certificate.arrays) == sorted(given.certificate.arrays)
-        assert check(read, R).passed
 
 
 def test_altered_trees_are_refused():

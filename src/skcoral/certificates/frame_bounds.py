@@ -71,20 +71,17 @@ def squares_bound(
 ) -> Enclosure:
     """Lower bound of D2 that a certificate of kind "frame" or "welch" proves."""
     r, p = A.shape
-    welch = (exactly(float(p * p)) / float(r) - float(p)) * 0.5
     if certificate.kind == "welch":
-        return welch
-    found = spent(certificate.arrays, "multipliers", rho_min, A, arithmetic)
-    return from_dual(*found, np.ones(p))
+        return (exactly(float(p * p)) / float(r) - float(p)) * 0.5
+    return from_dual(*spent(certificate.arrays, "multipliers", rho_min, A, arithmetic), p)
 
 
-def from_dual(total: Enclosure, N: Array, shares: Array) -> Enclosure:
-    """``νΣω_j - ½Σω_j² - ½‖N + νI‖²`` plus the terms of all variables."""
-    nu = (float(shares.sum()) - float(np.trace(N))) / len(N)
+def from_dual(total: Enclosure, N: Array, p: int) -> Enclosure:
+    """``νp - p/2 - ½‖N + νI‖²`` plus the terms of all variables."""
+    nu = (p - float(np.trace(N))) / len(N)
     shifted = exactly(N) + nu * np.eye(len(N))
-    own = exactly(shares)
-    value: Enclosure = (own * nu - own.square() * 0.5).total() - shifted.square().total() * 0.5
-    return value + total
+    value: Enclosure = exactly(nu) * float(p) - 0.5 * p - shifted.square().total() * 0.5 + total
+    return value
 
 
 def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -98,25 +95,14 @@ def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) 
 
 
 def spent(
-    arrays: Mapping[str, Array],
-    name: str,
-    rho_min: Array,
-    A: Array,
-    arithmetic: Arithmetic,
-    shares: Array | None = None,
+    arrays: Mapping[str, Array], name: str, rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> tuple[Enclosure, Array]:
-    """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N.
-
-    With shares, variable j has the matrix ``ω_j N``. That is ω_j times the term of N, λ_j/ω_j and
-    κ_j/ω_j, which holds for the quotients as they are rounded.
-    """
+    """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
     r, p = A.shape
     N = numbers(arrays["N"], (r, r), "`N`", symmetric=True)
     lam, kappa = (
         numbers(arrays[key], (p,), f"`{key}`", nonnegative=True) for key in (name, "kappa")
     )
-    if shares is not None:
-        lam, kappa = lam / shares, kappa / shares
     values, Q = np.linalg.eigh(N)
     size = max(float(np.abs(values).max()), float(np.min(kappa)), 1e-12)
     shift, _ = first_definite(
@@ -132,10 +118,6 @@ def spent(
     rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
     fidelity = column_dots(A, V, rho_min, arithmetic)
     lengths = column_dots(V, V, np.ones(p), arithmetic)
-    if shares is not None:
-        energy = arithmetic.enclosed(N, V) * V * shares
-        own = lengths * kappa * shares - fidelity * (2.0 * lam) * shares
-        return energy.total() + own.total() - up_to(rest), N
     value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
     value = value + (arithmetic.enclosed(V, V.T) * N).total() - up_to(rest)
     return value, N

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.branches import leaf_bounds
+from skcoral.certificates.branches import cap_leaves
 from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
@@ -25,11 +25,23 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
 from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
-from skcoral.results import CROWDED, FACTOR_TOL, OPTIMAL_GAP, REPORTED_TOL, Decorrelation
+from skcoral.results import (
+    CROWDED,
+    FACTOR_TOL,
+    OPTIMAL_GAP,
+    REPORTED_TOL,
+    Certificate,
+    Decorrelation,
+)
 
 _COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that counts
+
+
+#: Bounds of the sum of squares on the parts of a certificate, each with λ, by its kind.
+_SQUARES_ONLY = {"rank": rank_leaf, "rank_parts": null_leaves, "branched": cap_leaves}
 
 
 class FrameLedger(Ledger):
@@ -130,6 +142,16 @@ class FrameProof:
         return max(found) if found and not np.isnan(found).any() else np.inf
 
 
+def leaf_bounds(
+    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> list[tuple[Enclosure, Array]]:
+    """Lower bounds of D2 on the parts of a certificate, each with λ; one part where none is cut."""
+    found = _SQUARES_ONLY[certificate.kind](certificate.arrays, rho_min, A, arithmetic)
+    if not all(np.isfinite([bound.lower, bound.upper]).all() for bound, _ in found):
+        raise CertificateError("a part proves nothing.")
+    return found
+
+
 def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> FrameProof:
     """What the certificate of a frame proves."""
     certificate, p = result.certificate, A.shape[1]
@@ -137,9 +159,9 @@ def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Fram
         if certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")
         return FrameProof(exactly(0.0), np.zeros(p))
-    if certificate.kind == "branched":
+    if certificate.kind in _SQUARES_ONLY:
         if result.criterion != "squared":
-            raise CertificateError("parts of the caps are for the squared criterion.")
+            raise CertificateError(f"the kind {certificate.kind!r} is for the squared criterion.")
         leaves = leaf_bounds(certificate, result.rho_min, A, arithmetic)
         least = min(float(bound.lower) for bound, _ in leaves)
         limit = least + OPTIMAL_GAP * max(1.0, least)

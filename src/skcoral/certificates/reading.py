@@ -30,6 +30,22 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "threshold": ({"weights", "S"}, set()),
     "exact": ({"weights", "S"}, set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
+    "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
+    "rank_parts": (
+        {
+            "factor",
+            "H",
+            "multipliers",
+            "diagonal",
+            "mu",
+            "eta",
+            "half",
+            "direction",
+            "at",
+            "children",
+        },
+        {"criterion", "rank"},
+    ),
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
     "branched": (
         {"factor", "N", "multipliers", "kappa", "mu", "variable", "direction", "at", "children"},
@@ -49,11 +65,10 @@ VIF_PARTS = {"vif_weights", "vif_H", "vif_roots", "vif_vectors"}
 FURTHER = {
     "threshold": {"rest_weights", "rest_S"},
     "tradeoff": VIF_PARTS,
-    "branched": {"shares"},
 }
 
 #: Those that are about the factor of a matrix of rank r < p.
-FRAME_KINDS = ("frame", "branched", "welch")
+FRAME_KINDS = ("rank", "rank_parts", "frame", "branched", "welch")
 
 
 def claimed_matrix(result: Any, R: Any) -> Array:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral.frames.lifted import LiftedProof
+from skcoral._arrays import Array, to_host
 from skcoral.results import OPTIMAL_GAP
 
 
 @dataclass(frozen=True)
-class FrameProof:
-    """A dual point of (★★): ``N`` (r × r), λ and κ, all finite."""
+class LiftedProof:
+    """A dual point of (★): multipliers λ and H ≻ 0, and the outputs it suggests."""
 
-    N: Any
+    kind: ClassVar[str] = "tradeoff"
+
     lam: Array
-    kappa: Array
+    H: Array
+    suggested: tuple[Array, ...]
+    n_iter: int
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its certificate."""
+        return {"multipliers": self.lam, "H": self.H}
 
     @property
     def slopes(self) -> Array:
@@ -27,42 +34,124 @@ class FrameProof:
 
 
 @dataclass(frozen=True)
-class BranchProof:
+class FrameProof:
+    """A dual point of (★★): ``N`` (r × r), λ and κ, all finite."""
+
+    kind: ClassVar[str] = "frame"
+
+    N: Any
+    lam: Array
+    kappa: Array
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its certificate, besides the factor."""
+        return {"N": to_host(self.N), "multipliers": self.lam, "kappa": self.kappa}
+
+    @property
+    def slopes(self) -> Array:
+        """Derivatives of the bound by the floors."""
+        return 2.0 * self.lam
+
+
+@dataclass(frozen=True)
+class RankProof:
+    """A dual point of (★r): λ, ``H`` (p × p), and the diagonal of S, which is H elsewhere."""
+
+    kind: ClassVar[str] = "rank"
+
+    H: Array
+    lam: Array
+    diagonal: Array
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its certificate, besides the factor."""
+        return {"H": self.H, "multipliers": self.lam, "diagonal": self.diagonal}
+
+    @property
+    def slopes(self) -> Array:
+        """Derivatives of the bound by the floors."""
+        return 2.0 * self.lam
+
+
+@dataclass(frozen=True)
+class TreeProof:
     """A tree of cuts, and a dual point for each of its leaves.
 
     Attributes
     ----------
-    variable, at : ndarray of shape (m,)
-        Each cut: which output, and the value of ``vᵀu`` that separates the two sides.
-    direction : ndarray of shape (m, r)
-        ``v``, a unit vector with ``aᵀv ≥ 0`` for the output's source a.
+    direction, at : ndarray of shape (m, n) and (m,)
+        Each cut: a unit vector v, and the value of ``vᵀx`` that separates the two sides.
     children : ndarray of shape (m, 2)
         Below and above: a later cut by its number, or a leaf as ``-1 - number``.
-    N, kappa, lam : ndarray of shape (L·r, r), (L, p) and (L, p)
-        Of each leaf; the matrices N below each other.
+    lam : ndarray of shape (L, p)
+        λ of each leaf.
     mu : ndarray of shape (L, k)
         Of each leaf, for the slabs that it lies in, in the order of their first cuts.
-    shares : ndarray of shape (L, p)
-        ω of each leaf, between zero and one: variable j has the matrix ``ω_j N``.
     least : int
         The leaf with the least bound.
     """
 
-    variable: Array
     direction: Array
     at: Array
     children: Array
-    N: Array
-    kappa: Array
     lam: Array
     mu: Array
-    shares: Array
     least: int
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its certificate, besides the factor."""
+        own = {name: a for name, a in vars(self).items() if name not in ("lam", "least")}
+        return {**own, "multipliers": self.lam}
 
     @property
     def slopes(self) -> Array:
         """Derivatives of the least bound by the floors."""
         return np.asarray(2.0 * self.lam[self.least])
+
+
+@dataclass(frozen=True)
+class CapProof(TreeProof):
+    """(★★) on parts of the caps.
+
+    Attributes
+    ----------
+    variable : ndarray of shape (m,)
+        Whose output each cut divides; its direction has ``aᵀv ≥ 0`` for the source a.
+    N, kappa : ndarray of shape (L·r, r) and (L, p)
+        Of each leaf; the matrices N below each other.
+    """
+
+    kind: ClassVar[str] = "branched"
+
+    variable: Array
+    N: Array
+    kappa: Array
+
+
+@dataclass(frozen=True)
+class NullProof(TreeProof):
+    """(★r) for r = p - 1 on parts of the unit vectors that the Gram matrix may map to zero.
+
+    Attributes
+    ----------
+    half : ndarray of shape (p,)
+        The direction that all parts are on the side of; their first slab is between 0 and 1.
+    H, diagonal, eta : ndarray of shape (L·p, p), (L, p) and (L,)
+        Of each leaf; the matrices H below each other.
+    """
+
+    kind: ClassVar[str] = "rank_parts"
+
+    half: Array
+    H: Array
+    diagonal: Array
+    eta: Array
+
+
+Proof = LiftedProof | FrameProof | RankProof | CapProof | NullProof
 
 
 @dataclass(frozen=True)
@@ -75,8 +164,8 @@ class Answer:
         The outputs in the basis of the factor.
     objective, lower_bound : float
         Attained, and proved to be the least possible.
-    proof : FrameProof, LiftedProof, BranchProof or None
-        The dual point of (★★), of (★), of (★★) on parts, or none: the bound of the rank.
+    proof : Proof or None
+        The dual point of the bound; None where it is that of the rank alone.
     n_iter : int
         Steps taken.
     share : float
@@ -86,7 +175,7 @@ class Answer:
     U: Any
     objective: float
     lower_bound: float
-    proof: FrameProof | LiftedProof | BranchProof | None
+    proof: Proof | None
     n_iter: int
     share: float = 1.0
 

@@ -8,7 +8,7 @@ the trade-off works, and the bound is then evaluated for the matrix that was giv
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -16,6 +16,7 @@ import scipy.linalg as sla
 from skcoral import _criteria as criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options, solve_exact
+from skcoral.frames.answer import LiftedProof
 from skcoral.results import Criterion, Decorrelation
 from skcoral.tradeoff import solve_tradeoff
 
@@ -25,21 +26,6 @@ _SHRUNK = (1e-14, 1e-8)
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of an entry of the matrix
 _RIDGES = (0.0, *np.geomspace(1e-11, 1e-5, 25))
 _FEW = 40  # variables up to which the first is tried
-
-
-@dataclass(frozen=True)
-class LiftedProof:
-    """A dual point of (★): multipliers λ and H ≻ 0, and the outputs it suggests."""
-
-    lam: Array
-    H: Array
-    suggested: tuple[Array, ...]
-    n_iter: int
-
-    @property
-    def slopes(self) -> Array:
-        """Derivatives of the bound by the floors."""
-        return 2.0 * self.lam
 
 
 def lifted_proof(

@@ -16,8 +16,7 @@ from skcoral._linalg import precise_product
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.frames.answer import Answer, FrameProof
-from skcoral.frames.lifted import LiftedProof
+from skcoral.frames.answer import Answer
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
 from skcoral.frames.problem import FrameProblem
@@ -164,7 +163,7 @@ def as_result(
 def certificate_of(
     answer: Answer, A: Array, criterion: Criterion, weak: Array | None = None
 ) -> Certificate:
-    """The dual point behind the lower bound: (★), (★★), (★★) on parts, or the rank alone."""
+    """The dual point behind the lower bound: (★), (★r), (★★), (★★) on parts, or none."""
     found = _dual_point(answer, A, {"criterion": criterion, "rank": A.shape[0]})
     return _with_weak(found, A, weak)
 
@@ -179,16 +178,8 @@ def _dual_point(answer: Answer, A: Array, info: dict[str, Any]) -> Certificate:
     proof = answer.proof
     if proof is None:
         return Certificate("welch", {"factor": A}, info)
-    if isinstance(proof, LiftedProof):
-        return Certificate("tradeoff", {"multipliers": proof.lam, "H": proof.H}, info)
-    arrays = {"factor": A, "N": to_host(proof.N), "multipliers": proof.lam, "kappa": proof.kappa}
-    if isinstance(proof, FrameProof):
-        return Certificate("frame", arrays, info)
-    tree = {
-        name: getattr(proof, name)
-        for name in ("variable", "direction", "at", "children", "mu", "shares")
-    }
-    return Certificate("branched", {**arrays, **tree}, info)
+    factor = {} if proof.kind == "tradeoff" else {"factor": A}
+    return Certificate(proof.kind, {**factor, **proof.arrays}, info)
 
 
 def _prices(answer: Answer, floors: Array, U: Array) -> Array:

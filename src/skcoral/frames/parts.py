@@ -9,10 +9,6 @@ A part is given by ``lo ≤ vᵀu_j ≤ hi`` for some variables j and unit direc
 for every U in the part and all λ ≥ 0, μ ≥ 0, κ and N with ``M_j ≻ 0``. The right side is concave
 and is maximised by Newton's method with dense second derivatives and a logarithmic barrier, for a
 stack of parts at a time.
-
-Shares ``0 ≤ ω_j ≤ 1`` make the bound stronger where the relaxation takes outputs for mixtures:
-``Σ_{i<j} (u_iᵀu_j)² ≥ ½(‖Σ ω_j u_j u_jᵀ‖² - Σ ω_j²)``, and the right side is bounded in the same
-way, with outputs ``√ω_j u_j`` of squared length ω_j.
 """
 
 from __future__ import annotations
@@ -25,8 +21,8 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
-from skcoral.frames.cuts import Slab
-from skcoral.frames.point import least_of_shares
+from skcoral.frames.branching import Slab
+from skcoral.frames.point import welch
 
 _SHRINK = 0.1  # of τ, once the point is centred
 _STEPS = 80
@@ -34,8 +30,6 @@ _DEFINITE = 1e-13  # least pivot, relative to its diagonal, whose sign rounding 
 _INSIDE = 0.9  # share of the way to the boundary that a step may take
 _ROOM = 0.05  # relative to the size of N: how far inside a part starts
 _FIRST = 0.2  # the first weight of the barrier, relative to that
-_ROUNDS = 20  # of improving shares for a given dual point
-_LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -51,9 +45,7 @@ class PartPoint:
     widest : tuple of int and ndarray of shape (r,)
         The output that varies most around its mean, and in which direction.
     N, kappa, lam, mu : ndarray
-        The dual point, for outputs of unit length.
-    shares : ndarray of shape (p,)
-        ω that goes best with it.
+        The dual point.
     """
 
     bound: float
@@ -63,26 +55,6 @@ class PartPoint:
     kappa: Array
     lam: Array
     mu: Array
-    shares: Array
-
-
-def best_shares(N: Array, terms: Array) -> tuple[float, Array]:
-    """The largest bound for a given dual point, and its shares.
-
-    Variable j adds ``ω_j (ν + terms_j) - ½ω_j²``, where ``terms`` are bounds on ``u_jᵀNu_j``.
-    """
-    r, trace = len(N), float(np.trace(N))
-    best, shares = -np.inf, np.ones(len(terms))
-    for _ in range(_ROUNDS):
-        nu = (float(shares.sum()) - trace) / r
-        reached = float(
-            shares @ (nu + terms - 0.5 * shares) - 0.5 * np.sum((N + nu * np.eye(r)) ** 2)
-        )
-        if reached <= best:
-            break
-        best, kept = reached, shares
-        shares = np.clip(nu + terms, _LEAST_SHARE, 1.0)
-    return best, kept
 
 
 @dataclass
@@ -96,7 +68,6 @@ class _Stack:
     W: Array
     U: Array
     N: Array
-    terms: Array
 
     def take(self, at: Any) -> _Stack:
         return _Stack(*(getattr(self, field.name)[at] for field in fields(self)))
@@ -117,21 +88,13 @@ class Parts:
         The least fidelities.
     slabs : sequence of tuples of Slab
         What bounds each part; an empty tuple: all of the caps.
-    shares : ndarray of shape (len(slabs), p)
-        ω of each part.
     """
 
-    def __init__(
-        self, A: Array, floors: Array, slabs: Sequence[tuple[Slab, ...]], shares: Array
-    ) -> None:
+    def __init__(self, A: Array, floors: Array, slabs: Sequence[tuple[Slab, ...]]) -> None:
         self.live = np.flatnonzero(floors < 1.0)  # a floor of one holds its output at the source
-        self.pinned = np.flatnonzero(floors >= 1.0)
-        self.all, self.A = A, A[:, self.live]
-        self.shares, self.total = shares[:, self.live], shares.sum(axis=1)
-        root = np.sqrt(self.shares)
-        self.floors = root * floors[self.live]
-        self.fixed = (A[:, self.pinned] * shares[:, None, self.pinned]) @ A[:, self.pinned].T
-        self.least = least_of_shares(shares, len(A))
+        self.all, self.A, self.floors = A, A[:, self.live], floors[self.live]
+        pinned = A[:, floors >= 1.0]
+        self.fixed = pinned @ pinned.T
         r, m = len(A), max(map(len, slabs))
         # parts with fewer slabs have some without a direction, which hold nothing
         shape = (len(slabs), m)
@@ -140,9 +103,7 @@ class Parts:
         for b, own in enumerate(slabs):
             for at, slab in enumerate(own):
                 self.of[b, at] = np.searchsorted(self.live, slab.variable)
-                size = root[b, self.of[b, at]]
-                self.V[b, at] = slab.direction
-                self.lo[b, at], self.hi[b, at] = size * slab.lo, size * slab.hi
+                self.V[b, at], self.lo[b, at], self.hi[b, at] = slab.direction, slab.lo, slab.hi
         self.rows, self.columns = np.triu_indices(r)
         # an orthonormal basis of the symmetric matrices: N = Σ x_k E_k
         self.scale = np.where(self.rows == self.columns, 0.5, np.sqrt(0.5))
@@ -159,11 +120,11 @@ class Parts:
             first = np.r_[self._flat(0.5 * self.all @ self.all.T), np.ones(2 * q), np.full(m, 0.1)]
             return np.tile(first, (b, 1)), np.full(b, 0.1)
         x, tau = [], []
-        for point, root in zip(before, np.sqrt(self.shares), strict=True):
+        for point in before:
             # well inside, because the part that was cut ended next to the boundary
             room = float(np.sqrt(np.mean(point.N**2))) * _ROOM
             mu = np.r_[point.mu, np.zeros(m - len(point.mu))]
-            rest = np.r_[point.kappa[self.live], root * point.lam[self.live], mu] + room
+            rest = np.r_[point.kappa[self.live], point.lam[self.live], mu] + room
             x.append(np.r_[self._flat(point.N), rest])
             tau.append(_FIRST * room)
         return np.array(x), np.array(tau)
@@ -247,7 +208,7 @@ class Parts:
     def _at(self, on: Any, x: Array, tau: Array) -> _Stack:
         """Value, merit with the barrier, and minimisers of the parts ``on``."""
         N, kappa, lam, mu = self._split(x)
-        r, (b, q) = len(self.A), kappa.shape
+        (r, p), (b, q) = self.all.shape, kappa.shape
         V, lo, hi = self.V[on], self.lo[on], self.hi[on]
         own = (self.of[on][:, None, :] == np.arange(q)[:, None]).astype(np.float64)
         pulls = (mu[:, :, None] * V)[:, :, :, None] * V[:, :, None, :]
@@ -262,26 +223,25 @@ class Parts:
         W = 0.5 * (W + W.swapaxes(2, 3))
         U = (W @ Z[..., None])[..., 0]
         trace = np.trace(N, axis1=1, axis2=2)
-        terms = 2.0 * lam * self.floors[on] - kappa * self.shares[on] - (U * Z).sum(axis=2)
-        terms += (own @ (mu * lo * hi)[:, :, None])[:, :, 0]
         value = (
-            self.least[on]
-            - self.total[on] / r * trace
+            welch(p, r)
+            - p / r * trace
             - 0.5 * ((N * N).sum(axis=(1, 2)) - trace**2 / r)
-            + (N * self.fixed[on]).sum(axis=(1, 2))
-            + terms.sum(axis=1)
+            + (N * self.fixed).sum(axis=(1, 2))
+            + (2.0 * lam * self.floors - kappa).sum(axis=1)
+            + (mu * lo * hi).sum(axis=1)
+            - (U * Z).sum(axis=(1, 2))
         )
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = np.log(pivots).sum(axis=(1, 2)) + np.log(lam).sum(axis=1)
             logs += np.log(mu).sum(axis=1)
         value = np.where(inside, value, -np.inf)
-        merit = np.where(inside, value + tau * logs, -np.inf)
-        return _Stack(x, tau, value, merit, W, U, N, terms)
+        return _Stack(x, tau, value, np.where(inside, value + tau * logs, -np.inf), W, U, N)
 
     def _derivatives(self, on: Any, at: _Stack) -> tuple[Array, Array]:
         """Gradient of the merit, and the upper triangle of minus its second derivative."""
         (r, q), (b, m) = self.A.shape, self.of[on].shape
-        d = len(self.rows)
+        p, d = self.all.shape[1], len(self.rows)
         W, U, N, tau = at.W, at.U, at.N, at.tau[:, None]
         _, _, lam, mu = self._split(at.x)
         V, of, lo, hi = self.V[on], self.of[on], self.lo[on], self.hi[on]
@@ -293,12 +253,12 @@ class Parts:
         Wa = (W @ self.A.T[..., None])[..., 0]
         along = (V * Uv).sum(axis=2) - 0.5 * (lo + hi)
         pull = 2.0 * along[..., None] * Uv + tau[..., None] * WV
-        shift = ((np.trace(N, axis1=1, axis2=2) - self.total[on]) / r)[:, None, None] * np.eye(r)
+        shift = ((np.trace(N, axis1=1, axis2=2) - p) / r)[:, None, None] * np.eye(r)
         gradient = np.concatenate(
             [
-                self._flat(half.sum(axis=1) + self.fixed[on] - N + shift),
-                np.trace(half, axis1=2, axis2=3) - self.shares[on],
-                2.0 * self.floors[on] - 2.0 * (self.A.T * U).sum(axis=2) + tau / lam,
+                self._flat(half.sum(axis=1) + self.fixed - N + shift),
+                np.trace(half, axis1=2, axis2=3) - 1.0,
+                2.0 * self.floors - 2.0 * (self.A.T * U).sum(axis=2) + tau / lam,
                 along**2 - 0.25 * (hi - lo) ** 2 + tau * (V * WV).sum(axis=2) + tau / mu,
             ],
             axis=1,
@@ -332,20 +292,15 @@ class Parts:
     def _point(self, b: int, points: _Stack) -> PartPoint:
         _, kappa, lam, mu = (array[b] for array in self._split(points.x))
         own = self.V[b].any(axis=1)
-        U, N = self.all.copy(), points.N[b]
-        U[:, self.live] = (points.U[b] / np.sqrt(self.shares[b])[:, None]).T
+        U = self.all.copy()
+        U[:, self.live] = points.U[b].T
         values, vectors = np.linalg.eigh(points.W[b])
         k = int(np.argmax(values[:, -1]))
         full = np.zeros((2, U.shape[1]))
-        full[:, self.live] = kappa, lam / np.sqrt(self.shares[b])
-        terms = np.einsum("ij,ik,kj->j", U, N, U)
-        terms[self.live] = points.terms[b]
-        np.add.at(terms, self.live[self.of[b, ~own]], mu[~own])  # slabs without a direction
-        terms[self.live] /= self.shares[b]
-        bound, shares = best_shares(N, terms)
-        bound = bound if np.isfinite(points.value[b]) else -np.inf
+        full[:, self.live] = kappa, lam
+        bound = float(points.value[b] + mu[~own].sum())
         widest = int(self.live[k]), vectors[k, :, -1]
-        return PartPoint(bound, U, widest, N, full[0], full[1], mu[own], shares)
+        return PartPoint(bound, U, widest, points.N[b], full[0], full[1], mu[own])
 
 
 def _pivots(M: Array) -> Array:

@@ -39,11 +39,6 @@ def welch(p: int, r: int) -> float:
     return 0.5 * p * (p - r) / r
 
 
-def least_of_shares(shares: Array, r: int) -> Any:
-    """The least ``½(‖Σ ω_j u_j u_jᵀ‖² - Σ ω_j²)`` in r dimensions (the last axis counts j)."""
-    return 0.5 * (shares.sum(axis=-1) ** 2 / r - (shares * shares).sum(axis=-1))
-
-
 @dataclass(frozen=True)
 class FramePoint:
     """Values at ``N = Q diag(n) Qᵀ``; matrices are in the eigenbasis ``Q``.
@@ -59,7 +54,7 @@ class FramePoint:
     U : array of shape (r, p)
         The minimisers ``u_j``, in the eigenbasis.
     lam, kappa : ndarray of shape (p,)
-        Multipliers of the floors (infinite at a floor of one) and of the norms.
+        Multipliers of the floors (infinite at a floor of one) and of the unit norms.
     phi : ndarray of shape (p,)
         ``a_jᵀ(N + κ_jI)⁻¹a_j``.
     F : array of shape (r, r)
@@ -67,9 +62,7 @@ class FramePoint:
     excess : float
         What q(N) has above the bound of the rank, to the accuracy of N.
     barrier, logs : float
-        Weight of ``Σ ω_j log κ_j``, and that sum.
-    shares : ndarray of shape (p,)
-        ω, the squared lengths of the outputs.
+        Weight of ``Σ log κ_j``, and that sum.
     """
 
     n: Array
@@ -83,23 +76,22 @@ class FramePoint:
     excess: float
     barrier: float
     logs: float
-    shares: Array
+
+    @property
+    def value(self) -> float:
+        """q(N), a lower bound."""
+        r, p = self.B.shape
+        return welch(p, r) + self.excess
 
     @property
     def gradient(self) -> Any:
         """``UUᵀ - dev N - (p/r) I``, in the eigenbasis."""
-        mean = float(self.shares.sum()) / len(self.n)
-        return plus_diagonal(self.F + 0.0, -self.n + self.n.mean() - mean)
+        r, p = self.B.shape
+        return plus_diagonal(self.F + 0.0, -self.n + self.n.mean() - p / r)
 
 
 def frame_point(
-    n: Array,
-    B: Any,
-    floors: Array,
-    *,
-    barrier: float = 0.0,
-    kappa: Array | None = None,
-    shares: Array | None = None,
+    n: Array, B: Any, floors: Array, *, barrier: float = 0.0, kappa: Array | None = None
 ) -> FramePoint:
     """Evaluate the dual where N has the eigenvalues ``n``.
 
@@ -116,27 +108,24 @@ def frame_point(
         differentiable; the bound is valid with any.
     kappa : ndarray of shape (p,), optional
         A first guess.
-    shares : ndarray of shape (p,), optional
-        Squared lengths ω of the outputs; one where none are given.
     """
     r, p = B.shape
     pinned = floors >= 1.0
     kappa, E, phi = _all_roots(n, B, floors, barrier, kappa)
-    shares = np.ones(p) if shares is None else shares
-    root = np.sqrt(shares)
-    lam = np.where(pinned, np.inf, root * floors / phi)
+    lam = np.where(pinned, np.inf, floors / phi)
     factor = np.where(pinned, 0.0, lam)
     U = to_device(factor[None, :], B) * (E * B)
-    least = factor**2 * phi - shares * kappa
+    least = factor**2 * phi - kappa
     if pinned.any():
-        E = E * (1.0 - to_device(pinned.astype(np.float64)[None, :], B))
-        U = U + to_device((pinned * root)[None, :], B) * B
-        energy = shares * column_dots(B, to_device(n[:, None], B) * B)
+        stay = to_device(pinned.astype(np.float64)[None, :], B)
+        E = E * (1.0 - stay)
+        U = U + stay * B
+        energy = column_dots(B, to_device(n[:, None], B) * B)
         least = np.where(pinned, energy, least)
     F = U @ U.T
     spread = float(n @ n) - float(n.sum()) ** 2 / r
-    excess = float(least.sum()) - float(shares.sum()) / r * float(n.sum()) - 0.5 * spread
-    logs = float(shares @ np.log(np.where(pinned, 1.0, kappa))) if barrier else 0.0
+    excess = float(least.sum()) - p / r * float(n.sum()) - 0.5 * spread
+    logs = float(np.log(np.where(pinned, 1.0, kappa)).sum()) if barrier else 0.0
     return FramePoint(
         n=n,
         B=B,
@@ -149,7 +138,6 @@ def frame_point(
         excess=excess,
         barrier=barrier,
         logs=logs,
-        shares=shares,
     )
 
 
@@ -267,7 +255,7 @@ class Curvature:
         self._C = U * spread
         size = lam * column_dots(point.B * self._C, spread)  # Σ C²/e, where u/e = λb
         held = live & (point.kappa > 0.0)
-        soft = 0.5 * point.barrier * point.shares / np.where(held, point.kappa, 1.0) ** 2
+        soft = 0.5 * point.barrier / np.where(held, point.kappa, 1.0) ** 2
         size = np.where(held, size + soft, 0.0)
         self._inverse_floor = np.where(live, 1.0 / floor, 0.0)
         self._inverse_norm = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)

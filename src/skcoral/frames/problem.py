@@ -8,20 +8,27 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, to_device, to_host
-from skcoral.frames.answer import Answer
-from skcoral.frames.branching import branch
+from skcoral.frames.answer import Answer, RankProof
+from skcoral.frames.cap_cuts import cut_caps
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
 from skcoral.frames.lifted import lifted_proof, robust_bound
+from skcoral.frames.null_cuts import cut_null_vectors
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
-from skcoral.frames.solver import Callback, solve_squares
+from skcoral.frames.rank_bound import RankBound, RankPoint, gap_of_rank, proof_by_outputs
+from skcoral.frames.solver import Callback, descend_from, solve_squares
 from skcoral.results import OPTIMAL_GAP, Criterion
 
-_LIFTED_LIMIT = {True: 80, False: 300}  # variables for which (★) is tried: squares, or others
+_RANK_LIMIT = 150  # variables for which (★r) is maximised
+_OUTPUTS_LIMIT = 1000  # and for which outputs may prove themselves by it
+_LIFTED_LIMIT = 300  # variables for which (★) is tried
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
 _NEAR = 0.03  # width of the smoothing for starts near the best outputs
+_OPEN = 4e-3  # gap, relative to the objective, that null vectors are cut for
+_HIDDEN = 0.02  # of an open gap, how accurately it is known
+_GRADIENTS = 1000  # from each start
 _ROOM = 1e-15
 _ROUNDING = 1e-13
 
@@ -81,12 +88,14 @@ class FrameProblem:
         if answer.certified or (self.pair_weights is not None and not self.pair_weights.any()):
             return answer
         p = self.A.shape[1]
-        if p <= _LIFTED_LIMIT[self._plain]:
-            answer = self._lifted(answer, floors)
-        if not self._plain and p <= _PAIRS_LIMIT and not answer.certified:
-            answer = self._descended(answer, floors)
-        if self._plain and not answer.certified:
-            answer = self._branched(answer, floors)
+        if self._plain:
+            if p <= _OUTPUTS_LIMIT:
+                answer = self._tightened(answer, floors)
+        else:
+            if p <= _LIFTED_LIMIT:
+                answer = self._lifted(answer, floors)
+            if p <= _PAIRS_LIMIT and not answer.certified:
+                answer = self._descended(answer, floors)
         if callback is not None:
             callback(answer.n_iter, answer.objective, answer.lower_bound)
         return answer
@@ -143,11 +152,63 @@ class FrameProblem:
         answer = replace(answer, n_iter=answer.n_iter + proof.n_iter)
         return self._with_bound(answer, bound, proof)
 
+    def _tightened(self, answer: Answer, floors: Array) -> Answer:
+        """Close the gap as far as that is affordable."""
+        r, p = self.A.shape
+        answer = self._with_rank_proof(answer, floors)
+        if answer.certified or p > _RANK_LIMIT:
+            return answer
+        answer, point = self._ranked(answer, floors)
+        if not answer.certified and self.parts:
+            answer = self._branched(answer, floors)
+        aim = _OPEN * answer.objective
+        if answer.objective - answer.lower_bound > aim and self.parts and r == p - 1:
+            A = np.asarray(to_host(self.A))
+            bound, proof, count = cut_null_vectors(A, floors, answer.objective, point, aim=aim)
+            answer = self._with_bound(answer, bound, proof)
+            answer = replace(answer, n_iter=answer.n_iter + count)
+        return answer
+
+    def _ranked(self, answer: Answer, floors: Array) -> tuple[Answer, RankPoint]:
+        """Try the bound (★r), and outputs near those of its dual point."""
+        A, best = np.asarray(to_host(self.A)), answer.objective
+        problem = RankBound(A, floors)
+
+        def enough(point: RankPoint) -> bool:
+            aim = 0.1 * min(self.tol, OPTIMAL_GAP) * max(1.0, best)
+            return point.left <= max(aim, _HIDDEN * (best - point.value))
+
+        point = problem.maximise(enough)
+        short = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->j", point.U, point.U), 0.0) / len(A))
+        noise = np.random.default_rng(0).normal(size=(1 + self.starts, *A.shape))
+        noise[0] = 0.0
+        U, _, steps = descend_from(
+            A,
+            on_caps(A, point.U + short * noise, floors),
+            floors,
+            np.asarray(to_host(answer.U)),
+            bound=point.value,
+            goal=0.1 * self.tol,
+            max_iter=_GRADIENTS,
+        )
+        answer = self._with_outputs(answer, U, floors)
+        answer = replace(answer, n_iter=answer.n_iter + steps)
+        return self._with_rank_proof(answer, floors, problem.proof(point)), point
+
+    def _with_rank_proof(
+        self, answer: Answer, floors: Array, proof: RankProof | None = None
+    ) -> Answer:
+        """The answer with a bound (★r), of the dual point that the outputs suggest by default."""
+        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
+        proof = proof_by_outputs(A, U, floors) if proof is None else proof
+        gap = gap_of_rank(proof, A, U, floors)
+        return self._with_bound(answer, answer.objective - gap, proof)
+
     def _branched(self, answer: Answer, floors: Array) -> Answer:
         """Cut the caps into parts, as far as that is affordable."""
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
         goal = 0.5 * OPTIMAL_GAP
-        found = branch(A, floors, U, answer.objective, goal=goal, max_parts=self.parts)
+        found = cut_caps(A, floors, U, answer.objective, goal=goal, max_parts=self.parts)
         answer = self._with_outputs(answer, found.U, floors)
         answer = replace(answer, n_iter=answer.n_iter + found.n_iter)
         return self._with_bound(answer, found.lower_bound, found.proof)

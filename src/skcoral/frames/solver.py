@@ -149,15 +149,36 @@ def _other_starts(
     noise = np.random.default_rng(0).normal(size=(starts, r, p)) / np.sqrt(r)
     odd = (np.arange(starts) % 2 == 1)[:, None, None]
     stack = on_caps(sources, np.where(odd, sources + 0.5 * noise, best + 0.1 * noise), floors)
-    count = 0
-    for max_iter in (min(150, later), later // 4):
+    best, reached, count = descend_from(
+        sources, stack, floors, best, bound=bound, goal=goal, max_iter=later
+    )
+    return (to_device(best, A), reached, count) if reached < value else (U, value, count)
+
+
+def descend_from(
+    A: Array,
+    stack: Array,
+    floors: Array,
+    U: Array,
+    *,
+    bound: float,
+    goal: float,
+    max_iter: int,
+) -> tuple[Array, float, int]:
+    """Lower the sum of squares from each of the outputs in ``stack``.
+
+    Returns the best of them and of ``U``, its value, and the number of gradients.
+    """
+    r, p = A.shape
+    value, count = squares(U), 0
+    for most in (min(150, max_iter), max_iter // 4):
         stack, values, steps = descend_all(
-            sources,
+            A,
             stack,
             floors,
             squares_and_gradients,
             step=np.full(len(stack), 0.25 * r / p),
-            max_iter=max_iter,
+            max_iter=most,
             patience=50,
             enough=lambda v: np.minimum(1e-3 * (v - bound), 1e-9 * np.maximum(1.0, v)),
             is_reached=lambda least: least - bound <= goal * max(1.0, least),
@@ -165,7 +186,7 @@ def _other_starts(
         count += steps
         first = int(values.argmin())
         if values[first] < value:
-            U, value = to_device(stack[first], A), float(values[first])
+            U, value = stack[first], float(values[first])
         near = values < value + 0.1 * (value - bound)
         if value - bound <= goal * max(1.0, value) or not near.any():
             break

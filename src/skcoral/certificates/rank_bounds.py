@@ -1,0 +1,112 @@
+"""The bound of the rank: Gram matrices of p outputs in r dimensions have r eigenvalues.
+
+With ``R = AᵀA``, for any ``λ ≥ 0``, ``H ≻ 0`` and S, which is H with another diagonal, all outputs
+have
+
+    D2 ≥ 2ρᵀλ - tr(D_λ R D_λ H⁻¹) - Σ(H_jj - S_jj) - p/2 - ½ Σ_{i ≤ r} s_i²,
+
+where the s_i are the eigenvalues of S with the largest squares. For r = p - 1 a Gram matrix maps a
+unit vector w or -w to zero, and ``½ wᵀS²w`` may be counted instead of half the least square: on a
+part of a tree of cuts it is at least what η and the multipliers of the slabs of w prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skcoral._arrays import Array
+from skcoral.certificates.definiteness import definite
+from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
+from skcoral.certificates.inequalities import complete_square, floors_of
+from skcoral.certificates.products import Arithmetic
+from skcoral.certificates.reading import numbers
+from skcoral.certificates.trees import ROUNDING, Slab, Tree, least_in_slabs, unit_vectors
+from skcoral.exceptions import CertificateError
+
+_LOWERED = (1e-13, 1e-12, 1e-11, 1e-10)  # of η, relative to the largest square
+
+
+def rank_leaf(
+    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> list[tuple[Enclosure, Array]]:
+    """Lower bound of D2 that a certificate of kind "rank" proves, with λ."""
+    value, S = _without_penalty(arrays, rho_min, A, arithmetic)
+    return [(value - largest_squares(S, len(A), arithmetic) * 0.5, arrays["multipliers"])]
+
+
+def null_leaves(
+    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> list[tuple[Enclosure, Array]]:
+    """Lower bounds of D2 on the leaves of a certificate of kind "rank_parts", each with λ.
+
+    All of them are in the half ``vᵀw ≥ 0`` of one direction, as -w may stand for w.
+    """
+    r, p = A.shape
+    if r != p - 1:
+        raise CertificateError("null vectors are cut where one dimension is missing.")
+    tree = Tree(arrays, p, np.zeros(len(np.atleast_1d(arrays["at"]))), 1)
+    parts = tree.parts
+    half = unit_vectors(arrays["half"], (p,), "`half`")
+    H = numbers(arrays["H"], (parts * p, p), "`H`").reshape(parts, p, p)
+    lam = numbers(arrays["multipliers"], (parts, p), "`multipliers`")
+    diagonal = numbers(arrays["diagonal"], (parts, p), "`diagonal`")
+    eta = numbers(arrays["eta"], (parts,), "`eta`")
+    ends = np.full(len(tree.at), 1.0 + ROUNDING)
+    found = []
+    for leaf, slabs in tree.leaves(-ends, ends, (Slab(0, half, 0.0, 1.0 + ROUNDING),)):
+        dual = {"H": H[leaf], "multipliers": lam[leaf], "diagonal": diagonal[leaf]}
+        value, S = _without_penalty(dual, rho_min, A, arithmetic)
+        product = arithmetic.enclosed(S, S)
+        N = 0.5 * product.middle
+        N = 0.5 * (N + N.T)
+        off = (product * 0.5 - N).size()
+        pull = 0.0, np.zeros(p), 0.0
+        mu = tree.mu[leaf, : len(slabs)]
+        counted = least_in_slabs(N, float(eta[leaf]), pull, slabs, mu, arithmetic)
+        counted = counted - up_to(float(np.sqrt(np.sum(off * off))))
+        found.append((value - product.diagonal().total() * 0.5 + counted, lam[leaf]))
+    return found
+
+
+def _without_penalty(
+    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
+) -> tuple[Enclosure, Array]:
+    """``2ρᵀλ - tr(D_λ R D_λ H⁻¹) - Σ(H_jj - S_jj) - p/2``, and S."""
+    r, p = A.shape
+    H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
+    lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
+    S = H.copy()
+    np.fill_diagonal(S, numbers(arrays["diagonal"], (p,), "`diagonal`"))
+    square = complete_square(arithmetic, np.eye(r), A, lam, H, "`H`")
+    return square.value(floors_of(rho_min)) + exactly(np.diag(S)).total() - float(p) * 0.5, S
+
+
+def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:
+    """The sum of the r largest squares of eigenvalues of S.
+
+    Those left over are at least ``(p - r) η - tr P`` for any P ⪰ 0 with ``S² + P ⪰ ηI``, and no
+    more than ``tr VᵀS²V`` for any orthonormal V.
+    """
+    p = len(S)
+    product = arithmetic.enclosed(S, S)
+    whole = product.diagonal().total()
+    values, Q = np.linalg.eigh(S)
+    squares = values * values
+    order = np.argsort(squares)
+    eta = float(squares[order[-r]])
+    V = Q[:, order[: p - r]]
+    length = float(np.sqrt(np.sum(arithmetic.enclosed(V.T, V, minus=np.eye(p - r)).size() ** 2)))
+    most = arithmetic.enclosed(V.T, S, S, V).diagonal().total() / around(1.0, 2.0 * length)
+    roots = Q * np.sqrt(np.maximum(eta - squares, 0.0))
+    P = arithmetic.enclosed(roots, roots.T)
+    middle = product.middle + P.middle
+    middle = 0.5 * (middle + middle.T)
+    radius = (product + P - middle).size() + 2 * np.spacing(np.abs(middle) + eta)
+    for shift in _LOWERED:
+        level = eta - shift * float(squares.max())
+        if definite(arithmetic, middle - level * np.eye(p), radius) is not None:
+            least = exactly(level) * float(p - r) - P.diagonal().total()
+            return whole - Enclosure(max(float(least.lower), 0.0), float(most.upper))
+    return whole - Enclosure(0.0, float(most.upper))

@@ -1,0 +1,263 @@
+"""The bound (★r) on the sum of squares: the bound (★) for Gram matrices of rank r.
+
+``G = UᵀU`` has r eigenvalues besides zeros, so that for every symmetric S, with eigenvalues
+``s_1² ≥ s_2² ≥ …``,
+
+    ½‖G‖² ≥ ⟨S, G⟩ - ½ Σ_{i ≤ r} s_i² .
+
+With ``H = S + diag(κ) ≻ 0`` and ``λ ≥ 0``, every feasible U has
+
+    D2 ≥ 2ρᵀλ - Σκ_j - p/2 - tr(D_λ R D_λ H⁻¹) - ½ Σ_{i ≤ r} s_i² .                          (★r)
+
+For r = p it is (★), and λ = 0 with ``S = (p/r) I`` gives the bound of the rank alone. It is concave
+in (H, κ, λ) and is maximised by Newton's method with logarithmic barriers for H and λ; the last
+term is one of the penalties of ``rank_penalties``. Outputs with a floor of one are held at their
+sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral._arrays import Array
+from skcoral._linalg import conjugate_gradient
+from skcoral.frames.answer import RankProof
+from skcoral.frames.rank_penalties import LargestSquares, NullVector, SmoothPenalty
+
+_FIRST = 1.0  # weight of the barrier at the start
+_SHRINK = 0.1  # of it, once the point is centred
+_STEPS = 60
+_INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
+_FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
+_LIFT = 5e7  # κ of floors of one
+_RIM = 1e-7  # above the floor, where an output still counts as at the rim of its cap
+_EARLY = 1e-2  # what is left open, relative to the bound, where similar problems start
+
+
+@dataclass(frozen=True)
+class RankPoint:
+    """Values at one dual point.
+
+    Attributes
+    ----------
+    H, kappa, lam, y : ndarray of shape (p, p), (p,), (p,) and (m,)
+        The point; κ and λ are zero where the floor is one, and y belongs to the penalty.
+    tau : float
+        Weight of the barrier.
+    value, merit : float
+        The bound, and what is maximised instead of it.
+    inverse : ndarray of shape (p, p)
+        ``H⁻¹`` of the other outputs, zero in the rows and columns of those at their sources.
+    U : ndarray of shape (r, p)
+        The minimisers.
+    penalty : SmoothPenalty
+        Of ``S = H - diag(κ)``.
+    early : RankPoint, optional
+        A point on the way here, further inside, where a similar problem can start.
+    """
+
+    H: Array
+    kappa: Array
+    lam: Array
+    y: Array
+    tau: float
+    value: float
+    merit: float
+    inverse: Array
+    U: Array
+    penalty: SmoothPenalty
+    early: RankPoint | None = None
+
+    @property
+    def left(self) -> float:
+        """What the barriers leave open."""
+        return 4 * len(self.lam) * self.tau
+
+
+class RankBound:
+    """(★r) for a factor ``A`` (r × p, unit columns) and floors; a part of it with ``slabs``."""
+
+    def __init__(
+        self, A: Array, floors: Array, penalty: LargestSquares | NullVector | None = None
+    ) -> None:
+        self.A, self.floors = A, floors
+        self.live = floors < 1.0
+        self.penalty = LargestSquares(len(A)) if penalty is None else penalty
+        self.R = A.T @ A
+
+    def start(self) -> RankPoint:
+        """The multiple of the identity that belongs to the rank alone."""
+        r, p = self.A.shape
+        kappa, lam = np.where(self.live, 1.0 - p / r, 0.0), np.where(self.live, 0.5, 0.0)
+        point = self.at(np.eye(p), kappa, lam, self.penalty.first, _FIRST)
+        assert point is not None
+        return point
+
+    def at(self, H: Array, kappa: Array, lam: Array, y: Array, tau: float) -> RankPoint | None:
+        """Values at a point; None outside the domain."""
+        A, live = self.A, self.live
+        if not (lam[live] > 0.0).all():
+            return None
+        own = np.ix_(live, live)
+        factor, info = sla.lapack.dpotrf(H[own], lower=1, clean=1)
+        penalty = self.penalty.at(H - np.diag(kappa), y, tau) if info == 0 else None
+        if penalty is None:
+            return None
+        inverse, U = np.zeros_like(H), A.copy()
+        triangle = sla.lapack.dtrtri(factor, lower=1)[0]
+        inverse[own] = triangle.T @ triangle
+        forced = A[:, live] * lam[live] - A[:, ~live] @ H[np.ix_(~live, live)]
+        U[:, live] = forced @ inverse[own]
+        held = float(np.sum((A[:, ~live] @ H[np.ix_(~live, ~live)]) * A[:, ~live]))
+        linear = 2.0 * float(self.floors @ lam) - float(kappa.sum()) - 0.5 * len(lam) + held
+        linear -= float(np.sum(U[:, live] * forced))
+        logs = 2.0 * float(np.log(np.diag(factor)).sum()) + float(np.log(lam[live]).sum())
+        value, merit = linear - penalty.value, linear - penalty.merit + tau * logs
+        return RankPoint(H, kappa, lam, y, tau, value, merit, inverse, U, penalty)
+
+    def maximise(
+        self, enough: Callable[[RankPoint], bool], start: RankPoint | None = None
+    ) -> RankPoint:
+        """Raise the bound until it is ``enough``, or until nothing is left to gain."""
+        now = best = self.start() if start is None else start
+        early: RankPoint | None = None
+        for _ in range(_STEPS):
+            V, moves, decrement = self._newton_step(now)
+            found, length = None, self._longest(now, moves)
+            while found is None and length > 1e-9:
+                kappa, lam, y = (
+                    a + length * step
+                    for a, step in zip((now.kappa, now.lam, now.y), moves, strict=True)
+                )
+                found = self.at(now.H + length * V, kappa, lam, y, now.tau)
+                wanted = now.merit + 1e-4 * length * decrement - 1e-13 * abs(now.merit)
+                found = found if found is not None and found.merit >= wanted else None
+                length *= 0.5
+            if found is None:
+                break
+            now = found
+            best = max(best, now, key=lambda point: point.value)
+            if decrement < 0.5 * now.left:
+                if enough(now):
+                    break
+                if now.left > _EARLY * max(best.value, 1.0):
+                    early = now
+                shrunk = self.at(now.H, now.kappa, now.lam, now.y, _SHRINK * now.tau)
+                assert shrunk is not None
+                now = shrunk
+        return replace(best, early=early)
+
+    def _longest(self, now: RankPoint, moves: tuple[Array, ...]) -> float:
+        """How far the multipliers that stay positive allow a step to go."""
+        live = self.live
+        ratios = np.r_[moves[1][live] / now.lam[live], moves[2] / now.y]
+        return min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
+
+    def _newton_step(self, at: RankPoint) -> tuple[Array, tuple[Array, Array, Array], float]:
+        """Steps of H, and of κ, λ and y, and the Newton decrement."""
+        A, U, W, tau, live = self.A, at.U, at.inverse, at.tau, np.flatnonzero(self.live)
+        penalty, q, lam = at.penalty, len(live), at.lam[live]
+        G = U.T @ U
+        force = G + tau * W - penalty.gradient
+        on_lam = (2.0 * (self.floors - np.einsum("ij,ij->j", A, U)))[live] + tau / lam
+        on_x = np.r_[np.diag(penalty.gradient)[live] - 1.0, -penalty.on_y]  # κ and y
+
+        def penalised(x: Array) -> tuple[Array, Array]:
+            D = np.zeros_like(G)
+            D[live, live] = -x[:q]
+            return penalty.apply(D, x[q:])
+
+        def as_x(image: tuple[Array, Array]) -> Array:
+            return np.asarray(np.r_[-np.diag(image[0])[live], image[1]])
+
+        of_x = np.linalg.inv(np.array([as_x(penalised(x)) for x in np.eye(len(on_x))]))
+        own = 2.0 * (self.R * W)[np.ix_(live, live)] + np.diag(tau / lam**2)
+        of_lam = np.linalg.inv(own)
+        nothing = np.zeros(len(at.y))
+
+        def moved_lam(x: Array) -> Array:  # what a step of λ adds to the equations of H
+            Y = U.T @ ((A[:, live] * x) @ W[live])
+            return np.asarray(-(Y + Y.T))
+
+        def pulled(V: Array) -> Array:
+            return np.asarray(-2.0 * np.einsum("ij,ij->j", A, U @ V @ W)[live])
+
+        def apply(V: Array) -> Array:
+            image = penalty.apply(V, nothing)
+            Y = U.T @ (U @ V @ W)
+            out = image[0] + Y + Y.T + tau * W @ V @ W
+            out -= penalised(of_x @ as_x(image))[0]
+            return np.asarray(out - moved_lam(of_lam @ pulled(V)))
+
+        values, basis = np.linalg.eigh(W)
+        values = np.maximum(values, 0.0)
+        energy = np.einsum("ia,ij,ja->a", basis, G, basis)
+        diagonal = penalty.diagonal_in(basis) + tau * np.outer(values, values)
+        diagonal += np.outer(values, energy) + np.outer(energy, values)
+
+        def precondition(V: Array) -> Array:
+            return np.asarray(basis @ ((basis.T @ V @ basis) / diagonal) @ basis.T)
+
+        right = force - penalised(of_x @ on_x)[0] - moved_lam(of_lam @ on_lam)
+        V, _, _ = conjugate_gradient(apply, right, precondition, rtol=_FORCING, max_iter=_INNER)
+        V = 0.5 * (V + V.T)
+        x = of_x @ (on_x - as_x(penalty.apply(V, nothing)))
+        kappa, step = np.zeros(len(G)), np.zeros(len(G))
+        kappa[live], step[live] = x[:q], of_lam @ (on_lam - pulled(V))
+        decrement = float(np.sum(force * V) + on_x @ x + on_lam @ step[live])
+        return V, (kappa, step, x[q:]), decrement
+
+    def proof(self, point: RankPoint) -> RankProof:
+        """A dual point with all multipliers finite."""
+        H, lam, pinned = point.H.copy(), point.lam.copy(), np.flatnonzero(~self.live)
+        diagonal = np.diag(H) - point.kappa
+        if len(pinned):
+            pull = np.einsum("ij,ij->j", self.A, point.U @ H)
+            H[pinned, pinned] += _LIFT
+            lam[pinned] = _LIFT + pull[pinned]
+        return RankProof(H, lam, diagonal)
+
+
+def proof_by_outputs(A: Array, U: Array, floors: Array) -> RankProof:
+    """The dual point that stationary outputs suggest; it proves them optimal if ``H ≻ 0``.
+
+    ``UG + U diag(κ) = A D_λ`` is the condition of a stationary U, with λ where floors bind, and S
+    is G on its range and the least positive eigenvalue of G elsewhere: half the sum of the r
+    largest squares is then ``½‖G‖²``, and the bound is attained.
+    """
+    values, Q = np.linalg.eigh(U @ U.T)
+    least = max(float(values[0]), 0.0)
+    S = least * np.eye(len(floors)) + U.T @ (Q * (1.0 - least / values)) @ Q.T @ U
+    S = 0.5 * (S + S.T)
+    slope = (Q * values) @ Q.T @ U
+    fidelity, own, along = (np.einsum("ij,ij->j", *ab) for ab in ((A, U), (U, slope), (A, slope)))
+    rim = (fidelity <= floors + _RIM) & (fidelity < 1.0)
+    lam = np.where(rim, (along - fidelity * own) / np.where(rim, 1.0 - fidelity**2, 1.0), 0.0)
+    lam = np.maximum(lam, 0.0)
+    H = S + np.diag(lam * fidelity - own)
+    pinned = np.flatnonzero(floors >= 1.0)
+    H[pinned, pinned] = S[pinned, pinned] + _LIFT
+    lam[pinned] = _LIFT + along[pinned]
+    return RankProof(H, lam, np.diag(S).copy())
+
+
+def gap_of_rank(proof: RankProof, A: Array, U: Array, floors: Array) -> float:
+    """How far the sum of squares of a feasible ``U`` can be above the bound of ``proof``.
+
+    ``½‖G - S‖² - ½Σ_{i > r} s_i² + Σ 2λ_j(f_j - ρ_j) + tr(ZH⁻¹Zᵀ)`` with ``Z = UH - AD_λ``.
+    """
+    S = proof.H.copy()
+    np.fill_diagonal(S, proof.diagonal)
+    factor, info = sla.lapack.dpotrf(proof.H, lower=1, clean=1)
+    if info != 0:
+        return np.inf
+    squares = np.sort(np.linalg.eigvalsh(S) ** 2)
+    off = U.T @ U - S
+    Z = sla.solve_triangular(factor, (U @ proof.H - A * proof.lam).T, lower=True)
+    slack = np.where(floors >= 1.0, 0.0, np.einsum("ij,ij->j", A, U) - floors)
+    gap = 0.5 * float(np.sum(off * off) - squares[: len(S) - len(A)].sum())
+    return gap + 2.0 * float(proof.lam @ slack) + float(np.sum(Z * Z))

@@ -1,0 +1,306 @@
+"""The bound of the rank: against its relaxation, at arbitrary points, on parts, and its proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.certificates.products import Floats
+from skcoral.certificates.rank_bounds import largest_squares, null_leaves, rank_leaf
+from skcoral.exceptions import CertificateError
+from skcoral.frames.answer import RankProof
+from skcoral.frames.branching import Slab
+from skcoral.frames.caps import on_caps
+from skcoral.frames.descent import squares
+from skcoral.frames.lifted import lifted_bound, lifted_proof
+from skcoral.frames.null_cuts import cut_null_vectors
+from skcoral.frames.problem import FrameProblem
+from skcoral.frames.rank_bound import RankBound, gap_of_rank, proof_by_outputs
+from skcoral.frames.rank_penalties import LargestSquares, NullVector, occupations
+from skcoral.frames.solver import solve_squares
+from skcoral.results import Certificate
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def relaxation(A, floors, slabs=()):
+    """½‖G‖² where G is a mixture of Gram matrices of rank r, whose null vectors are in slabs.
+
+    With ``0 ⪯ Z ⪯ I`` and ``tr Z = r`` it is the maximum of ``⟨S, G⟩ - ½⟨Z, S²⟩`` over symmetric S.
+    """
+    r, p = A.shape
+    live = np.flatnonzero(floors < 1)
+    G, Z = (cp.Variable((p, p), symmetric=True) for _ in range(2))
+    free = cp.Variable((r, len(live)))
+    U = A @ np.diag((floors >= 1).astype(float)) + free @ np.eye(p)[live]
+    constraints = [
+        cp.diag(G) == 1,
+        cp.bmat([[np.eye(r), U], [U.T, G]]) >> 0,
+        cp.sum(cp.multiply(A, U), axis=0)[live] >= floors[live],
+        Z >> 0,
+        np.eye(p) - Z >> 0,
+        cp.trace(Z) == r,
+    ]
+    if slabs:
+        w, outer = cp.Variable((p, 1)), np.eye(p) - Z
+        constraints.append(cp.bmat([[np.ones((1, 1)), w.T], [w, outer]]) >> 0)
+        for s in slabs:
+            v = s.direction
+            constraints.append(v @ outer @ v <= (s.lo + s.hi) * (v @ w)[0] - s.lo * s.hi)
+    both = 0.5 * (cp.kron(Z, np.eye(p)) + cp.kron(np.eye(p), Z))
+    cost = 0.5 * cp.matrix_frac(cp.vec(G, order="F"), both)
+    problem = cp.Problem(cp.Minimize(cost - 0.5 * p), constraints)
+    return problem.solve(solver=cp.CLARABEL)
+
+
+def best_bound(A, floors, penalty=None):
+    return RankBound(A, floors, penalty).maximise(lambda point: point.left < 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("p", "k", "floors"),
+    [
+        (5, 1, 0.95),
+        (6, 2, 0.9),
+        (6, 1, [0.5, 0.99, 0.8, 0.9, 0.95, 0.97]),
+        (7, 3, 0.8),
+        (6, 1, [0.9, 1.0, 0.9, 0.95, 1.0, 0.9]),
+    ],
+)
+def test_best_bound_is_the_relaxation(tables, p, k, floors):
+    A = tables.factor_of(tables.sums(50, p, k, 1))
+    floors = np.broadcast_to(np.asarray(floors), p).astype(float)
+    point = best_bound(A, floors)
+    assert point.value == pytest.approx(relaxation(A, floors), abs=2e-6)
+
+
+@pytest.mark.parametrize("floor", [0.9, 0.95])
+def test_best_bound_of_a_part_is_its_relaxation(tables, floor):
+    A, rng = tables.factor_of(tables.sums(50, 6, 1, 2)), np.random.default_rng(0)
+    floors = np.full(6, floor)
+    V = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    slabs = (Slab(0, V[0], 0.0, 1.0), Slab(0, V[1], -0.3, 0.2), Slab(0, V[1], 0.1, 0.6))
+    for own in (slabs[:1], slabs[:2], (slabs[0], slabs[2])):
+        point = best_bound(A, floors, NullVector(own))
+        assert point.value == pytest.approx(relaxation(A, floors, own), abs=5e-6)
+
+
+def test_no_feasible_value_is_below_the_bound_of_any_point(tables):
+    """Whatever H, λ and S are; the difference of the two sides is the sum that is reported."""
+    A, rng = tables.factor_of(tables.sums(60, 7, 2, 0)), np.random.default_rng(1)
+    (r, p), floors = A.shape, np.array([0.3, 0.9, 0.99, 0.5, 0.7, 0.95, 0.0])
+    for _ in range(60):
+        U = on_caps(A, A + rng.normal(size=A.shape) * rng.uniform(0, 2), floors)
+        B = rng.normal(size=(p, p + 2))
+        H, lam, diagonal = B @ B.T, rng.exponential(size=p), rng.normal(size=p) + 2
+        S = H - np.diag(np.diag(H) - diagonal)
+        bound = 2 * floors @ lam - np.sum((A * lam) @ np.linalg.inv(H) * (A * lam))
+        bound += diagonal.sum() - np.trace(H) - p / 2
+        bound -= np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum() / 2
+        gap = gap_of_rank(RankProof(H, lam, diagonal), A, U, floors)
+        assert gap >= 0
+        assert squares(U) - bound == pytest.approx(gap, rel=1e-9)
+
+
+def test_the_bound_contains_those_of_the_trade_off_and_of_the_rank_alone(tables):
+    """(★) is (★r) with all squares counted; λ = 0 and S = (p/r) I leave (p²/r - p)/2."""
+    A = tables.factor_of(tables.sums(60, 6, 2, 1))
+    lifted = lifted_proof(A, np.full(6, 0.97), "squared", None, tol=1e-9, max_iter=200)
+    U = solve_squares(A, np.full(6, 0.97)).U
+    below = lifted_bound(lifted, A, U, np.full(6, 0.97), "squared", None)
+    assert best_bound(A, np.full(6, 0.97)).value >= below - 1e-8
+    wide = tables.factor_of(tables.noise(4, 7, 1))
+    point = best_bound(wide, np.zeros(7))
+    assert point.value == pytest.approx((49 / 3 - 7) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("slabs", [0, 2])
+def test_derivatives_of_the_penalties(slabs):
+    rng = np.random.default_rng(slabs)
+    S, V = (M + M.T for M in rng.normal(size=(2, 5, 5)))
+    directions = np.linalg.qr(rng.normal(size=(5, 5)))[0][:slabs]
+    own = [Slab(0, v, -0.2 - 0.1 * k, 0.7) for k, v in enumerate(directions)]
+    penalty = NullVector(own) if slabs else LargestSquares(4)
+    y = rng.uniform(0.1, 0.4, slabs)
+    move, h = 0.1 * rng.normal(size=len(y)), 1e-5
+    below, at, above = (penalty.at(S + s * V, y + s * move, 0.05) for s in (-h, 0.0, h))
+    slope = np.sum(at.gradient * V) + at.on_y @ move
+    assert slope == pytest.approx((above.merit - below.merit) / (2 * h), abs=1e-6)
+    image, on_y = at.apply(V, move)
+    np.testing.assert_allclose(image, (above.gradient - below.gradient) / (2 * h), atol=1e-6)
+    np.testing.assert_allclose(on_y, (above.on_y - below.on_y) / (2 * h), atol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [1.0, 1e-4, 1e-9])
+def test_occupations_of_eigenvalues(tau):
+    w = np.array([0.1, 0.5, 0.5, 0.50001, 2.0, 3.0])
+    z, rest = occupations(w, 4, tau)
+    assert z.sum() == pytest.approx(4, abs=1e-9 + 1e-15 / tau)
+    np.testing.assert_allclose(z + rest, 1.0)
+    condition = w + tau * (1 / z - 1 / rest)  # the same multiplier for all
+    np.testing.assert_allclose(condition, condition[0], rtol=1e-6)
+
+
+def test_outputs_prove_themselves(tables):
+    """(★★) leaves 4e-7 open for these forty rows of 200 columns; the outputs are optimal."""
+    A, floors = tables.factor_of(tables.factors(40, 200, 1)), np.full(200, 0.85)
+    answer = solve_squares(A, floors, starts=0)
+    assert not answer.certified
+    proof = proof_by_outputs(A, answer.U, floors)
+    [(bound, _)] = rank_leaf(
+        {"H": proof.H, "multipliers": proof.lam, "diagonal": proof.diagonal}, floors, A, Floats()
+    )
+    assert answer.objective - bound.lower <= 1e-8 * answer.objective
+    assert isinstance(FrameProblem(A).solve(floors).proof, RankProof)
+    elsewhere = on_caps(A, answer.U + 0.05 * np.eye(39, 200), floors)
+    proof = proof_by_outputs(A, elsewhere, floors)  # not stationary: nothing is proved of it
+    assert gap_of_rank(proof, A, elsewhere, floors) >= squares(elsewhere) - answer.objective
+
+
+def totals(p, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4 * p, p - 1)) @ rng.normal(size=(p - 1, p - 1))
+    return np.corrcoef(np.column_stack([X, X.sum(axis=1)]).T)
+
+
+@pytest.mark.parametrize(("p", "floor"), [(12, 0.9), (30, 0.9), (30, 0.95), (60, 0.95)])
+def test_totals_are_within_half_a_per_cent(p, floor):
+    result = decorrelate(totals(p, 0), floor)
+    assert result.gap <= 0.005 * result.lower_bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("p", [6, 10, 16, 24])
+def test_sums_are_within_half_a_per_cent(tables, p, k, seed):
+    R = np.corrcoef(tables.sums(100, p, k, seed).T)
+    for floor in (0.7, 0.8, 0.9, 0.95, 0.99):
+        result = decorrelate(R, floor)
+        assert result.gap <= 0.005 * result.lower_bound, floor
+        assert check(result, R).passed
+
+
+@pytest.fixture(scope="module")
+def proved(tables):
+    """A certificate of each kind, with its matrix."""
+    found = {}
+    for kind, (p, seed, floor) in {"rank": (8, 0, 0.9), "rank_parts": (10, 0, 0.9)}.items():
+        R = np.corrcoef(tables.sums(100, p, 1, seed).T)
+        found[kind] = decorrelate(R, floor), R
+        assert found[kind][0].certificate.kind == kind
+    return found
+
+
+KINDS = ("rank", "rank_parts")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificates_are_proved_and_kept_in_files(proved, kind):
+    pytest.importorskip("flint")
+    result, R = proved[kind]
+    assert result.gap <= 0.005 * result.lower_bound
+    for judge in (check, prove):
+        verdict = judge(result, R)
+        assert verdict.passed, verdict.problems
+    read = parse_certificate(certificate_text(result, R)).result
+    assert sorted(read.certificate.arrays) == sorted(result.certificate.arrays)
+    assert check(read, R).passed
+
+
+def test_parts_of_null_vectors_cover_all_of_them(tables):
+    """The least bound of the leaves is what the search says, and no feasible value is below it."""
+    A, floors = tables.factor_of(tables.sums(100, 6, 1, 2)), np.full(6, 0.9)
+    start = solve_squares(A, floors)
+    whole = best_bound(A, floors)
+    bound, proof, count = cut_null_vectors(A, floors, start.objective, whole, aim=1e-4)
+    assert count > 10
+    assert bound > whole.value + 1e-4
+    leaves = null_leaves(proof.arrays, floors, A, Floats())
+    assert min(float(leaf.lower) for leaf, _ in leaves) == pytest.approx(bound, abs=1e-8)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        U = on_caps(A, start.U + rng.normal(size=A.shape) * rng.uniform(0, 1), floors)
+        assert squares(U) >= bound
+
+
+def forged(result, name, value):
+    arrays = {**result.certificate.arrays, name: value}
+    return replace(
+        result, certificate=Certificate(result.certificate.kind, arrays, result.certificate.info)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_altered_certificates_are_refused(proved, kind):
+    result, R = proved[kind]
+    arrays = dict(result.certificate.arrays)
+    wrong = [
+        ("H", 1.01 * arrays["H"]),
+        ("multipliers", 1.01 * arrays["multipliers"]),
+        ("multipliers", -arrays["multipliers"]),
+        ("diagonal", arrays["diagonal"] + 0.05),
+        ("factor", np.roll(arrays["factor"], 1, axis=1)),
+    ]
+    if kind == "rank_parts":
+        skew = arrays["H"].copy()
+        skew[0, 1] += 1e-3
+        wrong += [
+            ("H", skew),
+            ("at", arrays["at"] + 0.1),
+            ("direction", np.roll(arrays["direction"], 1, axis=1)),
+            ("direction", 1.001 * arrays["direction"]),
+            ("half", np.roll(arrays["half"], 1)),
+            ("half", 1.001 * arrays["half"]),
+            ("children", arrays["children"][:, ::-1]),
+            ("mu", -arrays["mu"]),
+            ("mu", np.ascontiguousarray(arrays["mu"][:, :1])),
+            ("eta", arrays["eta"] - 0.1),
+        ]
+    for name, value in wrong:
+        try:
+            passed = check(forged(result, name, value), R).passed
+        except CertificateError:
+            passed = False
+        assert not passed, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_of_other_shapes_are_refused_with_a_message(proved, kind):
+    result, R = proved[kind]
+    for name in result.certificate.arrays:
+        for value in (np.float64(1.0), np.ones(1), np.ones((2, 2, 2)), np.zeros(0)):
+            with pytest.raises(CertificateError):
+                check(forged(result, name, value), R)
+
+
+def test_null_vectors_need_one_missing_dimension(proved, tables):
+    arrays = dict(proved["rank_parts"][0].certificate.arrays)
+    A = tables.factor_of(tables.sums(100, 10, 2, 0))
+    with pytest.raises(CertificateError, match="one dimension"):
+        null_leaves(arrays, np.full(10, 0.9), A, Floats())
+
+
+def test_other_criteria_are_refused(proved):
+    result, R = proved["rank"]
+    certificate = replace(result.certificate, info={"criterion": "absolute", "rank": 7})
+    with pytest.raises(CertificateError, match="squared criterion"):
+        check(replace(result, criterion="absolute", certificate=certificate), R)
+
+
+@pytest.mark.parametrize("r", [1, 3, 5, 6])
+def test_largest_squares_are_enclosed(r):
+    rng = np.random.default_rng(r)
+    Q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    values = np.array([-2.0, 1.0, 1.0, 1.0 + 1e-9, 0.3, 1e-8])
+    S = (Q * values) @ Q.T
+    S = 0.5 * (S + S.T)
+    expected = np.sort(values**2)[-r:].sum()
+    found = largest_squares(S, r, Floats())
+    assert found.lower - 1e-9 <= expected <= found.upper + 1e-14
+    assert found.upper - found.lower <= 1e-9
