@@ -47,6 +47,12 @@ def less_conjugate(name, value, h, w):
     return value - (h**2 / w).sum() if name == "squared" else value / max(1.0, float(outside))
 
 
+def welch(dual, A, rho):
+    """D2 ≥ (p²/r - p)/2, by the rank alone."""
+    r, p = A.shape
+    return p * (p / r - 1) / 2
+
+
 def rank_bound(dual, A, rho):
     """D2 ≥ 2ρᵀλ - tr(D_λRD_λH⁻¹) - Σ(H_jj - S_jj) - p/2 - ½Σ_{i≤r} s_i², S = H but for S_jj."""
     (r, p), S, H = A.shape, dual["H"].copy(), dual["H"]

@@ -2,10 +2,10 @@
 
     python verify_singular_certificate.py file.json [matrix.npy]
 
-Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts (kinds
-"branched" and "rank_parts") are not covered here: it says so and ends with 2. It computes in plain double precision,
-so floors within 1e-6 of one may be refused although they are true; `coral verify` judges all of
-them. The inequalities are those of docs/guide/certificates.md.
+Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts ("branched" and
+"rank_parts") are not covered here: it says so and ends with 2. It computes in plain double
+precision, so floors within 1e-6 of one may be refused although they are true; `coral verify` judges
+all of them. The inequalities are those of docs/guide/certificates.md.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import json
 import sys
 
 import numpy as np
-from verify_bounds import numbers, rank_bound, tradeoff_bound, without_weak  # beside this file
+from verify_bounds import numbers, rank_bound, tradeoff_bound, welch, without_weak  # beside it
 
 TINY, REPORTED, GAP, PRICE = 1e-10, 1e-9, 1e-7, 1e-6
 problems = []
@@ -71,14 +71,13 @@ def verify_decorrelation(claim, proof, dual, A, R, G, f):
         lower = tradeoff_bound(dual, name, R, rho, w)
         reach = most - lower
     else:
-        bounds = {"frame": frame_bound, "rank": rank_bound, "welch": lambda *_: p * (p / len(A) - 1) / 2}
+        bounds = {"frame": frame_bound, "rank": rank_bound, "welch": welch}
         lower = bounds[kind](dual, A, rho)
         reach = (most**2 * len(r) if name == "worst" else most) - lower
         if name == "worst":  # not less than the root of the mean square
             squares, lower = lower, (max(lower, 0.0) / len(r)) ** 0.5
             slopes = slopes * 0.5 * lower / squares
-        known = {"frame", "welch"} | ({"rank"} if name == "squared" else set())
-        expect(kind in known, "no such proof is known")
+        expect(kind != "rank" or name == "squared", "such a proof is about squares")
         expect(kind == "welch" or not weighted, "a frame is not combined with pair weights")
         lower, reach = (0.0, np.inf) if weighted else (lower, reach)
     free = (rho >= 1) & np.isin(prices, (0, np.inf))  # infinite, or of an uncorrelated output

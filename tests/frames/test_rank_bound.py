@@ -177,7 +177,7 @@ def test_totals_are_within_half_a_per_cent(p, floor):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("p", [6, 10, 16, 24])
+@pytest.mark.parametrize("p", [6, 10, 16])
 def test_sums_are_within_half_a_per_cent(tables, p, k, seed):
     R = np.corrcoef(tables.sums(100, p, k, seed).T)
     for floor in (0.7, 0.8, 0.9, 0.95, 0.99):
