@@ -18,17 +18,21 @@ from skcoral.frames.rank_bound import RankBound, RankPoint
 from skcoral.frames.rank_penalties import NullVector, SlabPenalty
 
 _SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
-_FEW, _MOST = 9, 40  # parts that are worth it, and at most
-_PARTS = 1e4  # the same times the squared number of variables
-_PAYS, _CHECKED = 0.9, 20  # what the gap has to shrink to, by how many parts
+_FEW, _MOST = 9, 120  # parts that are worth it, and at most
+_PARTS = 2.4e4  # the same times the squared number of variables
+_PAYS, _CHECKED = 0.95, 20  # what the gap has to shrink to, by how many parts
 
 
 @dataclass(frozen=True)
 class NullPoint:
-    """The dual point of a part, and its bound, which is no less than that of the part it is of."""
+    """The dual point of a part, with the names that branching knows."""
 
     point: RankPoint
-    bound: float
+
+    @property
+    def bound(self) -> float:
+        """On the sum of squares of all outputs whose null vector is in the part."""
+        return self.point.value
 
     @property
     def penalty(self) -> SlabPenalty:
@@ -62,8 +66,7 @@ class NullCuts:
                 early = parent.point.early
                 y = np.r_[early.y, np.full(len(own) - len(early.y), early.tau)]
                 start = part.at(early.H, early.kappa, early.lam, y, early.tau)
-            point = part.maximise(self._enough, start)
-            out.append(NullPoint(point, point.value))
+            out.append(NullPoint(part.maximise(self._enough, start)))
         return out
 
     def _enough(self, point: RankPoint) -> bool:
@@ -81,7 +84,7 @@ class NullCuts:
         return float(slab.direction @ point.penalty.w)
 
     def look_around(self, point: NullPoint) -> None:
-        """The outputs have been looked for near the whole problem's point."""
+        """Do nothing: outputs have been looked for near the point of the whole problem."""
 
 
 def cut_null_vectors(

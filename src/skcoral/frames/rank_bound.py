@@ -79,7 +79,7 @@ class RankPoint:
 
 
 class RankBound:
-    """(★r) for a factor ``A`` (r × p, unit columns) and floors; a part of it with ``slabs``."""
+    """(★r) for a factor ``A`` (r × p, unit columns) and floors; on a part, with its penalty."""
 
     def __init__(
         self, A: Array, floors: Array, penalty: LargestSquares | NullVector | None = None
