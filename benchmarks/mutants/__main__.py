@@ -33,7 +33,11 @@ from running import Collected, names_used
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
-    "certificates": ["tests/certificates", "tests/frames/test_branching.py", "tests/frames/test_rank_bound.py"],
+    "certificates": [
+        "tests/certificates",
+        "tests/frames/test_branching.py",
+        "tests/frames/test_rank_bound.py",
+    ],
     "exact": ["tests/exact", "tests/certificates/test_falsified_values.py"],
     "tradeoff": ["tests/tradeoff", "tests/test_choosing.py"],
     "frames": ["tests/frames", "tests/certificates/test_singular.py"],
