@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import cvxpy as cp
 import numpy as np
@@ -180,6 +181,7 @@ def test_a_bound_that_needs_no_cut_is_kept():
     assert check(result, R).passed
 
 
+@cache
 def branched():
     _, R = totals(4, 1)
     result = decorrelate(R, 0.9)

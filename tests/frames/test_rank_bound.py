@@ -190,7 +190,7 @@ def test_sums_are_within_half_a_per_cent(tables, p, k, seed):
 def proved(tables):
     """A certificate of each kind, with its matrix."""
     found = {}
-    for kind, (p, seed, floor) in {"rank": (8, 0, 0.9), "rank_parts": (10, 0, 0.9)}.items():
+    for kind, (p, seed, floor) in {"rank": (8, 0, 0.9), "rank_parts": (6, 2, 0.9)}.items():
         R = np.corrcoef(tables.sums(100, p, 1, seed).T)
         found[kind] = decorrelate(R, floor), R
         assert found[kind][0].certificate.kind == kind
@@ -218,8 +218,8 @@ def test_parts_of_null_vectors_cover_all_of_them(tables):
     A, floors = tables.factor_of(tables.sums(100, 6, 1, 2)), np.full(6, 0.9)
     start = solve_squares(A, floors)
     whole = best_bound(A, floors)
-    bound, proof, count = cut_null_vectors(A, floors, start.objective, whole, aim=1e-4)
-    assert count > 10
+    bound, proof, count = cut_null_vectors(A, floors, start.objective, whole, aim=2e-3)
+    assert count > 6
     assert bound > whole.value + 1e-4
     leaves = null_leaves(proof.arrays, floors, A, Floats())
     assert min(float(leaf.lower) for leaf, _ in leaves) == pytest.approx(bound, abs=1e-8)
@@ -281,9 +281,9 @@ def test_parts_of_other_shapes_are_refused_with_a_message(proved, kind):
 
 def test_null_vectors_need_one_missing_dimension(proved, tables):
     arrays = dict(proved["rank_parts"][0].certificate.arrays)
-    A = tables.factor_of(tables.sums(100, 10, 2, 0))
+    A = tables.factor_of(tables.sums(100, 6, 2, 0))
     with pytest.raises(CertificateError, match="one dimension"):
-        null_leaves(arrays, np.full(10, 0.9), A, Floats())
+        null_leaves(arrays, np.full(6, 0.9), A, Floats())
 
 
 def test_other_criteria_are_refused(proved):
