@@ -58,7 +58,7 @@ def rank_bound(dual, A, rho):
     (r, p), S, H = A.shape, dual["H"].copy(), dual["H"]
     np.fill_diagonal(S, dual["diagonal"])
     squares = np.sort(np.linalg.eigvalsh(S) ** 2)[p - r :]
-    square = completed_square(H, dual["multipliers"], A.T @ A, rho)
+    square = completed_square(H, dual["multipliers"], A.T @ A, rho * np.linalg.norm(A, axis=0))
     return square + dual["diagonal"].sum() - p / 2 - squares.sum() / 2
 
 

@@ -36,7 +36,7 @@ def frame_bound(dual, A, rho):
     (r, p), N, lam = A.shape, dual["N"], dual["multipliers"]
     nu = (p - np.trace(N)) / r
     whole = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
-    return whole + 2 * rho @ lam - spent(dual, lam, A)
+    return whole + 2 * (rho * np.linalg.norm(A, axis=0)) @ lam - spent(dual, lam, A)
 
 
 def verify_threshold(claim, dual, A, G, f):

@@ -320,6 +320,8 @@ class Decorrelation(Fidelities, _Transformation):
 
 def _symmetric(name: str, a: Any) -> Any:
     """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
+    if np.iscomplexobj(a):
+        raise ValueError(f"`{name}` of a certificate must hold real numbers.")
     a = np.asarray(a, dtype=np.float64)
     if (
         name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")

@@ -10,7 +10,14 @@ import pytest
 from skcoral import CORAL, decorrelate, threshold
 from skcoral._lowrank import LowRankTransform
 from skcoral.certificates import check, prove
+from skcoral.certificates.frame_bounds import squares_bound
+from skcoral.certificates.frame_claims import leaf_bounds
+from skcoral.certificates.products import Floats
 from skcoral.exceptions import CertificateError
+from skcoral.frames.cap_cuts import cut_caps
+from skcoral.frames.null_cuts import cut_null_vectors
+from skcoral.frames.rank_bound import RankBound
+from skcoral.frames.solver import solve_squares
 from skcoral.results import Certificate
 
 pytestmark = [
@@ -116,3 +123,42 @@ def test_bounds_of_almost_equal_columns_hold_for_the_given_matrix(apart, floor):
     assert answer.lower_bound == pytest.approx(2 * floor**2 - 1, abs=5e-6)
     report = check(answer, R)
     assert report.passed, report.problems
+
+
+@pytest.mark.parametrize("top", [1.0, 1 - 1e-10])
+def test_columns_that_miss_unit_length_prove_no_more(tables, top):
+    """A shorter column makes a floor of one infeasible: large multipliers would prove anything."""
+    A = tables.factor_of(tables.sums(40, 5, 1, 2))
+    floors = np.array([top, 0.9, 0.9, 0.9, 0.95])
+    start = solve_squares(A, floors)
+    bound = RankBound(A, floors)
+    point = bound.maximise(lambda at: at.left < 1e-6)
+    proofs = [
+        start.proof,
+        bound.proof(point),
+        cut_caps(A, floors, start.U, start.objective, goal=1e-5, max_parts=20).proof,
+        cut_null_vectors(A, floors, start.objective, point, aim=1e-5)[1],
+    ]
+    tried = set()
+    for proof in proofs:
+        for size in (1e4, 1e8, 1e11):
+            for off in (-4e-11, 4e-11):
+                arrays = {name: np.array(a) for name, a in proof.arrays.items()}
+                arrays["multipliers"][..., 0] += size
+                if "kappa" in arrays:
+                    arrays["kappa"][..., 0] += size
+                else:
+                    arrays["H"].reshape(-1, 5, 5)[:, 0, 0] += size
+                factor = A * np.array([1.0 + off, 1, 1, 1, 1])
+                given = Certificate(proof.kind, arrays, {"criterion": "squared", "rank": 4})
+                try:
+                    if proof.kind == "frame":
+                        found = [squares_bound(given, floors, factor, Floats())]
+                    else:
+                        found = [b for b, _ in leaf_bounds(given, floors, factor, Floats())]
+                except CertificateError:  # too large to prove anything
+                    continue
+                tried.add(proof.kind)
+                least = min(float(enclosure.lower) for enclosure in found)
+                assert least <= start.objective + 1e-9, (proof.kind, size, off)
+    assert tried >= ({"frame", "rank", "branched", "rank_parts"} if top == 1.0 else {"rank"})

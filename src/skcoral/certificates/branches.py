@@ -20,7 +20,7 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.enclosures import Enclosure
-from skcoral.certificates.frame_bounds import from_dual, spent
+from skcoral.certificates.frame_bounds import floors_of_columns, from_dual, spent
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.certificates.trees import ROUNDING, Slab, Tree, least_in_slabs
@@ -76,10 +76,11 @@ def _bound(
     if not np.array_equal(N, N.T):
         raise CertificateError("`N` of a leaf is not symmetric.")
     of = np.array([slab.variable for slab in slabs])
+    floors = floors_of_columns(A, rho_min, arithmetic)
     terms = []
     for j in np.unique(of):
         own = np.flatnonzero(of == j)
-        pull = float(dual["multipliers"][j]), A[:, j], float(rho_min[j])
+        pull = float(dual["multipliers"][j]), A[:, j], floors[j]
         held = [slabs[k] for k in own]
         kappa = float(dual["kappa"][j])
         terms.append(least_in_slabs(N, kappa, pull, held, mu[own], arithmetic))

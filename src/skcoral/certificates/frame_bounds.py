@@ -19,6 +19,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import Enclosure, exactly, up_to
+from skcoral.certificates.inequalities import Floors
 from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
@@ -76,6 +77,12 @@ def squares_bound(
     return from_dual(*spent(certificate.arrays, "multipliers", rho_min, A, arithmetic), p)
 
 
+def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floors:
+    """``ρ_j ‖a_j‖``, what the floors are for columns that miss unit length by a rounding."""
+    over = column_dots(A, A, np.ones(A.shape[1]), arithmetic)  # √(1 + s) = 1 + s/(1 + √(1 + s))
+    return Floors(rho_min, over / ((over + 1.0).sqrt() + 1.0) * rho_min)
+
+
 def from_dual(total: Enclosure, N: Array, p: int) -> Enclosure:
     """``νp - p/2 - ½‖N + νI‖²`` plus the terms of all variables."""
     nu = (p - float(np.trace(N))) / len(N)
@@ -88,7 +95,8 @@ def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) 
     """Upper bound of the largest common floor at which D2 has its least value."""
     r, p = A.shape
     own, N = spent(certificate.arrays, "weights", np.zeros(p), A, arithmetic)
-    total = exactly(certificate.arrays["weights"]).total()
+    lengths = floors_of_columns(A, np.ones(p), arithmetic)
+    total = (exactly(certificate.arrays["weights"]) * (lengths.rest + 1.0)).total()
     traces = exactly(np.diag(N)).total() * float(p) / float(r)
     value: Enclosure = (traces - own) * 0.5 / total
     return value
@@ -97,7 +105,7 @@ def threshold_bound(certificate: Certificate, A: Array, arithmetic: Arithmetic) 
 def spent(
     arrays: Mapping[str, Array], name: str, rho_min: Array, A: Array, arithmetic: Arithmetic
 ) -> tuple[Enclosure, Array]:
-    """``2ρᵀλ - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
+    """``Σ 2ρ_j‖a_j‖λ_j - Σκ_j - Σ_j λ_j² a_jᵀ(N + κ_j I)⁻¹a_j``, and N."""
     r, p = A.shape
     N = numbers(arrays["N"], (r, r), "`N`", symmetric=True)
     lam, kappa = (
@@ -116,7 +124,8 @@ def spent(
         np.abs(pull) + np.abs(push)
     )
     rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
-    fidelity = column_dots(A, V, rho_min, arithmetic)
+    floors = floors_of_columns(A, rho_min, arithmetic)
+    fidelity = column_dots(A, V, floors.near, arithmetic) - floors.rest
     lengths = column_dots(V, V, np.ones(p), arithmetic)
     value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
     value = value + (arithmetic.enclosed(V, V.T) * N).total() - up_to(rest)

@@ -19,7 +19,8 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
-from skcoral.certificates.inequalities import complete_square, floors_of
+from skcoral.certificates.frame_bounds import floors_of_columns
+from skcoral.certificates.inequalities import Floors, complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.certificates.trees import ROUNDING, Slab, Tree, least_in_slabs, unit_vectors
@@ -62,7 +63,7 @@ def null_leaves(
         N = 0.5 * product.middle
         N = 0.5 * (N + N.T)
         off = (product * 0.5 - N).size()
-        pull = 0.0, np.zeros(p), 0.0
+        pull = 0.0, np.zeros(p), Floors(np.zeros(()), exactly(0.0))
         mu = tree.mu[leaf, : len(slabs)]
         counted = least_in_slabs(N, float(eta[leaf]), pull, slabs, mu, arithmetic)
         counted = counted - up_to(float(np.sqrt(np.sum(off * off))))
@@ -80,7 +81,8 @@ def _without_penalty(
     S = H.copy()
     np.fill_diagonal(S, numbers(arrays["diagonal"], (p,), "`diagonal`"))
     square = complete_square(arithmetic, np.eye(r), A, lam, H, "`H`")
-    return square.value(floors_of(rho_min)) + exactly(np.diag(S)).total() - float(p) * 0.5, S
+    floors = floors_of_columns(A, rho_min, arithmetic)
+    return square.value(floors) + exactly(np.diag(S)).total() - float(p) * 0.5, S
 
 
 def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:

@@ -14,6 +14,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import Enclosure, up_to
+from skcoral.certificates.inequalities import Floors
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
 from skcoral.exceptions import CertificateError
@@ -104,7 +105,7 @@ def unit_vectors(value: Array, shape: tuple[int, ...], what: str) -> Array:
 def least_in_slabs(
     N: Array,
     kappa: float,
-    pull: tuple[float, Array, float],
+    pull: tuple[float, Array, Floors],
     slabs: list[Slab],
     mu: Array,
     arithmetic: Arithmetic,
@@ -113,7 +114,7 @@ def least_in_slabs(
 
     ``pull`` holds λ, a and ρ. The square is completed at a float vector w.
     """
-    n, (lam, a, rho) = len(N), pull
+    n, (lam, a, floor) = len(N), pull
     V = np.array([slab.direction for slab in slabs])
     lo, hi = np.array([slab.lo for slab in slabs]), np.array([slab.hi for slab in slabs])
     middle = 0.5 * (lo + hi)
@@ -135,7 +136,7 @@ def least_in_slabs(
         1.0, float(np.abs(w).max())
     )
     square = (length - 1.0) * kappa + energy
-    force = (fidelity - rho) * (2.0 * lam)
+    force = (fidelity - floor.near - floor.rest) * (2.0 * lam)
     # μ (vᵀw - lo)(vᵀw - hi), with 2m = lo + hi as it is
     slack = ((t - lo) * (t - hi) * mu).total()
     value: Enclosure = square - force + slack
