@@ -132,9 +132,9 @@ def least_in_slabs(
     energy = arithmetic.enclosed(w.T, N, w)[0, 0]
     # z - Mw, which a crude bound will do for
     rest = lam * a + V.T @ (mu * (middle - t.middle)) - (N @ w)[:, 0]
-    crude = np.abs(rest - kappa * w[:, 0]) + 1e-14 * (n + len(mu)) * (lam + size) * max(
-        1.0, float(np.abs(w).max())
-    )
+    largest = max(1.0, float(np.abs(w).max()), float(np.abs(middle).max()))
+    rounding = 1e-15 * (n + len(mu) + 4) ** 2 * (lam + size) * largest
+    crude = np.abs(rest - kappa * w[:, 0]) + rounding
     square = (length - 1.0) * kappa + energy
     force = (fidelity - floor.near - floor.rest) * (2.0 * lam)
     # μ (vᵀw - lo)(vᵀw - hi), with 2m = lo + hi as it is
