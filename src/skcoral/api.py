@@ -1,7 +1,6 @@
 """Threshold, decorrelation at given floors, largest floor within a budget, and the frontier.
 
-Input with names is validated and turned into plain arrays for the solvers, which are imported when
-they are needed.
+Input with names is validated and turned into plain arrays; solvers are imported when needed.
 """
 
 from __future__ import annotations
@@ -370,9 +369,8 @@ def frontier(
     n_points : int, default=25
         Size of that grid, at most 10,000.
     criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
-        As in :func:`decorrelate`; the callback receives the point number instead of the iteration.
-        Where a coarse ``rank_tol`` leaves directions out, all figures are about what is left of the
-        variables without these.
+        As in :func:`decorrelate`; the callback receives the number of the point. Figures are about
+        the variables without what a coarse ``rank_tol`` leaves out.
 
     Returns
     -------

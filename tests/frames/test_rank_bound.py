@@ -304,3 +304,14 @@ def test_largest_squares_are_enclosed(r):
     found = largest_squares(S, r, Floats())
     assert found.lower - 1e-9 <= expected <= found.upper + 1e-14
     assert found.upper - found.lower <= 1e-9
+
+
+def test_outputs_that_span_less_prove_nothing_false(tables):
+    """All outputs in a plane of four dimensions: their frame operator is singular."""
+    A = tables.factor_of(tables.sums(50, 5, 1, 0))
+    U = np.zeros_like(A)
+    U[:2] = np.random.default_rng(0).normal(size=(2, 5))
+    U /= np.linalg.norm(U, axis=0)
+    floors = np.minimum(np.einsum("ij,ij->j", A, U), 1.0).clip(0.0)
+    gap = gap_of_rank(proof_by_outputs(A, on_caps(A, U, floors), floors), A, U, floors)
+    assert gap >= squares(U) - solve_squares(A, floors).objective

@@ -11,8 +11,19 @@ from skcoral._arrays import Array, to_host
 from skcoral.results import OPTIMAL_GAP
 
 
+class PointProof:
+    """One dual point, with the multipliers λ of the floors."""
+
+    lam: Array
+
+    @property
+    def slopes(self) -> Array:
+        """Derivatives of the bound by the floors."""
+        return 2.0 * self.lam
+
+
 @dataclass(frozen=True)
-class LiftedProof:
+class LiftedProof(PointProof):
     """A dual point of (★): multipliers λ and H ≻ 0, and the outputs it suggests."""
 
     kind: ClassVar[str] = "tradeoff"
@@ -27,14 +38,9 @@ class LiftedProof:
         """Those of its certificate."""
         return {"multipliers": self.lam, "H": self.H}
 
-    @property
-    def slopes(self) -> Array:
-        """Derivatives of the bound by the floors."""
-        return 2.0 * self.lam
-
 
 @dataclass(frozen=True)
-class FrameProof:
+class FrameProof(PointProof):
     """A dual point of (★★): ``N`` (r × r), λ and κ, all finite."""
 
     kind: ClassVar[str] = "frame"
@@ -48,14 +54,9 @@ class FrameProof:
         """Those of its certificate, besides the factor."""
         return {"N": to_host(self.N), "multipliers": self.lam, "kappa": self.kappa}
 
-    @property
-    def slopes(self) -> Array:
-        """Derivatives of the bound by the floors."""
-        return 2.0 * self.lam
-
 
 @dataclass(frozen=True)
-class RankProof:
+class RankProof(PointProof):
     """A dual point of (★r): λ, ``H`` (p × p), and the diagonal of S, which is H elsewhere."""
 
     kind: ClassVar[str] = "rank"
@@ -68,11 +69,6 @@ class RankProof:
     def arrays(self) -> dict[str, Array]:
         """Those of its certificate, besides the factor."""
         return {"H": self.H, "multipliers": self.lam, "diagonal": self.diagonal}
-
-    @property
-    def slopes(self) -> Array:
-        """Derivatives of the bound by the floors."""
-        return 2.0 * self.lam
 
 
 @dataclass(frozen=True)

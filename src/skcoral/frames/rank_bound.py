@@ -230,7 +230,8 @@ def proof_by_outputs(A: Array, U: Array, floors: Array) -> RankProof:
     largest squares is then ``½‖G‖²``, and the bound is attained.
     """
     values, Q = np.linalg.eigh(U @ U.T)
-    least = max(float(values[0]), 0.0)
+    values = np.maximum(values, np.finfo(np.float64).eps * values[-1])  # outputs may span less
+    least = float(values[0])
     S = least * np.eye(len(floors)) + U.T @ (Q * (1.0 - least / values)) @ Q.T @ U
     S = 0.5 * (S + S.T)
     slope = (Q * values) @ Q.T @ U

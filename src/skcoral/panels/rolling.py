@@ -76,7 +76,7 @@ def rolling(
         A new model only with every so many windows, or with each calendar period ("W", "MS", "QS").
     brief : bool, default=False
         Search singular windows briefly, without the branching and the further starts of a single
-        fit: about an eighth of the time, wider gaps, and outputs that a full search may improve.
+        fit: about two fifths of the time, wider gaps, and outputs that a full search may improve.
     n_jobs : int, optional
         Processes, as in joblib. The outputs do not depend on it.
     callback : callable, optional

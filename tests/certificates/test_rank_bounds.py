@@ -1,0 +1,106 @@
+"""The bound of the rank against its formula: random dual points, and a tree of null vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+
+from skcoral.certificates.products import PRECISION, Balls, Floats
+from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
+
+p, LEAVES = 5, 4
+RNG = np.random.default_rng(4)
+RHO = np.array([0.9, 0.6, 1.0, 0.3, 0.99])
+
+
+def unit(a: np.ndarray) -> np.ndarray:
+    return a / np.linalg.norm(a, axis=0)
+
+
+def factor(r: int) -> np.ndarray:
+    return unit(RNG.normal(size=(r, p)))
+
+
+def point() -> dict[str, np.ndarray]:
+    """An arbitrary dual point: H ≻ 0, and S indefinite."""
+    B = RNG.normal(size=(p, p + 1))
+    return {
+        "H": B @ B.T / p + 0.3 * np.eye(p),
+        "multipliers": RNG.uniform(0.1, 1.0, p),
+        "diagonal": RNG.normal(size=p),
+    }
+
+
+def without_penalty(A: np.ndarray, dual: dict[str, Any]) -> tuple[float, np.ndarray]:
+    H, lam, C = dual["H"], dual["multipliers"], A * dual["multipliers"]
+    S = H - np.diag(np.diag(H) - dual["diagonal"])
+    lost = np.trace(H - S) + p / 2 + np.trace(C @ np.linalg.inv(H) @ C.T)
+    return float(2 * RHO @ lam - lost), S
+
+
+def judged(kind: str, evaluate: Any, *given: Any) -> Any:
+    before, flint.ctx.prec = flint.ctx.prec, PRECISION
+    try:
+        return evaluate(*given, {"two": Floats(2), "three": Floats(3), "balls": Balls(flint)}[kind])
+    finally:
+        flint.ctx.prec = before
+
+
+ARITHMETICS = ["two", "three", "balls"]
+
+
+@pytest.mark.parametrize("kind", ARITHMETICS)
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_the_bound_is_its_formula(kind: str, r: int) -> None:
+    for _ in range(5):
+        A, dual = factor(r), point()
+        value, S = without_penalty(A, dual)
+        wanted = value - 0.5 * np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum()
+        [(bound, lam)] = judged(kind, rank_leaf, dual, RHO, A)
+        assert bound.lower <= wanted + 1e-13
+        assert abs(bound.lower - wanted) < 1e-8
+        assert abs(bound.upper - wanted) < 1e-8
+        np.testing.assert_array_equal(lam, dual["multipliers"])
+
+
+@pytest.mark.parametrize("kind", ARITHMETICS)
+def test_leaves_of_null_vectors(kind: str) -> None:
+    """The second cut divides the half again, the third is in another direction."""
+    A, V = factor(p - 1), np.linalg.qr(RNG.normal(size=(p, p)))[0]
+    half, across = V[0], V[1]
+    at = np.array([0.6, 0.3, -0.2])
+    ends = {  # the slabs of each leaf, by hand
+        0: [(half, 0.6, 1.0)],
+        1: [(half, 0.0, 0.3)],
+        2: [(half, 0.3, 0.6), (across, -1.0, -0.2)],
+        3: [(half, 0.3, 0.6), (across, -0.2, 1.0)],
+    }
+    duals = [point() for _ in range(LEAVES)]
+    mu, eta = RNG.uniform(0.1, 1.0, (LEAVES, 2)), RNG.uniform(0.1, 0.5, LEAVES)
+    arrays = {
+        "H": np.vstack([dual["H"] for dual in duals]),
+        "multipliers": np.array([dual["multipliers"] for dual in duals]),
+        "diagonal": np.array([dual["diagonal"] for dual in duals]),
+        "mu": mu,
+        "eta": eta,
+        "half": half,
+        "at": at,
+        "direction": np.array([half, half, across]),
+        "children": np.array([[1.0, -1], [-2, 2], [-3, -4]]),
+    }
+    found = judged(kind, null_leaves, arrays, RHO, A)
+    by_multipliers = {lam.tobytes(): bound for bound, lam in found}
+    assert len(by_multipliers) == LEAVES
+    for leaf, dual in enumerate(duals):
+        value, S = without_penalty(A, dual)
+        M, z, ends_value = 0.5 * S @ S + eta[leaf] * np.eye(p), np.zeros(p), 0.0
+        for weight, (v, lo, hi) in zip(mu[leaf], ends[leaf], strict=False):
+            M, z = M + weight * np.outer(v, v), z + weight * 0.5 * (lo + hi) * v
+            ends_value += weight * lo * hi
+        wanted = value - 0.5 * np.sum(S * S) - eta[leaf] - z @ np.linalg.solve(M, z) + ends_value
+        bound = by_multipliers[dual["multipliers"].tobytes()]
+        assert abs(bound.lower - wanted) < 1e-10
+        assert abs(bound.upper - wanted) < 1e-10
