@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from skcoral import threshold
+from skcoral._staging import Outputs
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
 from skcoral.measures import worst_residual
-from skcoral.tables.staging import Outputs
 from skcoral.tables.writing import table_writer
 from skcoral.words import beside_zca
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from skcoral import _staging as staging
+from skcoral._staging import Outputs
 from skcoral.exceptions import InvalidTableError
-from skcoral.tables import staging
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
-from skcoral.tables.staging import Outputs
 from skcoral.tables.writing import is_formula, table_writer
 
 #: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.
@@ -142,7 +142,7 @@ def test_a_signal_between_two_renames_waits(tmp_path, number):
     script = f"""
 import os, signal, sys
 from pathlib import Path
-from skcoral.tables.staging import Outputs
+from skcoral._staging import Outputs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal({int(number)}, lambda *_: sys.exit(7))
 replace, calls = Path.replace, []

@@ -16,9 +16,9 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
+from skcoral._staging import Outputs
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_table
-from skcoral.tables.staging import Outputs
 from skcoral.tables.table import complete_rows
 from skcoral.tables.writing import output_format, table_writer
 

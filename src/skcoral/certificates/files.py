@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+from skcoral._staging import replacing
 from skcoral._validation import check_names
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.json_values import (
@@ -188,16 +187,8 @@ def save_certificate(
     >>> load_certificate(path).verify(R).passed
     True
     """
-    target = Path(path)
-    text = certificate_text(result, R)
-    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(part).replace(target)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with replacing(path) as stream:
+        stream.write(certificate_text(result, R).encode())
 
 
 def load_certificate(path: str | os.PathLike[str]) -> CertificateFile:

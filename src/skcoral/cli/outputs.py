@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from skcoral._staging import Outputs
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.options import LayoutOptions
@@ -20,7 +21,6 @@ from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
 from skcoral.showing import printable
-from skcoral.tables.staging import Outputs
 from skcoral.tables.transforming import Sheet, explaining_sheets, write_transformed
 from skcoral.tables.writing import output_format
 

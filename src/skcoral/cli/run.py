@@ -214,7 +214,7 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 def _what_is_written() -> str:
     """Which output files are in place, without loading what would write them."""
-    staging = sys.modules.get("skcoral.tables.staging")
+    staging = sys.modules.get("skcoral._staging")
     written = staging.written_files() if staging is not None else []
     if not written:
         return "No output file was written or changed."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+from skcoral._staging import replacing
 from skcoral._validation import check_count, check_number, check_positive
 from skcoral._version import __version__
 from skcoral.exceptions import DownloadError, InvalidArgumentError
@@ -202,12 +202,10 @@ def _read_cache(file: Path, url: str) -> dict[str, Any] | None:
 
 
 def _write_cache(file: Path, url: str, entries: dict[str, Any]) -> None:
-    # Written aside and moved, so that an interrupted run leaves no half of a file.
-    part = file.with_suffix(f".{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps({"url": url, "entries": entries}), "utf-8")
-        part.replace(file)
+        with replacing(file) as stream:
+            stream.write(json.dumps({"url": url, "entries": entries}).encode())
     except OSError as error:
         raise DownloadError(
             f"the answers cannot be kept in {file.parent} ({error.strerror}); name another "

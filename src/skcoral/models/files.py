@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from skcoral._staging import replacing
 from skcoral._version import __version__
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
@@ -31,7 +32,6 @@ from skcoral.moments import Moments
 from skcoral.results import Decorrelation, Threshold
 from skcoral.showing import printable
 from skcoral.tables.sources import DAMAGED
-from skcoral.tables.staging import replacing
 
 FORMAT_VERSION = 1
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
@@ -64,7 +64,7 @@ def save_model(model: CORAL, path: str | os.PathLike[str]) -> None:
     CORAL(rho_min=0.8)
     """
     text = model_json(model)
-    with replacing(Path(path)) as stream:
+    with replacing(path) as stream:
         stream.write(text.encode())
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skcoral._requirements import listing, repeated
+from skcoral._staging import replacing
 from skcoral._validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.showing import printable
 from skcoral.tables.reading import open_table
 from skcoral.tables.sources import Source
-from skcoral.tables.staging import replacing
 from skcoral.tables.table import Batch, Table, finite_numbers
 from skcoral.tables.transforming import Column, write_transformed
 from skcoral.tables.writing import output_format

@@ -140,10 +140,10 @@ class Outputs:
 
 
 @contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open one file that takes the place of an existing one when the block has succeeded."""
     with Outputs(force=True) as outputs:
-        with outputs.open(path) as stream:
+        with outputs.open(Path(path)) as stream:
             yield stream
         outputs.commit()
 
