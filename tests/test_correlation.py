@@ -135,12 +135,23 @@ def test_linear_relations_are_reported_in_the_tables_units(dtype):
     assert "`c`" not in str(caught.value)
 
 
-def test_duplicates_are_called_duplicates():
+def test_duplicates_are_named_with_their_factor():
     X = table(p=3)
     X = np.column_stack([X, 1000 * X[:, 1] + 5])
-    with pytest.raises(SingularCorrelationError, match="`metres` duplicates `km`") as caught:
+    with pytest.raises(SingularCorrelationError, match="`metres` = 1000 `km`") as caught:
         estimate(Moments.from_rows(X, names=["a", "km", "c", "metres"]))
-    assert "`metres` = 1000 `km`" in str(caught.value)
+    assert caught.value.redundant == ["metres"]
+
+
+@pytest.mark.parametrize(("margins", "said"), [("ranks", "ranks"), ("normal", "normal scores")])
+def test_a_relation_between_ranks_is_not_told_as_one_between_values(margins, said):
+    """Values and their exponentials have the same ranks and no linear relation."""
+    X = table(p=3)
+    X = np.column_stack([X, np.exp(X[:, 1])])
+    moments = Moments.from_rows(X, names=["a", "b", "c", "exp"])
+    found = estimate_from_rows(X, moments, margins=margins, on_singular="solve").deficiency
+    assert f"in the {said} of these rows `exp` = `b` (in standardised units" in found.told()
+    assert estimate_from_rows(X, moments, on_singular="solve").deficiency is None
 
 
 def test_a_table_of_nearly_equal_columns_is_not_singular():

@@ -12,7 +12,7 @@ import numpy as np
 from skcoral._arrays import Array, library, to_device
 from skcoral._linalg import gram_defect, of_unit_variance, precise_product, raised_to_floors
 from skcoral._lowrank import FactoredCorrelation
-from skcoral._requirements import listing, refuse_singular, repeated
+from skcoral._requirements import listing, repeated
 from skcoral._singular import Deficiency
 from skcoral._validation import (
     check_anchors,
@@ -32,7 +32,6 @@ from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidCorrelationError,
     InvalidFloorError,
-    SingularCorrelationError,
     SingularCorrelationWarning,
 )
 from skcoral.results import FLOOR_TOL, Decorrelation
@@ -98,15 +97,9 @@ class Judged:
 
     def regular(self, what: str) -> Array:
         """The matrix, refused where it is singular and ``what`` needs all directions."""
-        found = self.deficiency
-        if found is None:
-            return np.asarray(self.R)
-        raise SingularCorrelationError(
-            f"{what} needs a correlation matrix of full rank. {found.told()}",
-            relations=found.relations,
-            variables=found.variables,
-            redundant=found.redundant,
-        )
+        if self.deficiency is not None:
+            raise self.deficiency.error(what)
+        return np.asarray(self.R)
 
 
 def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged:
@@ -122,7 +115,7 @@ def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged
     names = check_names(frame_names(R), len(matrix))
     if found is not None:
         if not solve:
-            refuse_singular(found, matrix)
+            raise found.error()
         warnings.warn(found.warning(), SingularCorrelationWarning, stacklevel=3)
     return Judged(matrix, names, found, R)
 

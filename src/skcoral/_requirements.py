@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from skcoral.exceptions import (
     CoralError,
     InvalidCorrelationError,
     InvalidTableError,
-    SingularCorrelationError,
 )
 
 # LAPACK's estimate of the condition number may be too low by a modest factor, so anything within
@@ -274,24 +273,6 @@ def deficiency_of(
         relations=linear_relations(null, names, scale=sd),
         variables=linked_variables(null, names),
         redundant=redundant_variables(null, names, scale=sd),
-    )
-
-
-def refuse_singular(found: Deficiency, R: Array) -> NoReturn:
-    """Raise the refusal of a singular matrix, with the relations between variables."""
-    relations = found.relations
-    shown = "; ".join(relations[:5])
-    if len(relations) > 5:
-        shown += f"; and {len(relations) - 5} more relations"
-    values = np.linalg.eigvalsh(R)
-    raise SingularCorrelationError(
-        f"R is singular (smallest eigenvalue {values[0]:.1e} of {values[-1]:.3g}; rank "
-        f"{found.rank} of {len(R)}), so no exact decorrelator exists: {shown} "
-        "(in standardised units). Drop one variable of each relation, or shrink R explicitly; "
-        "nothing is regularised silently. Tables with no more rows than variables are singular.",
-        relations=relations,
-        variables=found.variables,
-        redundant=found.redundant,
     )
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import qr, solve
 
 from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
-from skcoral.exceptions import InvalidArgumentError
+from skcoral.exceptions import InvalidArgumentError, SingularCorrelationError
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
@@ -41,6 +41,8 @@ class Deficiency:
         few to tell relations from chance.
     n_rows : int or None
         Rows of the table, if there is one.
+    of : str
+        What the relations are between, where it is not the values: ranks or normal scores.
     weak : ndarray of shape (k, p) or None
         W with ``R = BᵀB + WᵀW``, B being the factor with its lengths: the directions that do not
         count, where they have more than the variance of rounding.
@@ -55,6 +57,7 @@ class Deficiency:
     n_rows: int | None = None
     lengths: Array | float = 1.0
     weak: Array | None = None
+    of: str = ""
 
     @property
     def rank(self) -> int:
@@ -83,13 +86,13 @@ class Deficiency:
         """Whether the rows are too few for any table of as many columns."""
         return self.n_rows is not None and self.n_rows <= self.factor.shape[1]
 
-    def told(self) -> str:
-        """Which problem is solved, why, and what exact decorrelation would need."""
+    def _reason_and_remedy(self) -> tuple[str, str]:
+        """Why the rank is deficient, and what full rank takes."""
         r, p = self.factor.shape
-        least, lives = 0.5 * p * (p - r) / r, "Outputs live"
         relations = "; ".join(self.relations[:5])
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more relations"
+        rows = f"the {self.of} of these rows" if self.of else "these rows"
         if self.few_rows and self.n_rows is not None:
             reason = (
                 f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
@@ -98,13 +101,12 @@ class Deficiency:
             )
             remedy = f"at least {p + 1} rows, fewer columns, or explicit shrinkage"
             if self.relations:
-                reason += f". Some relations hold beyond that: {relations}"
+                reason += f". Some relations hold beyond that in {rows}: {relations}"
         else:
-            where, units = "R", "in standardised units"
-            if self.n_rows is not None:
-                where, units = "these rows", "up to constants"
+            units = "in standardised units" if self.n_rows is None or self.of else "up to constants"
             reason = (
-                f"The correlation matrix has rank {r} of {p}, because in {where} {relations} "
+                f"The correlation matrix has rank {r} of {p}, because in "
+                f"{'R' if self.n_rows is None else rows} {relations} "
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
             remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
@@ -114,32 +116,49 @@ class Deficiency:
                 f"count; the others have up to {self.dropped:.2g} of the variance of a variable, "
                 "and are left as they are"
             )
-            lives = "Without these, outputs live"
             remedy = f"a smaller tolerance of the rank{' and' if self.few_rows else ','} {remedy}"
+        return reason, remedy
+
+    def told(self) -> str:
+        """Which problem is solved, why, and what exact decorrelation would need."""
+        reason, remedy = self._reason_and_remedy()
+        r, p = self.factor.shape
+        least = 0.5 * p * (p - r) / r
+        outputs = "The outputs" if self.weak is None else "Without these, the outputs"
         return (
-            f"{reason}. {lives} in {r} dimension{'s' if r > 1 else ''}, so no transformation "
-            f"removes all correlation between more than {r}: between {p} the least sum of squares "
-            f"is {least:.6g}, and lower bounds say how close the answer is. Exact decorrelation of "
-            f"all {p} would need {remedy}."
+            f"{reason}. {outputs} span at most {r} dimension{'s' if r > 1 else ''}, so no "
+            f"transformation removes all correlation between more than {r} of them: between {p} "
+            f"the least sum of squared correlations is {least:.6g}, and lower bounds say how close "
+            f"the answer is. Exact decorrelation of all {p} would need {remedy}."
         )
 
     def warning(self) -> str:
         """The same for those who call the library, with the way to refuse such input."""
         return f"{self.told()} Nothing is regularised; on_singular='raise' refuses such input."
 
+    def error(self, what: str = "Exact decorrelation") -> SingularCorrelationError:
+        """The refusal of such a matrix by what needs all directions."""
+        reason, remedy = self._reason_and_remedy()
+        return SingularCorrelationError(
+            f"{what} needs a correlation matrix of full rank. {reason}. Full rank takes {remedy}.",
+            relations=self.relations,
+            variables=self.variables,
+            redundant=self.redundant,
+        )
 
-def of_table(found: Deficiency, n_rows: int) -> Deficiency:
+
+def of_table(found: Deficiency, n_rows: int, of: str = "") -> Deficiency:
     """The same for a table with so many rows; with too few, relations may be chance."""
     p = found.factor.shape[1]
     if n_rows > p:
-        return replace(found, n_rows=n_rows)
+        return replace(found, n_rows=n_rows, of=of)
     # What so few rows have in common anyway says nothing about the columns; a short relation does.
     short = [text for text in found.relations if text.count("`") <= 2 * _SHORT]
     if found.rank >= min(n_rows - 1, p):
         short = []
     names = list(dict.fromkeys(name for text in short for name in text.split("`")[1::2]))
     pivots = [text.split("`")[1] for text in short]
-    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
+    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots, of=of)
 
 
 def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:

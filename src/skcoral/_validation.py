@@ -20,7 +20,6 @@ from skcoral._requirements import (
     float_array,
     listing,
     real_number,
-    refuse_singular,
     regular_on_device,
     repeated,
     require_finite,
@@ -87,7 +86,7 @@ def check_correlation(R: Any, names: Sequence[Any] | None = None) -> Array:
     """
     out, found = judge_correlation(R, names)
     if found is not None:
-        refuse_singular(found, out)
+        raise found.error()
     return out
 
 

@@ -133,7 +133,7 @@ def decorrelate(
     largest mean fidelity (ZCA-cor itself if it meets the floors); above, it is the least residual,
     with a dual bound that proves it.
 
-    A singular ``R`` of rank r is solved in the r dimensions where its outputs live: their sum of
+    A singular ``R`` of rank r is solved in the r dimensions that its outputs span: their sum of
     squares is at least ``(p²/r - p)/2``, and ``T`` is the transformation nearest to the identity
     that attains the outputs found. ``rank`` of the result says which problem was solved.
 

@@ -20,7 +20,7 @@ from ._requirements import listing
 from ._singular import Deficiency, of_table
 from ._validation import check_shrinkage as check_shrinkage
 from ._validation import judge_correlation
-from .exceptions import InvalidTableError, SingularCorrelationError
+from .exceptions import InvalidTableError
 from .margins import Margins, fit_margins
 from .moments import SMALLEST_SPREAD, Moments
 from .results import Array
@@ -191,10 +191,9 @@ def estimate(
         R, moments.names, scale=scale if scores is None else None, rank_tol=rank_tol
     )
     if found is not None:
+        found = of_table(found, moments.n_rows, "" if margins is None else margins.noun)
         if on_singular == "raise":
-            what = "columns" if margins is None else margins.noun
-            raise _told_by_table(found, moments, what=what)
-        found = of_table(found, moments.n_rows)
+            raise found.error()
     return CorrelationEstimate(
         R=R,
         mean=source.mean,
@@ -328,24 +327,3 @@ def refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
             "explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in (0, 1]; the guarantee "
             "is then about the shrunk matrix."
         )
-
-
-def _told_by_table(error: Deficiency, moments: Moments, *, what: str) -> SingularCorrelationError:
-    """Say the same in the words of the table: columns, copies, units, remedies."""
-    R = np.abs(sample_correlation(moments))
-    twins = {int(j): int(i) for i, j in np.argwhere(np.triu(R > 1.0 - 1e-12, 1))[::-1]}
-    names = moments.names
-    copies = [f"`{names[j]}` duplicates `{names[twins[j]]}`" for j in sorted(twins)]
-    more = len(error.relations) - 8
-    relations = "; ".join([*error.relations[:8], *[f"and {more} more"] * (more > 0)])
-    told = f"Duplicated columns (up to units): {'; '.join(copies[:8])}. " if copies else ""
-    return SingularCorrelationError(
-        f"The columns {listing(error.variables)} are linearly dependent in these "
-        f"{moments.n_rows} rows, so no exact decorrelator exists. {told}"
-        f"Relations between the {what}, up to constants: {relations}. Drop one column of each "
-        "relation, or shrink explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in "
-        "(0, 1]; the guarantee is then about the shrunk matrix.",
-        relations=error.relations,
-        variables=error.variables,
-        redundant=error.redundant,
-    )

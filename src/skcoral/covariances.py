@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._linalg import correlation_of_covariance
-from ._requirements import refuse_singular, require_finite, require_symmetric, square_matrix
+from ._requirements import require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
 from .correlation import CorrelationEstimate, fit_scores, meaning, refuse_unusable
 from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
@@ -89,7 +89,7 @@ def estimate_by(
     spread = np.sqrt(np.diag(C))
     R, found = judge_correlation(correlation_of_covariance(C), moments.names, rank_tol=rank_tol)
     if found is not None and on_singular == "raise":
-        refuse_singular(found, R)
+        raise found.error()
     return CorrelationEstimate(
         R=R,
         mean=scores.mean + centre * scores.scale,

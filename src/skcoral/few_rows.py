@@ -143,7 +143,7 @@ class RowMoments(Moments):
         return few
 
 
-def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
+def deficiency_of_rows(moments: RowMoments, rank_tol: float, of: str = "") -> Deficiency:
     """Factor and rank of the correlation matrix of few rows, without forming it."""
     length = np.sqrt(moments.squares)
     Z = moments.deviations / length
@@ -165,6 +165,7 @@ def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
         variables=sorted({moments.names[k] for pair in pairs for k in pair}),
         redundant=copies,
         n_rows=moments.n_rows,
+        of=of,
     )
 
 
@@ -205,7 +206,8 @@ def estimate_few_rows(
     """
     refuse_unusable(moments, shrinkage=1.0)
     source = moments if scores is None else scores
-    found = deficiency_of_rows(source, SINGULAR_TOL if rank_tol is None else rank_tol)
+    tol = SINGULAR_TOL if rank_tol is None else rank_tol
+    found = deficiency_of_rows(source, tol, "" if margins is None else margins.noun)
     return CorrelationEstimate(
         R=FactoredCorrelation(found.whole),
         mean=source.mean,

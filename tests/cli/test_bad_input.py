@@ -64,7 +64,7 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
     assert done.returncode == 0
     told = " ".join(done.stdout.split())
     assert "`total` = `a` + `b`" in told
-    assert "least sum of squares is 0.666667" in told
+    assert "least sum of squared correlations is 0.666667" in told
     assert "dropping `total`" in told
     assert (tmp_path / "out.csv").exists()
     done = coral("inspect", dependent_csv)

@@ -32,10 +32,10 @@ def test_constant_duplicated_and_dependent_columns(wine):
     flat = wine.assign(flat=3.0, still=0.1)
     with pytest.raises(InvalidTableError, match=r"constant.*`flat`, `still`"):
         CORAL().fit(flat)
-    with pytest.raises(SingularCorrelationError, match="`again` duplicates `ash`"):
+    with pytest.raises(SingularCorrelationError, match="`again` = `ash`"):
         CORAL(on_singular="raise").fit(wine.assign(again=wine["ash"]))
     total = wine.assign(total=wine["ash"] + wine["hue"])
-    with pytest.raises(SingularCorrelationError, match=r"`total`.*Drop one") as caught:
+    with pytest.raises(SingularCorrelationError, match=r"`total`.*dropping") as caught:
         CORAL(on_singular="raise").fit(total)
     assert set(caught.value.variables) == {"total", "ash", "hue"}
     CORAL(shrinkage=0.01).fit(total)
@@ -83,7 +83,7 @@ def test_numbers_in_any_container(wine):
     for X in (few.astype(columns), pa.table(few), few.to_numpy(object), few.to_numpy().tolist()):
         np.testing.assert_allclose(CORAL().fit(X).T_, expected, atol=1e-12)
     twins = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]})
-    with pytest.raises(SingularCorrelationError, match="`b` duplicates `a`"):
+    with pytest.raises(SingularCorrelationError, match="`b` = `a`"):
         CORAL(on_singular="raise").fit(twins)
     flags = few.assign(high=few["ash"] > 2.3, level=pd.Categorical(np.arange(178) % 3))
     assert CORAL().fit(flags).transform(flags).dtype == np.float64

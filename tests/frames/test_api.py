@@ -49,7 +49,7 @@ def test_what_is_said_of_all_outputs_is_true_of_composites(totals):
     assert answer.objective == pytest.approx(0.0, abs=1e-9)
     message = str(caught[0].message)
     assert "between more than 6" in message
-    assert "between 7 the least sum of squares is 0.583333" in message  # (49/6 - 7)/2
+    assert "between 7 the least sum of squared correlations is 0.583333" in message  # (49/6 - 7)/2
 
 
 def test_refusal_on_request(totals):

@@ -14,7 +14,6 @@ from skcoral.cli.loading import Correlations, Loaded, correlations, load
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
-from skcoral.exceptions import InvalidTableError
 from skcoral.frames.point import welch
 from skcoral.measured import rounded_down, vif_text
 from skcoral.results import Array, Threshold
@@ -42,16 +41,13 @@ def inspect(options: TableOptions) -> int:
 
 
 def _possible(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
-    """What decorrelation can do for the correlations found, or why it can do nothing."""
-    nothing: dict[str, Any] = {"threshold": None, "floors": [], "recommendation": ""}
-    try:
-        deficiency = found.judged.deficiency
-    except InvalidTableError as error:
-        return {"dependent": [in_options(str(error))], "redundant": [], **nothing}
-    names, floors = loaded.names, _floors(found, loaded, options)
+    """What decorrelation can do for the correlations found."""
+    names, deficiency = loaded.names, found.judged.deficiency
+    floors = _floors(found, loaded, options)
     if deficiency is not None:
         return {
             "dependent": deficiency.relations or [deficiency.told()],
+            "reason": in_options(deficiency.told()),
             "redundant": deficiency.redundant,
             "rank": deficiency.rank,
             "least_residual": welch(len(names), deficiency.rank),
@@ -65,7 +61,7 @@ def _possible(found: Correlations, loaded: Loaded, options: TableOptions) -> dic
         "condition_number": measures.condition_number(R),
         "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
         "threshold": describe_threshold(th, names),
-        "methods": _methods(R, th, found.scale),
+        "methods": _methods(R, th, found.estimate.scale),
         **floors,
     }
 
@@ -106,7 +102,7 @@ def _overview(loaded: Loaded, found: Correlations) -> dict[str, Any]:
         ],
         "strongest_pairs": [
             {"pair": [loaded.names[i], loaded.names[j]], "correlation": value}
-            for i, j, value in strongest_pairs(found.R, 5)
+            for i, j, value in strongest_pairs(found.estimate.R, 5)
         ],
     }
 
@@ -141,16 +137,7 @@ def _show(record: dict[str, Any], loaded: Loaded, found: Correlations) -> None:
     )
     console.say(f"Strongest pairs: {pairs}.")
     if record["threshold"] is None:
-        relations = "; ".join(record["dependent"][:3])
-        if relations.endswith("`"):
-            is_table = record["complete_rows"] is not None
-            relations += " (up to constants)." if is_table else " (in standardised units)."
-        console.say(console.bold("No exact decorrelation: ", "red"), relations)
-        if "rank" in record:
-            console.say(
-                f"Rank {record['rank']} of {used}: no outputs have a sum of squared correlations "
-                f"below {record['least_residual']:.6g}. coral fit finds the least for your floors."
-            )
+        console.say(console.bold("No exact decorrelation. ", "red"), record["reason"])
         if record["complete_rows"] is None or record["complete_rows"] > used:
             console.say(f"{without(record['redundant'])}, or fit with --shrinkage auto.")
         _show_floors(record)

@@ -21,7 +21,6 @@ from skcoral.correlation import (
     CorrelationEstimate,
     check_shrinkage,
     estimate,
-    sample_correlation,
     shrunk_matrix,
 )
 from skcoral.exceptions import (
@@ -254,15 +253,9 @@ def require_room(loaded: Loaded, advice: str = "") -> None:
 
 @dataclass(frozen=True)
 class Correlations:
-    """The correlations of a table: as they are, and judged for the solvers when asked.
+    """The correlations of a table, as estimated and as the solvers take them."""
 
-    Judging fails where rows are too few or columns constant, which ``R`` does not need.
-    """
-
-    R: Any
-    estimated: Callable[[], CorrelationEstimate]
-    scale: Array
-    n_rows: int | None
+    estimate: CorrelationEstimate
     dropped: list[int]
     weights_note: str = ""
     rank_tol: float | None = None
@@ -270,7 +263,7 @@ class Correlations:
     @cached_property
     def judged(self) -> Judged:
         """The matrix as the solvers take it."""
-        return judge(self.estimated(), on_singular="solve", rank_tol=self.rank_tol)
+        return judge(self.estimate, on_singular="solve", rank_tol=self.rank_tol)
 
     @property
     def weak_note(self) -> str:
@@ -282,7 +275,7 @@ class Correlations:
         """What the correlations were estimated from, for machines."""
         return {
             "file": loaded.table.label,
-            "rows": self.n_rows,
+            "rows": self.estimate.n_rows or None,  # 0 where the file holds a matrix
             "dropped_rows": self.dropped,
             "notes": [*loaded.notes, *filter(None, (self.weights_note, self.weak_note))],
             "constant": list(loaded.constant),
@@ -300,8 +293,7 @@ def correlations(
     """Read the rows of a table, or take the matrix that the file holds."""
     rank_tol = check_rank_tol(loaded.options.rank_tol)
     if loaded.matrix is not None:
-        table = estimate_matrix(loaded.matrix, shrinkage)
-        return Correlations(table.R, lambda: table, table.scale, None, [], rank_tol=rank_tol)
+        return Correlations(estimate_matrix(loaded.matrix, shrinkage), [], rank_tol=rank_tol)
     other = loaded.options.covariance is not None or loaded.options.missing == "em"
     if loaded.is_wide or other or margins != "none" or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
@@ -311,26 +303,18 @@ def correlations(
         model, weights = loaded.model(margins=margins, shrinkage=shrinkage), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
-            table, moments, _ = estimate_rows(
+            found, moments, _ = estimate_rows(
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
-        note = loaded.weights_note(moments)
-        return Correlations(
-            table.R, lambda: table, table.scale, table.n_rows, held.dropped, note, rank_tol
-        )
+        return Correlations(found, held.dropped, loaded.weights_note(moments), rank_tol)
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
         moments.update(part.values, sample_weight=part.weights)
     with naming(loaded.table):
-        R = sample_correlation(moments)
-
-    def estimated() -> CorrelationEstimate:
         intensity = check_shrinkage(shrinkage)
-        return estimate(moments, shrinkage=intensity, on_singular="solve", rank_tol=rank_tol)
-
-    note = loaded.weights_note(moments)
-    return Correlations(R, estimated, moments.scale, moments.n_rows, dropped, note, rank_tol)
+        found = estimate(moments, shrinkage=intensity, on_singular="solve", rank_tol=rank_tol)
+    return Correlations(found, dropped, loaded.weights_note(moments), rank_tol)
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def _two_lines(error: CoralError) -> str:
         return f"{first}\n{' '.join(rest.split())}"
     if isinstance(error, SingularCorrelationError):
         # What to do stands in the second line, in the words of the command.
-        told = message.partition(" Drop one column of each relation")[0]
+        told = message.partition(" Full rank takes ")[0]
         return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
     if isinstance(error, CertificateError):
         return (
