@@ -144,7 +144,7 @@ def threshold(th: Threshold, about: str = "") -> str:
 
 def threshold_summary(th: Threshold) -> str:
     """What the threshold says, what binds it, and how sure it is: one line each."""
-    shown = ", ".join(map(shortened, th.binding[:6])) + (" …" if len(th.binding) > 6 else "")
+    shown = listing([shortened(name) for name in th.binding], 6, quote="")
     status = "optimal" if th.status == "optimal" else "best found"
     binding = f"Bound by {shown}; mean" if shown else "Mean"
     return (

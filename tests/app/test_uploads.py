@@ -55,7 +55,7 @@ def test_a_table_with_text_missing_values_and_constants(bring, metric, table):
     told = answer(at)
     assert "; 78 of 80 rows used." in told
     assert "2 rows with missing values are left out." in told
-    assert "Columns left out: same: always 7; odd: line 81 holds '3 kg'." in told
+    assert "Columns left out: same (always 7), odd (line 81 holds '3 kg')." in told
     left_out = " ".join(m.value for m in at.markdown).replace("\\", "")
     assert "**name**: no numbers, such as 'someone'" in left_out
     assert "**same**: always 7" in left_out

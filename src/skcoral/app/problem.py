@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from skcoral import words
 from skcoral._frames import Judged, judge
+from skcoral._requirements import listing
 from skcoral._singular import Deficiency
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
@@ -223,9 +224,8 @@ def notes(problem: Problem) -> list[str]:
     told.append(doubtful_note(doubtful, "Tick them in the side panel to use them."))
     broken = [(name, why) for name, why in source.left_out if name in source.unusable]
     if broken:
-        shown = "; ".join(f"{name or 'the row labels'}: {why}" for name, why in broken[:6])
-        more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
-        told.append(f"Columns left out: {shown}{more}.")
+        shown = listing([f"{name or 'the row labels'} ({why})" for name, why in broken], quote="")
+        told.append(f"Columns left out: {shown}.")
     told.append(dropped_note(problem.n_incomplete))
     if problem.sample_weight is not None and problem.moments is not None:
         told.append(weights_note(problem.weights, problem.moments))

@@ -182,8 +182,6 @@ def _texts(value: Any) -> list[str]:
 
 def from_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, list[str]]:
     """Read a link; values that are not understood keep their defaults and are noted."""
-    if list(query.get("mode") or ())[-1:] == ["worst"]:  # links of earlier versions
-        query = {"criterion": ["worst"], **query, "mode": ["floor"]}
     found: dict[str, Any] = {}
     notes: list[str] = []
     for setting in fields(Settings):

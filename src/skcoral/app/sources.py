@@ -14,13 +14,13 @@ from skcoral.tables import matrices
 from skcoral.tables.columns import TableProfile, profile, too_few
 from skcoral.tables.matrices import NamedMatrix, matrix_in, named_matrix, parse_matrix
 from skcoral.tables.reading import open_table, sheet_names
+from skcoral.tables.sources import PACKED
 from skcoral.tables.table import Batch, Table
 
 UPLOAD_MB = 25
 ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "parquet")
 #: One upload is parsed at a time: several large ones must not fill the memory together.
 _one_at_a_time = threading.Lock()
-_ARCHIVES = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ def _with_numbers(
 
 def _refuse_packed(data: bytes, name: str) -> None:
     """Refuse compressed files, whose size after unpacking is not known."""
-    packed = next((kind for magic, kind in _ARCHIVES.items() if data.startswith(magic)), None)
+    packed = next((kind for kind, start in PACKED.items() if data.startswith(start)), None)
     if packed is not None:
         raise InvalidTableError(
             f"{name}: the file is compressed ({packed}).\nUpload it unpacked, or use the command: "

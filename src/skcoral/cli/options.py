@@ -202,9 +202,6 @@ class FitOptions(LayoutOptions, TableOptions):
     margins: Margins = option(
         "Decorrelate the columns, their ranks or their normal scores.", default="none"
     )
-    correlation: Literal["pearson", "spearman"] | None = option(
-        "Earlier spelling: spearman is --margins ranks.", hidden=True
-    )
     output_scale: Literal["unit", "original"] = option(
         "Standardised outputs, or in the units of their sources.", default="unit"
     )
@@ -215,10 +212,6 @@ class FitOptions(LayoutOptions, TableOptions):
     report: Path | None = option("Report, one HTML file (.html).", metavar="FILE")
     certificate: Path | None = option("Proof (JSON) for 'coral verify'.", metavar="FILE")
     interactive: bool = flag("Interactive figures in the report (adds 5 MB).")
-
-    def __post_init__(self) -> None:
-        if self.correlation == "spearman":
-            object.__setattr__(self, "margins", "ranks")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from skcoral import words
 from skcoral._lowrank import spread_of_sizes, strongest_pairs
+from skcoral._requirements import listing
 from skcoral.estimator.rows import column_names
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting import interactive as plotly
@@ -117,12 +118,9 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
     known = []
     if th is not None:
-        binding = ", ".join(th.binding[:6]) + (" …" if len(th.binding) > 6 else "")
-        if result.rank is None:
-            bracket = ("threshold ρ★", f"{th.lower:.9f} ≤ ρ★ ≤ {th.upper:.9f}")
-        else:
-            bracket = ("highest floor of the least residual", f"{th.lower:.9f} to {th.upper:.9f}")
-        known.append((bracket[0], f"{bracket[1]}, bound by {binding}"))
+        what = "threshold ρ★" if result.rank is None else "highest floor of the least residual"
+        binding = listing(th.binding, 6, quote="")
+        known.append((what, f"{th.lower:.9f} to {th.upper:.9f}, bound by {binding}"))
     if "rho_upper" in result.details:
         top = float(result.details["rho_upper"])
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
@@ -263,14 +261,8 @@ def _without_floors(estimator: Any, result: Decorrelation) -> str:
 
 
 def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
-    out: list[str] = []
-    if not words.is_certified(result):
-        out.append(
-            f"Optimality is not proved: the residual is {result.objective:.6g} and the best lower "
-            f"bound is {result.lower_bound:.6g}."
-        )
     details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
-    out += [said for said in (words.rank(result), *details) if said]
+    out = [said for said in (words.rank(result), *details) if said]
     n, p = estimator.n_samples_seen_, len(estimator.correlation_)
     if 0 < n < 10 * p:
         out.append(

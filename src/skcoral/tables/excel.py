@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, BinaryIO
 
+from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.limits import Limits, current
 from skcoral.tables.cells import check_names
@@ -36,8 +37,9 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     others = tuple(name for name in book.sheets if name != chosen)
     assumed = []
     if others and sheet is None:
-        listed = ", ".join(others[:6]) + (" …" if len(others) > 6 else "")
-        assumed.append(f"Sheet {chosen!r} was read; the workbook also has {listed}.")
+        assumed.append(
+            f"Sheet {chosen!r} was read; the workbook also has {listing(others, 6, quote='')}."
+        )
     if place:
         assumed.append(
             f"The header was found in row {numbered[place][0]}; the rows above it are left out."

@@ -13,7 +13,15 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
-from skcoral.tables.sources import Source, find_source, readable
+from skcoral.tables.sources import (
+    OLD_EXCEL,
+    PACKED,
+    PARQUET,
+    ZIP,
+    Source,
+    find_source,
+    readable,
+)
 from skcoral.tables.table import Format, KeepBatches, Table
 
 _ENDINGS: dict[str, Format] = {
@@ -27,16 +35,6 @@ _ENDINGS: dict[str, Format] = {
     ".xlsm": "excel",
 }
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
-#: How compressed files, archives and Parquet files begin; all others are text.
-_BINARY = (
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zX",
-    b"\x28\xb5\x2f\xfd",
-    b"PK\x03\x04",
-    b"PAR1",
-    b"\xd0\xcf",
-)
 
 
 def open_table(
@@ -157,14 +155,14 @@ def _kind(stream: BinaryIO, label: str) -> str:
         stream.seek(0)
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
-    if head.startswith(b"PAR1"):
+    if head.startswith(PARQUET):
         return "parquet"
-    if head.startswith(b"\xd0\xcf\x11\xe0"):
+    if head.startswith(OLD_EXCEL):
         raise InvalidTableError(
             f"{label}: this is an old Excel file (.xls) or an encrypted one.\n"
             "Save it as .xlsx without a password, or as CSV."
         )
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith(ZIP):
         try:
             with zipfile.ZipFile(stream) as archive:
                 if "xl/workbook.xml" in archive.namelist():
@@ -179,5 +177,5 @@ def _kind(stream: BinaryIO, label: str) -> str:
 
 def _refuse_endless(label: str, start: bytes, encoding: str | None) -> None:
     """Refuse a device or a pipe that gives no text, before it is copied."""
-    if not start.startswith(_BINARY):
+    if not start.startswith((*PACKED.values(), ZIP, PARQUET, OLD_EXCEL)):  # all others are text
         refuse_binary(label, start, encoding)

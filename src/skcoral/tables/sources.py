@@ -22,6 +22,14 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import MB, Clock, Limits, current
 from skcoral.showing import printable
 
+#: How compressed files begin.
+PACKED = {
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\x00",
+    "Zstandard": b"\x28\xb5\x2f\xfd",
+}
+ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
 #: Bytes that any file may unpack to.
 _HARMLESS = 64 * MB
 _CHUNK = 1 << 16
@@ -167,17 +175,17 @@ def unpacked(stream: BinaryIO, label: str, limits: Limits) -> Iterator[BinaryIO]
         head = stream.read(6)
         stream.seek(0)
         content: Any = stream
-        if head.startswith(b"\x1f\x8b"):
+        if head.startswith(PACKED["gzip"]):
             content = opened.enter_context(gzip.GzipFile(fileobj=stream))
-        elif head.startswith(b"BZh"):
+        elif head.startswith(PACKED["bzip2"]):
             content = opened.enter_context(bz2.BZ2File(stream))
-        elif head.startswith(b"\xfd7zXZ\x00"):
+        elif head.startswith(PACKED["xz"]):
             content = _Xz(stream)
-        elif head.startswith(b"\x28\xb5\x2f\xfd"):
+        elif head.startswith(PACKED["Zstandard"]):
             import pyarrow as pa
 
             content = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
-        elif head.startswith(b"PK\x03\x04"):
+        elif head.startswith(ZIP):
             archive = opened.enter_context(zipfile.ZipFile(stream))
             files = [entry for entry in archive.infolist() if _is_content(entry)]
             if len(files) != 1:
