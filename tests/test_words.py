@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skcoral import decorrelate, frontier, maximize_fidelity, threshold, words
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold, words
 from skcoral.baselines import zca_cor
+from skcoral.datasets import load_wine
 
 PAIR = [[1.0, 0.6], [0.6, 1.0]]  # ρ★ = (√1.6 + √0.4) / 2
 HEAVY = [[1.0, 0.9, 0.5], [0.9, 1.0, 0.6], [0.5, 0.6, 1.0]]
@@ -86,3 +87,23 @@ def test_fidelities_beside_those_of_zca():
 )
 def test_prices(value, said):
     assert words.price(value) == said
+
+
+@pytest.mark.parametrize(
+    ("settings", "start"),
+    [
+        ({}, "Exact decorrelation can keep"),
+        ({"shrinkage": 0.2}, "For the correlation matrix of these 178 rows, shrunk towards"),
+        ({"covariance": "OAS"}, "For the correlation matrix that OAS estimates"),
+        ({"support": 0.4, "rho_min": 0.8}, "Exact decorrelation with unrestricted coefficients"),
+        ({"anchors": np.eye(4)[:, :2]}, "Exact decorrelation of the variables themselves"),
+    ],
+)
+def test_a_summary_says_of_which_problem_the_threshold_is(settings, start):
+    """ρ★ of another matrix, of all coefficients or of the columns is not that of the outputs."""
+    X = load_wine().to_frame().iloc[:, 5:9]
+    coral = CORAL(**settings).fit(X)
+    said = coral.summary().splitlines()[-1]
+    assert said.startswith(start)
+    solved = coral.correlation_ if settings.keys() & {"shrinkage", "covariance"} else X.corr()
+    assert f"at {threshold(solved).value:.6f} and no higher" in said

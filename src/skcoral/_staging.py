@@ -125,7 +125,7 @@ class Outputs:
             _written.extend(placed)
 
     def _keep_old(self, target: Path) -> None:
-        """Hold on to what is at ``target``, under another name in the same folder."""
+        """Keep what is at ``target``, under another name in the same folder."""
         if not target.exists():
             return
         if not self.force:
@@ -154,7 +154,7 @@ def written_files() -> list[str]:
 
 
 def _beside(target: Path, ending: str) -> Path:
-    """A name that nobody uses, beside what a link points to: the link stays one."""
+    """An unused name beside what a link points to: the link stays one."""
     return target.resolve().with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.{ending}")
 
 
@@ -174,7 +174,7 @@ def _possible(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Let signals wait until the block has ended."""
+    """Defer signals until the block has ended."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -70,7 +70,7 @@ def pca(R: Any, *, assignment: str = "bottleneck") -> Baseline:
     """Principal components at unit variance, each matched to one variable.
 
     Signs and order of components are arbitrary, so components are matched to variables by absolute
-    correlation, in the way that flatters PCA most.
+    correlation, in the way that favours PCA most.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def minimum_torsion(R: Any) -> Baseline:
 def cholesky(R: Any) -> Baseline:
     """Gram-Schmidt in input order: variable j minus its regression on the earlier ones.
 
-    The first variable is kept whole, and the last one pays for all; the order matters.
+    The first variable is kept whole, and the last one loses most; the order matters.
 
     Examples
     --------

@@ -30,7 +30,7 @@ _REFUSALS = {
     "unpacked_bytes": ("it unpacks to {}", ""),
     "unpacked_ratio": ("it unpacks to {} times its size", ""),
     "workbook_bytes": ("it unpacks to {}", "Save the table as CSV or Parquet."),
-    "piped_bytes": ("{} come in and no end is seen", "Save it to a file and name that."),
+    "piped_bytes": ("{} came in without an end", "Save it to a file and name that."),
     "record_bytes": (
         "one row or cell has {} of text",
         "Are there line ends, and is every quote closed?",
@@ -116,7 +116,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class VisitorLimits(Limits):
-    """Limits that who is refused cannot raise."""
+    """Limits that a visitor cannot raise."""
 
     def remedy(self, name: str) -> str:
         """Where there is more room."""
@@ -235,8 +235,8 @@ def read_file(path: str | os.PathLike[str], label: str, name: str = "model_bytes
 
     ``label`` is the path as errors show it.
 
-    Of what begins neither as JSON nor as an archive only the beginning is read: enough to be
-    refused by who expects one.
+    Of what begins neither as JSON nor as an archive only the beginning is read: enough for the
+    caller to refuse it.
     """
     limits = current()
     most = getattr(limits, name)
@@ -279,7 +279,7 @@ def deadline(label: str) -> Iterator[None]:
 
 
 def lift_deadline() -> None:
-    """Let what comes take as long as it likes: a server."""
+    """Remove the time limit, for a server."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
 

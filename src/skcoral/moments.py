@@ -279,7 +279,7 @@ class Moments(RowCounts):
         mean, comoment = other._mean, other._comoment
         if self.n_rows:
             mean, comoment = self._combined(other, 1.0)
-        # judged before anything is stored, so that a bad batch leaves no trace
+        # checked before anything is stored, so that a refused batch changes nothing
         self._refuse_non_finite(np.diag(comoment.value))
         self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows

@@ -170,7 +170,7 @@ class Threshold(_Transformation):
         return tuple(self.names[j] for j in order if self.weights[j] > 0)
 
     def summary(self) -> str:
-        """What the threshold says, what binds it, and how sure it is: one line each."""
+        """What the threshold says, what binds it, and its status: one line each."""
         from .words import threshold_summary
 
         return threshold_summary(self)

@@ -125,8 +125,10 @@ def unfloored(result: Decorrelation, asked: object) -> str:
     return f"{count} {have} a floor; the others have none (0): {shown}."
 
 
-def threshold(th: Threshold, about: str = "") -> str:
-    """What the threshold says, in one sentence."""
+def threshold(th: Threshold, result: Decorrelation | None = None, *, about: str = "") -> str:
+    """What the threshold says, in one sentence; beside a result, of which problem it is."""
+    if result is not None and not is_about_rows(result):
+        about = subject(result)
     if th.rank is not None:
         start = f"For {about}, the" if about else "The"
         return (
@@ -136,14 +138,22 @@ def threshold(th: Threshold, about: str = "") -> str:
             f"between {th.lower:.6f} and {th.upper:.6f}."
         )
     start = f"For {about}, exact" if about else "Exact"
+    of = "" if result is None else of_threshold(result)
     return (
-        f"{start} decorrelation can keep every output at {th.value:.6f} and no higher "
+        f"{start} decorrelation{of} can keep every output at {th.value:.6f} and no higher "
         f"(ρ★ lies between {th.lower:.9f} and {th.upper:.9f})."
     )
 
 
+def of_threshold(result: Decorrelation) -> str:
+    """What the threshold is of, where that is another problem than the one that was solved."""
+    if result.anchors is not None:
+        return " of the variables themselves"
+    return " with unrestricted coefficients" if "support" in result.details else ""
+
+
 def threshold_summary(th: Threshold) -> str:
-    """What the threshold says, what binds it, and how sure it is: one line each."""
+    """What the threshold says, what binds it, and its status: one line each."""
     shown = listing([shortened(name) for name in th.binding], 6, quote="")
     status = "optimal" if th.status == "optimal" else "best found"
     binding = f"Bound by {shown}; mean" if shown else "Mean"

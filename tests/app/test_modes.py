@@ -74,7 +74,7 @@ def test_budget_of_a_link_is_not_rounded(open_app, metric, budget):
 
 
 def test_worst_pair(open_app, metric, wine, conic_optimum):
-    at = open_app(mode="worst", floor="0.95")
+    at = open_app(criterion="worst", floor="0.95")
     expected = conic_optimum(wine.correlation, 0.95, "worst")
     assert metric(at, "Residual") == pytest.approx(expected, abs=1e-4)
     assert "largest residual correlation" in at.success[0].value

@@ -1,8 +1,8 @@
 """The server of the app: Streamlit without its requests to other machines.
 
 Streamlit looks up the external address of the machine at a web service, for its greeting and for
-every request whose origin it does not know. Nobody asked for that here: visitors come by the
-address that the server was told to listen on.
+every request whose origin it does not know. The app needs none of that: visitors use the
+address that the server listens on.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _frontier(
     )
     show_figure(interactive.frontier(display), "frontier")
     own = problem.estimate.is_about_rows
-    said = [words.threshold(threshold, "" if own else problem.estimate.about)]
+    said = [words.threshold(threshold, result)]
     if not own:
         said.append("The curve and its points are about that matrix.")
     if result.status != "exact":

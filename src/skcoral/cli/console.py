@@ -65,7 +65,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool 
     """Print a table: the first column is a name, the others are numbers."""
     out = console(stderr=stderr)
     padding = 1 if out.width < 60 else 2
-    # Numbers are never cut: where room is short the names give way, and then the line is long.
+    # Numbers are never cut: names are shortened first, and then the line is long.
     widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(header)]
     if not all(is_number(row[0]) for row in rows):
         rows = [(shortened(row[0]), *row[1:]) for row in rows]

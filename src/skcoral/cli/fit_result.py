@@ -47,7 +47,7 @@ class FitResult:
             return ""
         moments = self.estimator.moments_
         idle = (self.measured.rows_used or 0) - moments.n_rows
-        zero = f" {console.counted(idle, 'row')} of weight zero played no part." if idle > 0 else ""
+        zero = f" Not used, of weight zero: {console.counted(idle, 'row')}." if idle > 0 else ""
         return self.loaded.weights_note(moments) + zero
 
     def _incomplete_note(self) -> str:
@@ -134,7 +134,7 @@ class FitResult:
         console.say(console.bold(measured.headline(), colour), stderr=stderr)
         threshold = in_options(words.rank(result))
         if result.rank is None:
-            threshold = words.threshold(estimator.threshold_, "" if own else words.subject(result))
+            threshold = words.threshold(estimator.threshold_, result)
         told = (
             words.certificate(result),
             words.goal(result),

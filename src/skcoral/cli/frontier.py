@@ -25,7 +25,7 @@ def frontier(options: FrontierOptions) -> int:
     with all_or_none(options.force, *files) as outputs:
         loaded = load(options)
         found = correlations(loaded)
-        with naming(loaded.table), console.progress("Following the curve") as tell:
+        with naming(loaded.table), console.progress("Computing the curve") as tell:
             singular = found.judged.deficiency is not None
             curve = api.frontier(
                 found.judged,

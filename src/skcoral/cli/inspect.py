@@ -20,7 +20,7 @@ from skcoral.results import Array, Threshold
 from skcoral.showing import shortened
 
 _SHOWN = 4
-#: r²p of systems whose floors are compared while somebody waits: of full rank, and of lower rank.
+#: r²p of systems whose floors are compared in seconds: of full rank, and of lower rank.
 _QUICK, _QUICK_SINGULAR = 5e7, 1e7
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 

@@ -95,7 +95,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _explain(error: BaseException) -> tuple[str, int] | None:
-    """Two lines about an expected failure, and the exit status; None for a fault of our own."""
+    """Two lines about an expected failure, and the exit status; None for a bug."""
     if isinstance(error, _ParseError):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "coral"
@@ -230,5 +230,5 @@ def _unexpected(
     detail = printable(" ".join(str(error).split()))[:200]
     sys.stderr.write(
         f"coral: unexpected error: {kind.__name__}: {detail}\n"
-        "This is a fault of coral: please report it with the output of CORAL_DEBUG=1 coral …\n"
+        "This is a bug in coral: please report it with the output of CORAL_DEBUG=1 coral …\n"
     )

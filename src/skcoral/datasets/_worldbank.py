@@ -24,7 +24,7 @@ _LONGEST_WAIT = 60.0
 
 
 class _MalformedPageError(ValueError):
-    """The server's answer is not what the API promises; the message says in which way."""
+    """The answer of the server does not have the form of the API; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class WorldBankClient:
             page += 1
             paging = {"format": "json", "per_page": _PER_PAGE, "page": page}
             told, entries = self._page(f"{url}?{urlencode(query | paging)}", page)
-            # Without this, a server that promises one more page each time is followed for ever.
+            # Without this, a server that announces one more page each time is read without end.
             if pages not in (None, told):
                 raise DownloadError(
                     f"{url} changed while it was read: {pages} pages at first, then {told}. "
@@ -173,7 +173,7 @@ def _read_country(entry: dict[str, Any]) -> tuple[str, str] | None:
             return None
         return str(entry["id"]), str(entry["name"]).strip()
     except (KeyError, TypeError, AttributeError) as error:
-        raise DownloadError(f"an entry of the country list makes no sense: {entry!r}") from error
+        raise DownloadError(f"an entry of the country list cannot be read: {entry!r}") from error
 
 
 def _read_value(entry: dict[str, Any], code: str, year: int) -> tuple[str, float] | None:
@@ -189,7 +189,7 @@ def _read_value(entry: dict[str, Any], code: str, year: int) -> tuple[str, float
             raise ValueError(value)
         return str(entry["countryiso3code"]), value
     except (KeyError, TypeError, ValueError) as error:
-        raise DownloadError(f"an entry of series {code} makes no sense: {entry!r}") from error
+        raise DownloadError(f"an entry of series {code} cannot be read: {entry!r}") from error
 
 
 def _read_cache(file: Path, url: str) -> dict[str, Any] | None:

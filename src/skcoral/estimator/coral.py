@@ -345,7 +345,9 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         from skcoral.words import threshold
 
         said = self.result_.summary()
-        return said if self.result_.rank is not None else f"{said}\n{threshold(self.threshold_)}"
+        if self.result_.rank is not None:
+            return said
+        return f"{said}\n{threshold(self.threshold_, self.result_)}"
 
     def loadings(self) -> pd.DataFrame:
         """``T_`` with names: what each output (column) is made of (rows: standardised columns)."""

@@ -1,7 +1,7 @@
-"""From the JSON of a file back to records, every field judged before it is believed.
+"""From the JSON of a file back to records, every field validated.
 
-A checksum finds careless edits only. Whoever alters a file can give it the checksum that fits, so
-types, sizes and the agreement of the parts are looked at one by one.
+A checksum finds accidental changes only: a file can be altered together with its checksum, so
+types, sizes and the agreement of the parts are checked one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Models and moments as files: JSON that anyone can read, nothing that can run.
 
 A file carries its format, its version and a checksum of its content. The checksum finds
-truncation and careless edits; it is no signature against someone who means harm.
+truncation and accidental changes; it is no signature against deliberate ones.
 """
 
 from __future__ import annotations

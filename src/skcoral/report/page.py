@@ -118,7 +118,9 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     result, th = facts.result, facts.threshold
     known = []
     if th is not None:
-        what = "threshold ρ★" if result.rank is None else "highest floor of the least residual"
+        what = f"threshold ρ★{words.of_threshold(result)}"
+        if result.rank is not None:
+            what = "highest floor of the least residual"
         binding = listing(th.binding, 6, quote="")
         known.append((what, f"{th.lower:.9f} to {th.upper:.9f}, bound by {binding}"))
     if "rho_upper" in result.details:

@@ -81,7 +81,7 @@ class FloorRaiser:
             # a floor that holds for another matrix than the rows' own may be missed by the rows
             missed = np.maximum(fisher(floors) - errors.fitted, missed)
             floors = np.where(free, np.tanh(target + _AIM * margin + missed), floors)
-            # an unchanged variable keeps every promise
+            # an unchanged variable meets every floor
             floors[free & (floors > HIGHEST)] = 1.0
             free = free & (floors < 1.0)
             if probing and free.sum() < promised.sum():

@@ -262,7 +262,7 @@ def is_number(text: str) -> bool:
 
 
 def is_formatted_number(cell: str, decimal: str = ".") -> bool:
-    """Whether a cell is a number for people only: grouped, with a sign, or the other decimal mark.
+    """Whether a cell is a number formatted for display: grouped, with a sign, or another mark.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def number_of(cell: Any, decimal: str) -> float | None:
         if "_" in cell:
             return None
         if decimal != ".":
-            # A point would group thousands here or be a decimal point: better ask than guess.
+            # A point would group thousands here or be a decimal point: that is not guessed.
             if "." in cell:
                 return None
             cell = cell.replace(decimal, ".")

@@ -163,7 +163,7 @@ def select_variables(
 
     Ids, counters and years are left out unless they are named or in ``include`` (None: all of
     them). A column that is mostly numbers but not entirely is an error unless it is excluded:
-    leaving it out in silence would hide a typing mistake. Constants are left out as well, and an
+    leaving it out silently would hide a typing mistake. Constants are left out as well, and an
     error where they are named, unless a column ``may_be_constant``.
     """
     if content.n_rows == 0:

@@ -1,6 +1,6 @@
 """Tables on a cluster: moments per partition, merged in a tree, and one solve for all.
 
-Only p×p numbers travel between the workers, so that the size of a table does not matter.
+Only p×p numbers are sent between the workers, so that the size of a table does not matter.
 """
 
 from __future__ import annotations

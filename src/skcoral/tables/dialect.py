@@ -1,4 +1,4 @@
-"""How a text file is written, where nobody says: encoding, separator, decimal mark, header."""
+"""Recognition of the dialect of a text file: encoding, separator, decimal mark, header."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Dialect:
 
     ``thousands`` is the mark between groups of three digits, if there is one, ``header`` the number
     of rows above the names of the columns; ``has_units`` tells that the row under the names holds
-    words and no values, and ``recognised`` what of it nobody said.
+    words and no values, and ``recognised`` what was not given as an option.
     """
 
     encoding: str
@@ -166,7 +166,7 @@ def _codec(encoding: str) -> str:
 
 
 def marked_encoding(head: bytes) -> str:
-    """The encoding that the first bytes of a text promise."""
+    """The encoding that the first bytes of a text declare."""
     return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "utf-8")
 
 

@@ -111,7 +111,7 @@ def _as_list(cells: dict[int, Any]) -> list[Any]:
 
 @contextmanager
 def listed_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Workbook]:
-    """Open a workbook; whatever its reader stumbles over, now or at the rows, is told in words."""
+    """Open a workbook; every error of its reader, now or at the rows, becomes one of the table."""
     try:
         book = open_workbook(stream, label, limits)
         with closing(book.archive):

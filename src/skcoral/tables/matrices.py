@@ -99,7 +99,7 @@ def matrix_in(table: Table, content: TableProfile, *, asked: bool = False) -> Na
     diagonal, and for a covariance matrix where it is square, symmetric and positive semidefinite
     with a positive diagonal. One column of text may repeat the names; one triangle may be empty.
 
-    ``asked`` tells that somebody said so: what is wrong is then an error.
+    ``asked`` tells that the file is said to hold one: what is wrong is then an error.
     """
     numeric = [c.name for c in content.columns if c.kind in ("number", "empty")]
     labels = [c.name for c in content.columns if c.kind in ("text", "mixed")]

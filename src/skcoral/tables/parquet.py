@@ -88,7 +88,7 @@ def _refuse_lists(label: str, metadata: Any, limits: Limits) -> None:
 
 
 def _text_bytes(part: Any) -> NDArray[np.int64]:
-    """Bytes of text in every row of a batch, without spelling it out."""
+    """Bytes of text in every row of a batch, without decoding it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -103,7 +103,7 @@ def _text_bytes(part: Any) -> NDArray[np.int64]:
 def _within_limits(
     part: Any, sizes: NDArray[np.int64], label: str, limits: Limits
 ) -> Iterator[Any]:
-    """Cut a batch into pieces whose texts fit in memory when they are spelled out."""
+    """Cut a batch into pieces whose texts fit in memory when they are decoded."""
     longest = int(sizes.max(initial=0))
     limits.require("record_bytes", longest, label)
     share = np.cumsum(sizes) // limits.record_bytes

@@ -143,7 +143,7 @@ def sheet_names(
 
 
 def format_of_name(name: str) -> Format | None:
-    """The format that a file's ending promises (``.csv.gz`` counts as CSV)."""
+    """The format that the ending of a file name stands for (``.csv.gz`` counts as CSV)."""
     path = PurePath(name.lower())
     ending = PurePath(path.stem).suffix if path.suffix in _PACKED else path.suffix
     return _ENDINGS.get(ending)

@@ -1,6 +1,6 @@
 """Columns of numbers that are hardly variables: ids, counters, years, dates and row weights.
 
-They are not decorrelated unless somebody asks for it, and the reason is told.
+They are decorrelated on request only, and the reason is stated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skcoral._arrays import Array
 ROW_WEIGHTS = "looks like row weights"
 #: Rows that it takes before a pattern counts as one.
 _ENOUGH = 5
-#: Distinct values that are remembered at most; a column that has more is as good as all different.
+#: Distinct values that are remembered at most; a column that has more counts as all different.
 _REMEMBERED = 5_000
 _CODE_DIGITS = 6
 _YEARS = (1800, 2100)

@@ -113,7 +113,7 @@ def find_source(
 
 @contextlib.contextmanager
 def readable(label: str) -> Iterator[None]:
-    """What cannot be read is a matter of the table, not of the output."""
+    """Turn errors of the system into errors about the table."""
     try:
         yield
     except (PermissionError, FileNotFoundError, InvalidTableError):
@@ -149,7 +149,7 @@ def _spooled(stream: BinaryIO, label: str, refuse: Callable[[str, bytes], None] 
 
 
 class _Spool:
-    """A temporary file without a name, which lives as long as the table."""
+    """A temporary file without a name, which is removed with the table."""
 
     def __init__(self) -> None:
         with tempfile.TemporaryFile() as file:

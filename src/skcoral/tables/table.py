@@ -1,8 +1,8 @@
 """Tables as batches of rows; a table in memory is one whose batches are kept.
 
 A :class:`Table` knows its column names and can be read any number of times in batches of rows, so
-that a file larger than memory and a small one take the same road. Cells are not converted until
-somebody asks for numbers: what is not transformed can be written back untouched.
+that a file larger than memory and a small one are handled alike. Cells are not converted until
+numbers are needed: what is not transformed can be written back unchanged.
 """
 
 from __future__ import annotations

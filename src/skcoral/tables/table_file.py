@@ -1,6 +1,6 @@
 """Tables larger than memory: files, or folders of them, that are fitted and transformed in batches.
 
-They take the road of all tables (:mod:`skcoral.tables.reading`), but no batch is kept.
+They are read as all tables are (:mod:`skcoral.tables.reading`), but no batch is kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables out, in the format that a file's name promises, so that every cell reads back alike."""
+"""Writers of tables: the file name selects the format, and every cell reads back unchanged."""
 
 from __future__ import annotations
 
@@ -134,10 +134,10 @@ def is_formula(text: str, decimal: str = ".") -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """A stream that remembers its first error, swallows what comes after it, and is left open.
+    """A stream that keeps its first error, ignores what is written after it, and is left open.
 
-    Packers and archives write their ends when they are closed or collected; after a full disk each
-    of these attempts would fail again, and the last ones where nobody can catch it.
+    Compressors and archives write again when they are closed or collected; after a full disk each
+    of these attempts would fail too, some of them where the error cannot be caught.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
