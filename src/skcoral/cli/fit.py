@@ -203,9 +203,9 @@ def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:
     unit = options.output_scale == "unit"
     said += "; --output-scale original gives them the units of their sources." if unit else "."
     if options.keep_sources:
-        said += f" Each stands beside its source, as NAME{options.layout.ending}."
+        said += f" Each stands beside its source, as NAME{options.ending}."
     elif options.suffix:
-        said += f" Each is called NAME{options.layout.ending}."
+        said += f" Each is called NAME{options.ending}."
     return said
 
 

@@ -15,6 +15,7 @@ from skcoral.measured import Measured
 from skcoral.tables.notes import expected_note
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
+_ATTRIBUTES = ("status", "criterion", "objective", "lower_bound", "gap", "rank")
 
 
 @dataclass(frozen=True)
@@ -101,20 +102,14 @@ class FitResult:
             "dropped_rows": self.dropped,
             "passed_through": [] if is_matrix else list(loaded.passed_through),
             "constant": list(loaded.constant),
-            "status": result.status,
+            **{name: getattr(result, name) for name in _ATTRIBUTES},
             "certified": words.is_certified(result),
-            "criterion": result.criterion,
-            "objective": result.objective,
-            "lower_bound": result.lower_bound,
-            "gap": result.gap,
             "min_fidelity": measured.min_fidelity,
             "mean_fidelity": float(measured.fidelity.mean()),
             "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
-            "rank": result.rank,
             "rank_tol": result.details.get("rank_tol", estimator.rank_tol),
-            "amplification": result.details.get("amplification"),
             "least_residual": result.details.get("least_residual", 0.0),
-            "new_rows": result.details.get("new_rows"),
+            **{name: result.details.get(name) for name in ("amplification", "new_rows")},
             "confidence": _confidence(estimator),
             "shrinkage": float(estimator.shrinkage_),
             "margins": estimator.margins,

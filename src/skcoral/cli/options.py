@@ -10,12 +10,9 @@ from __future__ import annotations
 import inspect
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
-
-if TYPE_CHECKING:
-    from skcoral.tables.transforming import Layout
 
 Margins = Literal["none", "ranks", "normal"]
 Criterion = Literal["squared", "worst", "absolute"]
@@ -158,11 +155,9 @@ class LayoutOptions(Options):
     force: bool = flag(_FORCE)
 
     @property
-    def layout(self) -> Layout:
-        """Names and places of the outputs."""
-        from skcoral.tables.transforming import Layout
-
-        return Layout(self.keep_sources, self.suffix)
+    def ending(self) -> str:
+        """What is added to the names of the outputs."""
+        return self.suffix or ("_d" if self.keep_sources else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,12 @@ from skcoral.cli.run import UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.measured import Measured, Measurement
 from skcoral.showing import printable
-from skcoral.tables.transforming import Sheet, explaining_sheets, write_transformed
+from skcoral.tables.transforming import (
+    Sheet,
+    columns_with_outputs,
+    explaining_sheets,
+    write_transformed,
+)
 from skcoral.tables.writing import output_format
 
 
@@ -132,7 +137,12 @@ class OutputMeasurement(Measurement):
                 estimator,
                 on_rows=self.add_rows,
                 on_batch=lambda batch: tell(batch.fraction),
-                columns=options.layout.columns(loaded.table.names, loaded.names),
+                columns=columns_with_outputs(
+                    loaded.table.names,
+                    loaded.names,
+                    options.ending,
+                    keep_sources=options.keep_sources,
+                ),
                 sheets=sheets,
                 escape_formulas=options.escape_formulas,
             )

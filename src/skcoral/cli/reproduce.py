@@ -40,13 +40,17 @@ def reproduce(options: ReproduceOptions) -> int:
         rows = [row for row in comparison.rows if row.table == label]
         console.table(
             (label, "paper", "ours", "verdict"),
-            [(f"{row.row}, {row.column}", row.paper, _ours(row.ours), row.verdict) for row in rows],
+            [
+                (
+                    f"{row.row}, {row.column}",
+                    row.paper,
+                    row.ours if isinstance(row.ours, str) else f"{row.ours:.6g}",
+                    row.verdict,
+                )
+                for row in rows
+            ],
         )
         console.say("")
     console.say(f"{comparison.verdicts}; {comparison.seconds:.1f} s.")
     console.written(written)
     return status
-
-
-def _ours(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"

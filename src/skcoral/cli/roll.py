@@ -19,6 +19,7 @@ from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
 from skcoral.exceptions import InvalidTableError
+from skcoral.panels.solver import NUMBERS
 from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
 from skcoral.results import Array
@@ -29,20 +30,8 @@ from skcoral.tables.writing import TableWriter, table_writer
 _BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
 _MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
-_FIGURES = (
-    "rows",
-    "missing",
-    "status",
-    "threshold",
-    "objective",
-    "lower_bound",
-    "largest_before",
-    "largest_after",
-    "min_fidelity",
-    "weakest",
-    "turnover",
-    "reason",
-)
+_NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
+_FIGURES = ("rows", "missing", "status", *_NUMBERS, "min_fidelity", "weakest", "turnover", "reason")
 
 
 def roll(options: RollOptions) -> int:

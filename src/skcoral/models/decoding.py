@@ -131,24 +131,19 @@ def _is_number(value: Any) -> bool:
     return is_real and abs(value) < 10**400 and not math.isnan(value)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_COUNT
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
-
-
 #: What a field may hold, by its declared type.
 _FITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Array": ("an array of numbers", _is_numbers),
     # A matrix, or an object that stands for a large one.
     "Any": ("a matrix", lambda v: _is_numbers(v) or type(v).__name__ in RECORDS),
     "float": ("a number", _is_number),
-    "int": ("a count", _is_count),
+    "int": ("a count", lambda v: type(v) is int and 0 <= v < _LARGEST_COUNT),
     "bool": ("true or false", lambda v: isinstance(v, bool)),
     "str": ("a text", lambda v: isinstance(v, str)),
-    "tuple[str, ...]": ("names", _are_names),
+    "tuple[str, ...]": (
+        "names",
+        lambda v: isinstance(v, tuple) and all(isinstance(name, str) for name in v),
+    ),
     "tuple[Array, ...]": (
         "arrays of numbers",
         lambda v: isinstance(v, tuple) and all(map(_is_numbers, v)),

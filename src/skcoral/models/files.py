@@ -22,6 +22,7 @@ import sklearn
 
 from skcoral._staging import replacing
 from skcoral._version import __version__
+from skcoral.certificates.json_values import no_constant
 from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError, TooLargeError
@@ -255,7 +256,7 @@ def _refuse_large_arrays(label: str, data: bytes) -> None:
 def _read_json(kind: str, label: str, data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8")
-        envelope = json.loads(text, parse_constant=_no_constant, parse_int=_whole)
+        envelope = json.loads(text, parse_constant=no_constant, parse_int=_whole)
         found = _checksum(text) if isinstance(envelope, dict) and "content" in envelope else ""
     except (*DAMAGED, MemoryError) as error:
         raise _unusable(label, error) from error
@@ -295,10 +296,6 @@ def _whole(text: str) -> int:
     if len(text) > 40:
         raise ValueError(f"{text[:20]}… is a whole number of {len(text)} digits")
     return int(text)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _versions() -> dict[str, str]:

@@ -22,17 +22,16 @@ def fill(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"digest": _digest, "number": number, "percent": _percent}
-    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "default": _listed}
+    environment.policies["json.dumps_kwargs"] = {
+        "allow_nan": False,
+        "default": lambda array: array.tolist(),
+    }
     return environment.get_template(template).render({"scripts": (), "wide": False, **values})
 
 
 def _shown(value: Any) -> Any:
     """Text without the control characters that it may have; markup as it is."""
     return printable(value, keep="\n") if type(value) is str else value
-
-
-def _listed(array: Any) -> Any:
-    return array.tolist()
 
 
 def _percent(share: float) -> str:

@@ -266,11 +266,8 @@ def has_units(rows: Sequence[Sequence[Any]], place: int) -> bool:
     filled = [cell for cell in rows[place + 1] if not _is_blank(cell)]
     words = [c for c in filled if isinstance(c, str) and not is_number(c) and not is_missing(c)]
     widest = max(len(row) for row in rows[place + 2 :])
-    return len(words) == len(filled) and 2 * len(filled) > widest - 1 and not _has_number(filled)
-
-
-def _has_number(cells: Sequence[Any]) -> bool:
-    return any(_COMMA_NUMBER.fullmatch(c.strip()) for c in cells if isinstance(c, str))
+    numbers = any(_COMMA_NUMBER.fullmatch(word.strip()) for word in words)
+    return len(words) == len(filled) and 2 * len(filled) > widest - 1 and not numbers
 
 
 def header_place(rows: Sequence[Sequence[Any]]) -> int:

@@ -187,7 +187,12 @@ def unpacked(stream: BinaryIO, label: str, limits: Limits) -> Iterator[BinaryIO]
             content = opened.enter_context(pa.CompressedInputStream(stream, "zstd"))
         elif head.startswith(ZIP):
             archive = opened.enter_context(zipfile.ZipFile(stream))
-            files = [entry for entry in archive.infolist() if _is_content(entry)]
+            # Macs add notes on each file.
+            files = [
+                entry
+                for entry in archive.infolist()
+                if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+            ]
             if len(files) != 1:
                 raise InvalidTableError(
                     f"{label}: the zip archive holds {len(files)} files, and one is wanted.\n"
@@ -254,8 +259,3 @@ class _Xz(io.RawIOBase):
             if data:
                 buffer[: len(data)] = data
                 return len(data)
-
-
-def _is_content(entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry of an archive is a file of its own, not a folder or a Mac's notes on one."""
-    return not entry.is_dir() and not entry.filename.startswith("__MACOSX/")

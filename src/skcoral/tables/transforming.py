@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,41 +24,31 @@ Sheet = tuple[str, list[str], list[Any]]
 _MOST_SHEET_COLUMNS = 500
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What outputs are called and whether their sources stay beside them.
+def columns_with_outputs(
+    names: Sequence[str], variables: Sequence[str], ending: str = "", *, keep_sources: bool = False
+) -> list[Column]:
+    """The columns in their order, each variable replaced or followed by its output.
 
     Examples
     --------
-    >>> Layout(keep_sources=True).columns(["id", "x"], ["x"])
+    >>> columns_with_outputs(["id", "x"], ["x"], "_d", keep_sources=True)
     [('id', 'id'), ('x', 'x'), ('x_d', 0)]
     """
-
-    keep_sources: bool = False
-    suffix: str = ""
-
-    @property
-    def ending(self) -> str:
-        """What is added to the names of outputs."""
-        return self.suffix or ("_d" if self.keep_sources else "")
-
-    def columns(self, names: Sequence[str], variables: Sequence[str]) -> list[Column]:
-        """The columns in their order, each variable replaced or followed by its output."""
-        place = {name: k for k, name in enumerate(variables)}
-        out: list[Column] = []
-        for name in names:
-            if name not in place or self.keep_sources:
-                out.append((name, name))
-            if name in place:
-                out.append((name + self.ending, place[name]))
-        taken = set(names) - (set() if self.keep_sources else set(variables))
-        twice = next((new for new, source in out if isinstance(source, int) and new in taken), None)
-        if twice is not None:
-            raise InvalidArgumentError(
-                f"An output would be called {twice!r}, and there is a column of that name.\n"
-                "Choose another suffix, such as --suffix _decorrelated."
-            )
-        return out
+    place = {name: k for k, name in enumerate(variables)}
+    out: list[Column] = []
+    for name in names:
+        if name not in place or keep_sources:
+            out.append((name, name))
+        if name in place:
+            out.append((name + ending, place[name]))
+    taken = set(names) - (set() if keep_sources else set(variables))
+    twice = next((new for new, source in out if isinstance(source, int) and new in taken), None)
+    if twice is not None:
+        raise InvalidArgumentError(
+            f"An output would be called {twice!r}, and there is a column of that name.\n"
+            "Choose another suffix, such as --suffix _decorrelated."
+        )
+    return out
 
 
 def write_transformed(
@@ -85,7 +74,7 @@ def write_transformed(
     workbook. With ``refuse_incomplete`` a missing value is an error. Returns the number of rows
     written, and where the incomplete ones, which are left out, stand in the table.
     """
-    columns = columns or Layout().columns(table.names, names)
+    columns = columns or columns_with_outputs(table.names, names)
     writer = table_writer(
         stream,
         [name for name, _ in columns],
