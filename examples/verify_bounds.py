@@ -62,6 +62,18 @@ def rank_bound(dual, A, rho):
     return square + dual["diagonal"].sum() - p / 2 - squares.sum() / 2
 
 
+def rank_factor_bound(dual, A, rho):
+    """D2 ≥ νp - p/2 - ½‖VVᵀ + νI‖² + 2ρᵀλ - Σκ_j - tr(D_λRD_λH⁻¹), H = VᵀV + Diag(κ), ν ≥ 0."""
+    (r, p), V, lam, kappa = A.shape, dual["V"], dual["multipliers"], dual["kappa"]
+    N, half = V @ V.T, np.linalg.solve(root(V.T @ V + np.diag(kappa)), (A * lam).T)
+    nu = max((p - np.trace(N)) / r, 0)
+    whole = nu * p - p / 2 - np.sum((N + nu * np.eye(r)) ** 2) / 2
+    return whole + 2 * (rho * np.linalg.norm(A, axis=0)) @ lam - kappa.sum() - np.sum(half**2)
+
+
+by_rank = {"rank": rank_bound, "rank_factor": rank_factor_bound, "welch": welch}
+
+
 def without_weak(A, W, T, R, floors):
     """A coarse rank tolerance: R = BᵀB + WᵀW, and A, B with unit columns, is what claims are about.
 

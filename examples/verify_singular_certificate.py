@@ -13,7 +13,7 @@ import json
 import sys
 
 import numpy as np
-from verify_bounds import numbers, rank_bound, tradeoff_bound, welch, without_weak  # beside it
+from verify_bounds import by_rank, numbers, tradeoff_bound, without_weak  # beside this file
 
 TINY, REPORTED, GAP, PRICE = 1e-10, 1e-9, 1e-7, 1e-6
 problems = []
@@ -71,13 +71,12 @@ def verify_decorrelation(claim, proof, dual, A, R, G, f):
         lower = tradeoff_bound(dual, name, R, rho, w)
         reach = most - lower
     else:
-        bounds = {"frame": frame_bound, "rank": rank_bound, "welch": welch}
-        lower = bounds[kind](dual, A, rho)
+        lower = {"frame": frame_bound, **by_rank}[kind](dual, A, rho)
         reach = (most**2 * len(r) if name == "worst" else most) - lower
         if name == "worst":  # not less than the root of the mean square
             squares, lower = lower, (max(lower, 0.0) / len(r)) ** 0.5
             slopes = slopes * 0.5 * lower / squares
-        expect(kind != "rank" or name == "squared", "such a proof is about squares")
+        expect("rank" not in kind or name == "squared", "such a proof is about squares")
         expect(kind == "welch" or not weighted, "a frame is not combined with pair weights")
         lower, reach = (0.0, np.inf) if weighted else (lower, reach)
     free = (rho >= 1) & np.isin(prices, (0, np.inf))  # infinite, or of an uncorrelated output
@@ -126,7 +125,7 @@ def verify(file, matrix=None):
         expect(len(A) == rank and np.abs(A.T @ A - R).max() <= TINY, "the factor is not one of R")
     for M in [given, R, *(dual[key] for key in {"N", "H"} & set(dual))]:
         expect(np.array_equal(M, M.T), "a matrix is not symmetric")
-    for key in {"weights", "multipliers", "kappa"} & set(dual):
+    for key in {"weights", "multipliers"} & set(dual):
         expect((dual[key] >= 0).all(), "a multiplier is negative")
     G, f = T.T @ R @ T, np.sum(R * T, axis=0)
     expect(np.abs(np.diag(G) - 1).max() <= TINY, "a variance is not one")

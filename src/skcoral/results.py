@@ -47,8 +47,8 @@ class Certificate(Frozen):
 
     Attributes
     ----------
-    kind : {"threshold", "exact", "tradeoff", "support", "rank", "frame", "branched", "welch", \
-"frame_threshold"}
+    kind : {"threshold", "exact", "tradeoff", "support", "rank", "rank_factor", \
+"rank_parts", "frame", "branched", "welch", "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
         The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with

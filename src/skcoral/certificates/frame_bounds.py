@@ -83,10 +83,14 @@ def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floor
     return Floors(rho_min, over / ((over + 1.0).sqrt() + 1.0) * rho_min)
 
 
-def from_dual(total: Enclosure, N: Array, p: int) -> Enclosure:
-    """``νp - p/2 - ½‖N + νI‖²`` plus the terms of all variables."""
-    nu = (p - float(np.trace(N))) / len(N)
-    shifted = exactly(N) + nu * np.eye(len(N))
+def from_dual(
+    total: Enclosure, N: Array | Enclosure, p: int, *, lowest: float = -np.inf
+) -> Enclosure:
+    """``νp - p/2 - ½‖N + νI‖²`` plus the terms of all variables; ν is no less than ``lowest``."""
+    N = exactly(N)
+    r = len(N.lower)
+    nu = max((p - float(np.trace(N.middle))) / r, lowest)
+    shifted = N + nu * np.eye(r)
     value: Enclosure = exactly(nu) * float(p) - 0.5 * p - shifted.square().total() * 0.5 + total
     return value
 
@@ -124,9 +128,16 @@ def spent(
         np.abs(pull) + np.abs(push)
     )
     rest = float(np.sum(z * z / (kappa - 1.5 * shift)))
-    floors = floors_of_columns(A, rho_min, arithmetic)
-    fidelity = column_dots(A, V, floors.near, arithmetic) - floors.rest
-    lengths = column_dots(V, V, np.ones(p), arithmetic)
-    value = -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()
+    value = from_columns(A, V, lam, kappa, rho_min, arithmetic)
     value = value + (arithmetic.enclosed(V, V.T) * N).total() - up_to(rest)
     return value, N
+
+
+def from_columns(
+    A: Array, V: Array, lam: Array, kappa: Array, rho_min: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """``Σ 2λ_j(ρ_j‖a_j‖ - a_jᵀv_j) + Σ κ_j(‖v_j‖² - 1)``."""
+    floors = floors_of_columns(A, rho_min, arithmetic)
+    fidelity = column_dots(A, V, floors.near, arithmetic) - floors.rest
+    lengths = column_dots(V, V, np.ones(len(lam)), arithmetic)
+    return -(fidelity * (2.0 * lam)).total() + (lengths * kappa).total()

@@ -26,6 +26,7 @@ from skcoral.certificates.frame_bounds import (
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
+from skcoral.certificates.rank_factors import rank_factor_leaf
 from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
@@ -41,7 +42,12 @@ _COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that count
 
 
 #: Bounds of the sum of squares on the parts of a certificate, each with λ, by its kind.
-_SQUARES_ONLY = {"rank": rank_leaf, "rank_parts": null_leaves, "branched": cap_leaves}
+_SQUARES_ONLY = {
+    "rank": rank_leaf,
+    "rank_factor": rank_factor_leaf,
+    "rank_parts": null_leaves,
+    "branched": cap_leaves,
+}
 
 
 class FrameLedger(Ledger):

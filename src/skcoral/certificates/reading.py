@@ -31,6 +31,7 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "exact": ({"weights", "S"}, set()),
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
     "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
+    "rank_factor": ({"factor", "V", "multipliers", "kappa"}, {"criterion", "rank"}),
     "rank_parts": (
         {
             "factor",
@@ -68,7 +69,7 @@ FURTHER = {
 }
 
 #: Those that are about the factor of a matrix of rank r < p.
-FRAME_KINDS = ("rank", "rank_parts", "frame", "branched", "welch")
+FRAME_KINDS = ("rank", "rank_factor", "rank_parts", "frame", "branched", "welch")
 
 
 def claimed_matrix(result: Any, R: Any) -> Array:

@@ -56,7 +56,7 @@ def settle(result: Decorrelation, R: Array) -> Decorrelation:
 
 def rounding_matters(result: Decorrelation) -> bool:
     """Whether rounding shows in what is promised: of large numbers, or of a singular matrix."""
-    if result.certificate.kind not in ("tradeoff", "rank", "rank_parts", "frame", "branched"):
+    if result.certificate.kind not in {"tradeoff", *FRAME_KINDS} - {"welch"}:
         return False
     lifted = result.rank is not None and result.certificate.kind == "tradeoff"
     return lifted or any(many_digits(a, result.T) for a in result.certificate.arrays.values())

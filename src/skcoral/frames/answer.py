@@ -72,6 +72,22 @@ class RankProof(PointProof):
 
 
 @dataclass(frozen=True)
+class RankFactorProof(PointProof):
+    """A dual point of (★r) with ``H = VᵀV + diag(κ)``: ``V`` (r × p), λ, and κ of either sign."""
+
+    kind: ClassVar[str] = "rank_factor"
+
+    V: Array
+    lam: Array
+    kappa: Array
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its certificate, besides the factor."""
+        return {"V": self.V, "multipliers": self.lam, "kappa": self.kappa}
+
+
+@dataclass(frozen=True)
 class TreeProof:
     """A tree of cuts, and a dual point for each of its leaves.
 
@@ -147,7 +163,7 @@ class NullProof(TreeProof):
     eta: Array
 
 
-Proof = LiftedProof | FrameProof | RankProof | CapProof | NullProof
+Proof = LiftedProof | FrameProof | RankProof | RankFactorProof | CapProof | NullProof
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array, to_device, to_host
-from skcoral.frames.answer import Answer, RankProof
+from skcoral.frames.answer import Answer
 from skcoral.frames.cap_cuts import cut_caps
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
@@ -16,12 +16,12 @@ from skcoral.frames.lifted import lifted_proof, robust_bound
 from skcoral.frames.null_cuts import cut_null_vectors
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
-from skcoral.frames.rank_bound import RankBound, RankPoint, gap_of_rank, proof_by_outputs
+from skcoral.frames.rank_bound import RankBound, RankPoint, gap_of_rank
+from skcoral.frames.rank_factors import gap_of_factors, proof_by_outputs
 from skcoral.frames.solver import Callback, descend_from, solve_squares
 from skcoral.results import OPTIMAL_GAP, Criterion
 
-_RANK_LIMIT = 150  # variables for which (★r) is maximised
-_OUTPUTS_LIMIT = 1000  # and for which outputs may prove themselves by it
+_RANK_LIMIT = 150  # variables for which (★r) is maximised, and caps are cut
 _LIFTED_LIMIT = 300  # variables for which (★) is tried
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
@@ -89,8 +89,7 @@ class FrameProblem:
             return answer
         p = self.A.shape[1]
         if self._plain:
-            if p <= _OUTPUTS_LIMIT:
-                answer = self._tightened(answer, floors)
+            answer = self._tightened(answer, floors)
         else:
             if p <= _LIFTED_LIMIT:
                 answer = self._lifted(answer, floors)
@@ -155,10 +154,14 @@ class FrameProblem:
     def _tightened(self, answer: Answer, floors: Array) -> Answer:
         """Close the gap as far as that is affordable."""
         r, p = self.A.shape
-        answer = self._with_rank_proof(answer, floors)
+        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
+        by_outputs = proof_by_outputs(A, U, floors)
+        gap = gap_of_factors(by_outputs, A, U, floors)
+        answer = self._with_bound(answer, answer.objective - gap, by_outputs)
         if answer.certified or p > _RANK_LIMIT:
             return answer
-        answer, point = self._ranked(answer, floors)
+        if p <= 2 * r:  # with more columns no p × p array is formed
+            answer, point = self._ranked(answer, floors)
         if not answer.certified and self.parts:
             answer = self._branched(answer, floors)
         aim = _OPEN * answer.objective
@@ -192,17 +195,9 @@ class FrameProblem:
             max_iter=_GRADIENTS,
         )
         answer = self._with_outputs(answer, U, floors)
-        answer = replace(answer, n_iter=answer.n_iter + steps)
-        return self._with_rank_proof(answer, floors, problem.proof(point)), point
-
-    def _with_rank_proof(
-        self, answer: Answer, floors: Array, proof: RankProof | None = None
-    ) -> Answer:
-        """The answer with a bound (★r), of the dual point that the outputs suggest by default."""
-        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
-        proof = proof_by_outputs(A, U, floors) if proof is None else proof
-        gap = gap_of_rank(proof, A, U, floors)
-        return self._with_bound(answer, answer.objective - gap, proof)
+        answer, proof = replace(answer, n_iter=answer.n_iter + steps), problem.proof(point)
+        gap = gap_of_rank(proof, A, np.asarray(to_host(answer.U)), floors)
+        return self._with_bound(answer, answer.objective - gap, proof), point
 
     def _branched(self, answer: Answer, floors: Array) -> Answer:
         """Cut the caps into parts, as far as that is affordable."""

@@ -28,7 +28,7 @@ from skcoral._arrays import (
     to_device,
     to_host,
 )
-from skcoral.frames.answer import FrameProof
+from skcoral.frames.answer import FrameProof, RankFactorProof
 from skcoral.frames.dual import FrameDual
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -79,6 +79,9 @@ def gap_of(proof: FrameProof, A: Any, U: Any, floors: Array) -> float:
     slack = np.where(pinned, 0.0, column_dots(B, V) - floors)
     short = np.where(pinned, 0.0, 1.0 - column_dots(V, V))
     parts = 2.0 * proof.lam * slack + proof.kappa * short + rest
-    # what the rounding of unit lengths is worth at multipliers as large as those of pinned columns
-    blur = 0.5 * _EPS * float((proof.kappa + proof.lam)[pinned].sum())
-    return 0.5 * inner(F, F) + float(parts.sum()) + blur
+    return 0.5 * inner(F, F) + float(parts.sum()) + rounding_of_lengths(proof, floors)
+
+
+def rounding_of_lengths(proof: FrameProof | RankFactorProof, floors: Array) -> float:
+    """What the rounding of unit lengths is worth at the multipliers of floors of one."""
+    return 0.5 * _EPS * float((proof.kappa + proof.lam)[floors >= 1.0].sum())

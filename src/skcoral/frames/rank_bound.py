@@ -34,7 +34,6 @@ _STEPS = 60
 _INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
 _FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
 _LIFT = 5e7  # κ of floors of one
-_RIM = 1e-7  # above the floor, where an output still counts as at the rim of its cap
 _EARLY = 1e-2  # what is left open, relative to the bound, where similar problems start
 
 
@@ -220,30 +219,6 @@ class RankBound:
             H[pinned, pinned] += _LIFT
             lam[pinned] = _LIFT + pull[pinned]
         return RankProof(H, lam, diagonal)
-
-
-def proof_by_outputs(A: Array, U: Array, floors: Array) -> RankProof:
-    """The dual point that stationary outputs suggest; it proves them optimal if ``H ≻ 0``.
-
-    ``UG + U diag(κ) = A D_λ`` is the condition of a stationary U, with λ where floors bind, and S
-    is G on its range and the least positive eigenvalue of G elsewhere: half the sum of the r
-    largest squares is then ``½‖G‖²``, and the bound is attained.
-    """
-    values, Q = np.linalg.eigh(U @ U.T)
-    values = np.maximum(values, np.finfo(np.float64).eps * values[-1])  # outputs may span less
-    least = float(values[0])
-    S = least * np.eye(len(floors)) + U.T @ (Q * (1.0 - least / values)) @ Q.T @ U
-    S = 0.5 * (S + S.T)
-    slope = (Q * values) @ Q.T @ U
-    fidelity, own, along = (np.einsum("ij,ij->j", *ab) for ab in ((A, U), (U, slope), (A, slope)))
-    rim = (fidelity <= floors + _RIM) & (fidelity < 1.0)
-    lam = np.where(rim, (along - fidelity * own) / np.where(rim, 1.0 - fidelity**2, 1.0), 0.0)
-    lam = np.maximum(lam, 0.0)
-    H = S + np.diag(lam * fidelity - own)
-    pinned = np.flatnonzero(floors >= 1.0)
-    H[pinned, pinned] = S[pinned, pinned] + _LIFT
-    lam[pinned] = _LIFT + along[pinned]
-    return RankProof(H, lam, np.diag(S).copy())
 
 
 def gap_of_rank(proof: RankProof, A: Array, U: Array, floors: Array) -> float:
