@@ -10,6 +10,7 @@ import pytest
 
 from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
+from skcoral.certificates.rank_factors import rank_factor_leaf
 
 p, LEAVES = 5, 4
 RNG = np.random.default_rng(4)
@@ -63,6 +64,25 @@ def test_the_bound_is_its_formula(kind: str, r: int) -> None:
         assert bound.lower <= wanted + 1e-13
         assert abs(bound.lower - wanted) < 1e-8
         assert abs(bound.upper - wanted) < 1e-8
+        np.testing.assert_array_equal(lam, dual["multipliers"])
+
+
+@pytest.mark.parametrize("kind", ARITHMETICS)
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_the_factor_form_is_that_of_its_matrix(kind: str, r: int) -> None:
+    """With one κ below zero; S is νI + VᵀV, and ν is zero where V is large."""
+    for size in (0.2, 1.0, 3.0):
+        A, V, kappa = factor(r), size * RNG.normal(size=(r, p)), RNG.uniform(0.2, 1.0, p)
+        kappa[0] = 0.0
+        kappa[0] = -0.999 / np.linalg.inv(V.T @ V + np.diag(kappa))[0, 0]
+        nu = max(0.0, (p - np.sum(V * V)) / r)
+        dual = {"V": V, "kappa": kappa, "multipliers": RNG.uniform(0.1, 1.0, p)}
+        dual |= {"H": V.T @ V + np.diag(kappa), "diagonal": np.sum(V * V, axis=0) + nu}
+        value, S = without_penalty(A, dual)
+        wanted = value - 0.5 * np.sort(np.linalg.eigvalsh(S) ** 2)[-r:].sum()
+        [(bound, lam)] = judged(kind, rank_factor_leaf, dual, RHO, A)
+        close = 1e-9 * abs(value)
+        assert wanted - close <= bound.lower <= bound.upper <= wanted + close
         np.testing.assert_array_equal(lam, dual["multipliers"])
 
 

@@ -17,6 +17,7 @@ from skcoral.exceptions import CertificateError
 from skcoral.frames.cap_cuts import cut_caps
 from skcoral.frames.null_cuts import cut_null_vectors
 from skcoral.frames.rank_bound import RankBound
+from skcoral.frames.rank_factors import proof_by_outputs
 from skcoral.frames.solver import solve_squares
 from skcoral.results import Certificate
 
@@ -133,9 +134,11 @@ def test_columns_that_miss_unit_length_prove_no_more(tables, top):
     start = solve_squares(A, floors)
     bound = RankBound(A, floors)
     point = bound.maximise(lambda at: at.left < 1e-6)
+    by_outputs = proof_by_outputs(A, start.U, floors)
     proofs = [
         start.proof,
         bound.proof(point),
+        replace(by_outputs, kappa=np.abs(by_outputs.kappa)),
         cut_caps(A, floors, start.U, start.objective, goal=1e-5, max_parts=20).proof,
         cut_null_vectors(A, floors, start.objective, point, aim=1e-5)[1],
     ]
@@ -161,4 +164,5 @@ def test_columns_that_miss_unit_length_prove_no_more(tables, top):
                 tried.add(proof.kind)
                 least = min(float(enclosure.lower) for enclosure in found)
                 assert least <= start.objective + 1e-9, (proof.kind, size, off)
-    assert tried >= ({"frame", "rank", "branched", "rank_parts"} if top == 1.0 else {"rank"})
+    always = {"rank", "rank_factor"}
+    assert tried >= ({"frame", "branched", "rank_parts", *always} if top == 1.0 else always)
