@@ -27,9 +27,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 def lowered(V, kappa, count):
     """Put the first entries of κ below zero, as far as H stays positive definite."""
-    for j in range(count):
-        kappa[j] = 0.0
-        kappa[j] = -0.9 / np.linalg.inv(V.T @ V + np.diag(kappa))[j, j]
+    kappa[:count] = 0.0
+    inverse = np.linalg.inv(V.T @ V + np.diag(kappa))[:count, :count]
+    kappa[:count] -= 0.9 / np.linalg.norm(inverse, 2) if count else 0.0
     return kappa
 
 
