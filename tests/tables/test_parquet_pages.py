@@ -35,6 +35,15 @@ TABLE = pa.table(
 )
 
 
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}])
+def test_a_file_without_rows_is_not_damaged(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE.slice(0, 0), path, **options)
+    table = open_table(path)
+    assert table.names == tuple(TABLE.column_names)
+    assert sum(len(batch.rows) for batch in table.batches()) == 0
+
+
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
 @pytest.mark.parametrize(

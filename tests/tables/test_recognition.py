@@ -80,6 +80,12 @@ def test_notes_padded_with_separators_are_left_out_at_the_end_only(quoted):
     assert cells == ["2", "", "1", "4"]
 
 
+def test_a_column_with_one_value_is_not_said_to_vary():
+    table = open_table(b"a,b\n1.5,x\n,y\n", name="t.csv")
+    with pytest.raises(InvalidTableError, match=r"there is none; left out: a \(only one value\)"):
+        select_variables(table, profile(table))
+
+
 def test_too_few_columns_are_told_apart_from_too_few_named_ones():
     table = open_table(b"name,x,y\nA,1,4\nB,2,7\nC,4,1\n", name="t.csv")
     with pytest.raises(InvalidTableError, match=r"only 'x'.*\nName two or more"):

@@ -1,4 +1,4 @@
-"""Singular and wide: p variables of rank r < p, in the r dimensions where their outputs live."""
+"""Singular and wide: p variables of rank r < p, in the r dimensions that their outputs span."""
 
 from skcoral.frames.curve import singular_budget, singular_frontier
 from skcoral.frames.outcome import brief, singular_threshold, solve_singular

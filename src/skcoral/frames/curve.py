@@ -54,7 +54,7 @@ def singular_budget(
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
             f"A residual of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least "
-            f"that {p} variables of rank {found.rank} can have: outputs live in {found.rank} "
+            f"that {p} variables of rank {found.rank} can have: outputs span {found.rank} "
             "dimensions. Allow more, or drop variables that others determine."
         )
     budget = max(budget, problem.least)

@@ -237,6 +237,7 @@ def too_few(
     """Say that fewer than two columns can be variables, and why the others are left out."""
     reasons = {c.name: (doubtful or {}).get(c.name) or c.unusable(table) for c in content.columns}
     told = listing([f"{name} ({why})" for name, why in reasons.items() if why], quote="")
+    kept = [name for name in kept if not reasons[name]]  # one value does not vary
     return InvalidTableError(
         f"{table.label}: at least two columns of numbers that vary are needed, and there is "
         f"{f'only {kept[0]!r}' if kept else 'none'}{f'; left out: {told}' if told else ''}.\n"

@@ -46,10 +46,10 @@ def require_declared_pages(label: str, stream: BinaryIO, metadata: Any, limits: 
 
 
 def _pages(label: str, stream: BinaryIO, chunk: Any) -> Iterator[_Page]:
-    place = chunk.data_page_offset
-    if chunk.dictionary_page_offset is not None:
-        place = min(place, chunk.dictionary_page_offset)
-    end = place + chunk.total_compressed_size
+    # A chunk without rows may have no data page, whose place is then given as 0.
+    places = [place for place in (chunk.data_page_offset, chunk.dictionary_page_offset) if place]
+    place = min(places, default=0)
+    end = place + (chunk.total_compressed_size if places else 0)
     while place < end:
         stream.seek(place)
         data = stream.read(min(512, end - place))
