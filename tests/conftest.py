@@ -36,6 +36,8 @@ ARTIFACTS = Path(__file__).parents[1] / "artifacts"
 
 # Figures made by tests never open a window.
 os.environ["MPLBACKEND"] = "Agg"
+# The processes that tests start load compiled modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +55,15 @@ def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
     header = ",".join(wine.names)
     np.savetxt(path, wine.data, fmt="%.17g", delimiter=",", header=header, comments="")
     return path
+
+
+@pytest.fixture
+def brief_searches() -> Iterator[None]:
+    """Few starts and no branching for singular matrices, where the gap is not what is tested."""
+    from skcoral.frames import brief
+
+    with brief():
+        yield
 
 
 def semidefinite_optimum(

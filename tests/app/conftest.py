@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from skcoral.app import SERVER_OPTIONS
@@ -45,6 +46,14 @@ class OpenedApp(AppTest):
             key: value[0] if isinstance(value, list) and len(value) == 1 else value
             for key, value in link.items()
         }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_components_of_others() -> Iterator[None]:
+    """Streamlit reads what every installed package says of itself, each time an app is opened."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", list)
+        yield
 
 
 @pytest.fixture
@@ -162,7 +171,7 @@ def _served(command: list[str], tmp_path_factory, **environment: str) -> Iterato
         process = subprocess.Popen(
             [*command, str(port)],
             cwd=folder,
-            env={**os.environ, **homes, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            env={**os.environ, **homes, **environment},
             stdout=output,
             stderr=output,
         )

@@ -29,8 +29,8 @@ pytestmark = [
 
 def matrices(tables):
     return {
-        "noise": np.corrcoef(tables.noise(12, 30).T),
-        "sums": np.corrcoef(tables.sums(80, 10, 2).T),
+        "noise": np.corrcoef(tables.noise(7, 12).T),
+        "sums": np.corrcoef(tables.sums(80, 9, 1, 1).T),
         "duplicates": np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         "rank one": np.ones((4, 4)),
     }
@@ -140,7 +140,7 @@ def test_columns_that_miss_unit_length_prove_no_more(tables, top):
         bound.proof(point),
         replace(by_outputs, kappa=np.abs(by_outputs.kappa)),
         cut_caps(A, floors, start.U, start.objective, goal=1e-5, max_parts=20).proof,
-        cut_null_vectors(A, floors, start.objective, point, aim=1e-5)[1],
+        cut_null_vectors(A, floors, start.objective, point, aim=1e-3)[1],
     ]
     tried = set()
     for proof in proofs:

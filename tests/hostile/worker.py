@@ -7,11 +7,15 @@ import resource
 import sys
 import time
 import warnings
+from dataclasses import fields, replace
 from pathlib import Path
 
 from skcoral import cli
-from skcoral.app.sources import read_file, sheets
+from skcoral.app import sources as app_sources
 from skcoral.exceptions import CoralError
+from skcoral.limits import Limits, choose
+from skcoral.tables import delimited, workbook
+from skcoral.tables import sources as table_sources
 
 MB = 2**20
 
@@ -31,14 +35,34 @@ def by_command(path):
 def by_app(path):
     data = path.read_bytes()
     try:
-        sheets(data, path.name)
-        read_file(data, path.name, key="k")
+        app_sources.sheets(data, path.name)
+        app_sources.read_file(data, path.name, key="k")
     except CoralError as error:
         return 3, str(error)
     return 0, ""
 
 
-def main(room, good):
+def scale(size):
+    """Multiply what an input may have: the limits, and the constants beside them."""
+    amounts = [f.name for f in fields(Limits) if not f.name.endswith(("seconds", "ratio"))]
+
+    def scaled(limits):
+        return replace(limits, **{k: int(size * getattr(limits, k)) for k in amounts})
+
+    choose(scaled(Limits()))
+    app_sources.VISITOR = scaled(app_sources.VISITOR)
+    constants = {
+        table_sources: ["_HARMLESS"],
+        delimited: ["_FIRST", "_BLANK_LINES"],
+        workbook: ["_SMALL_PART", "_LONGEST_TAG"],
+    }
+    for module, names in constants.items():
+        for name in names:
+            setattr(module, name, int(size * getattr(module, name)))
+
+
+def main(size, room, good):
+    scale(size)
     # Everything that is loaded once, before the room is measured.
     for read in (by_command, by_app):
         read(Path(good))
@@ -59,4 +83,4 @@ def main(room, good):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) * MB, sys.argv[2])
+    main(float(sys.argv[1]), int(sys.argv[2]) * MB, sys.argv[3])

@@ -14,7 +14,7 @@ def free(p):
     return np.full((p, p), -np.inf), np.full((p, p), np.inf)
 
 
-def solve(R, rho, mask, bounds, criterion="squared", n_starts=20):
+def solve(R, rho, mask, bounds, criterion="squared", n_starts=6):
     p = len(R)
     names = tuple(f"x{j}" for j in range(p))
     return solve_support(
