@@ -134,7 +134,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve_app(tmp_path_factory) -> Callable[..., Any]:
     """Serve the app with other variables in its environment, in a ``with`` statement."""
 
@@ -145,7 +145,7 @@ def serve_app(tmp_path_factory) -> Callable[..., Any]:
     return serve
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve_script(tmp_path_factory) -> Callable[[str], Any]:
     """Serve another script with the options of the app; to be used in a ``with`` statement."""
 

@@ -1,6 +1,5 @@
 """The app in a real browser, started by ``coral app``: shown, operated, and its downloads."""
 
-import io
 import itertools
 import re
 
@@ -48,7 +47,7 @@ def window(browser):
     context.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def visit(window, server):
     """Open a link in a window of a given width."""
     pages = []
@@ -72,6 +71,29 @@ def visit(window, server):
     yield go
     for page in pages:
         page.close()
+
+
+@pytest.fixture(scope="module")
+def upload_page(visit):
+    """The page of uploads, which takes a browser seconds to open."""
+    return visit("?source=upload&floor=0.968")
+
+
+@pytest.fixture(scope="module")
+def people(upload_page, table):
+    """The page with a table that was brought, and the table."""
+    frame = pd.DataFrame(table, columns=NAMES)
+    frame.insert(1, "who", [f"p{i}" for i in range(120)])
+    put(upload_page, "people.csv", frame.to_csv(index=False).encode())
+    settled(upload_page)
+    return upload_page, frame
+
+
+def put(page, name, data):
+    """Upload a file."""
+    page.locator("input[type=file]").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": data}
+    )
 
 
 def metric(page, label):
@@ -100,15 +122,16 @@ def fits(page):
     )
 
 
-def test_upload_move_and_download(visit, table, server, photograph):
-    page = visit("?source=upload&floor=0.968")
+def test_bad_upload_is_reported(upload_page):
+    page = upload_page
     expect(page.get_by_text("Upload a table in the side panel")).to_be_visible()
-    frame = pd.DataFrame(table, columns=NAMES)
-    frame.insert(1, "who", [f"p{i}" for i in range(120)])
-    page.locator("input[type=file]").set_input_files(
-        {"name": "people.csv", "mimeType": "text/csv", "buffer": frame.to_csv(index=False).encode()}
-    )
-    settled(page)
+    put(page, "junk.csv", np.random.default_rng(1).bytes(2_000_000))
+    expect(page.get_by_test_id("stAlert")).to_contain_text("junk.csv")
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+
+
+def test_upload_move_and_download(people, table, server, photograph):
+    page, frame = people
     R = np.corrcoef(table, rowvar=False)
     expect(metric(page, "Residual")).to_have_text(shown(api.decorrelate(R, 0.968).objective))
 
@@ -143,21 +166,10 @@ def test_upload_move_and_download(visit, table, server, photograph):
     photograph(page, "app-upload.png")
 
 
-def test_bad_upload_is_reported(visit):
-    page = visit("?source=upload")
-    stream = io.BytesIO(np.random.default_rng(1).bytes(2_000_000))
-    page.locator("input[type=file]").set_input_files(
-        {"name": "junk.csv", "mimeType": "text/csv", "buffer": stream.getvalue()}
-    )
-    alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("junk.csv")
-    expect(page.get_by_text("Traceback")).to_have_count(0)
-
-
-def test_pages_fit_and_follow_the_theme(visit, photograph):
-    page = visit("?source=wine&floor=0.9", width=390)
-    settled(page)
-    expect(metric(page, "Residual")).to_have_text("0.3540")
+def test_pages_fit_and_follow_the_theme(people, photograph):
+    page, _ = people
+    page.get_by_role("tab").first.click()
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")
     for width, scheme in itertools.product((390, 1280), ("light", "dark")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)

@@ -59,11 +59,22 @@ def test_supports_with_one_high_floor(open_app, floor):
     assert not at.error, [e.value for e in at.error]
 
 
+@pytest.fixture(scope="module")
+def witnessed(serve_app, tmp_path_factory):
+    """A server, and the file that holds the connections it has opened to other machines."""
+    folder = tmp_path_factory.mktemp("witness")
+    (folder / "sitecustomize.py").write_text(WITNESS)
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    log = folder / "seen.txt"
+    with serve_app(PYTHONPATH=path, WITNESS=str(log)) as running:
+        yield running, log
+
+
 def peak_memory(pid):
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
-def test_the_others_are_answered_while_three_upload_expanding_files(serve_app):
+def test_the_others_are_answered_while_three_upload_expanding_files(witnessed):
     files = {name: make(10**6) for name, make in BOMBS.items()}
     assert max(map(len, files.values())) < 25 * 2**20
     waited, told = [], {}
@@ -92,21 +103,20 @@ def test_the_others_are_answered_while_three_upload_expanding_files(serve_app):
             *(bring(port, name) for name in files), *(visit(port, k) for k in range(VISITORS))
         )
 
-    with serve_app() as running:
-        finish(everybody(running.port))
-        if Path("/proc/self/status").exists():
-            assert peak_memory(running.pid) < 2500
-        with urllib.request.urlopen(f"{running.url}_stcore/health", timeout=5) as answer:
-            assert answer.status == 200
+    running, log = witnessed
+    finish(everybody(running.port))
+    if Path("/proc/self/status").exists():
+        assert peak_memory(running.pid) < 2500
+    with urllib.request.urlopen(f"{running.url}_stcore/health", timeout=5) as answer:
+        assert answer.status == 200
+    assert not log.exists(), log.read_text()
     assert len(waited) == VISITORS
     for name in files:
         assert any(name in alert.replace("\\", "") for alert in told[name]), told
 
 
-def test_no_connection_leaves_the_machine(serve_app, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(WITNESS)
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    log = tmp_path / "seen.txt"
+def test_no_connection_leaves_the_machine(witnessed):
+    running, log = witnessed
 
     async def visit(port):
         visitor = Visitor(port)
@@ -120,8 +130,7 @@ def test_no_connection_leaves_the_machine(serve_app, tmp_path):
         with pytest.raises(HTTPClientError):
             await websocket_connect(request, subprotocols=["streamlit"])
 
-    with serve_app(PYTHONPATH=path, WITNESS=str(log)) as running:
-        finish(visit(running.port))
+    finish(visit(running.port))
     assert not log.exists(), log.read_text()
 
 
