@@ -36,7 +36,7 @@ COMMANDS = {
     "threshold": ["threshold", "{table}"],
     "fit": ["fit", "{table}", "--rho-min", "0.9", "-o", "{out}/o.csv"],
     "everything": [
-        "fit", "{table}", "--support", "0.15", "--rho-min", "0.8", "-o", "{out}/o.xlsx", "--report",
+        "fit", "{table}", "--support", "0.15", "--rho-min", "0.99", "-o", "{out}/o.xlsx", "--report",
         "{out}/r.html", "--certificate", "{out}/c.json", "--model", "{out}/m.json",
     ],
     "in parts": ["fit", "{table}", "--rho-min", "0.9", "-o", "{out}/o.parquet"],

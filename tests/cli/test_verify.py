@@ -114,9 +114,9 @@ def test_a_folder_is_no_certificate(coral, wine_csv, tmp_path):
 def test_a_certificate_of_a_wide_table(coral, tmp_path):
     """More columns than a matrix of all pairs may have: the file holds factors."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 400)) + rng.normal(size=(8, 400))
+    rows = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 150)) + rng.normal(size=(8, 150))
     table, other, path = tmp_path / "wide.csv", tmp_path / "other.csv", tmp_path / "c.json"
-    header = ",".join(f"v{j}" for j in range(400))
+    header = ",".join(f"v{j}" for j in range(150))
     np.savetxt(table, rows, delimiter=",", header=header, comments="")
     rows[0, 0] += 1e-5
     np.savetxt(other, rows, delimiter=",", header=header, comments="")
