@@ -131,7 +131,9 @@ def laughs() -> bytes:
 
 
 EXCEL: dict[str, Make] = {
-    "row-number-1e12": lambda m: workbook(table() + b'<row r="1000000000000"><c><v>1</v></c></row>'),
+    "row-number-1e12": lambda m: workbook(
+        table() + b'<row r="1000000000000"><c><v>1</v></c></row>'
+    ),
     "row-number-1e300": lambda m: workbook(table() + b'<row r="1e300"><c><v>1</v></c></row>'),
     "row-number-negative": lambda m: workbook(table() + b'<row r="-5"><c><v>1</v></c></row>'),
     "far-column": lambda m: workbook(table() + b'<row r="9"><c r="ZZZZZZZ9"><v>1</v></c></row>'),
@@ -140,7 +142,9 @@ EXCEL: dict[str, Make] = {
     ),
     "far-cells-with-values": lambda m: workbook(
         table()
-        + b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (k, k) for k in range(10, m // 100))
+        + b"".join(
+            b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (k, k) for k in range(10, m // 100)
+        )
     ),
     "cells-of-one-row": lambda m: workbook(table() + b'<row r="9">' + b"<c/>" * (3 * m)),
     "rows-without-end": lambda m: workbook(table() + b"<row/>" * (11 * m // 10)),
@@ -171,7 +175,9 @@ EXCEL: dict[str, Make] = {
 TEXT: dict[str, Make] = {
     "zeros-gzip": lambda m: zeros_gzip(m // 2000),
     "line-without-end-gzip": lambda m: zeros_gzip(m // 2000, b"1," * 2**19),
-    "lines-without-end-gzip": lambda m: gzip.compress(b"a,b\n") + zeros_gzip(m // 2000, b"\n" * 2**20),
+    "lines-without-end-gzip": lambda m: (
+        gzip.compress(b"a,b\n") + zeros_gzip(m // 2000, b"\n" * 2**20)
+    ),
     "letters-bz2": lambda m: bz2.compress(b"a,b\n" + b"x" * 80 * m),
     "letters-xz": lambda m: lzma.compress(b"a,b\n" + b"x" * 80 * m, preset=1),
     "dictionary-xz": lambda m: huge_xz(),
