@@ -36,8 +36,8 @@ COMMANDS = {
     "threshold": ["threshold", "{table}"],
     "fit": ["fit", "{table}", "--rho-min", "0.9", "-o", "{out}/o.csv"],
     "everything": [
-        "fit", "{table}", "--support", "0.15", "--rho-min", "0.99", "-o", "{out}/o.xlsx", "--report",
-        "{out}/r.html", "--certificate", "{out}/c.json", "--model", "{out}/m.json",
+        "fit", "{table}", "--support", "0.15", "--rho-min", "0.99", "-o", "{out}/o.xlsx",
+        "--report", "{out}/r.html", "--certificate", "{out}/c.json", "--model", "{out}/m.json",
     ],
     "in parts": ["fit", "{table}", "--rho-min", "0.9", "-o", "{out}/o.parquet"],
     "frontier": ["frontier", "{table}", "--points", "3"],
