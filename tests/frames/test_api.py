@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -241,3 +243,15 @@ def test_warm_starts_from_the_window_before(tables, criterion):
     assert check(warm, windows[1]).passed
     with pytest.raises(InvalidArgumentError, match="same 20 variables"):
         decorrelate(windows[1], 0.97, warm=decorrelate(np.eye(3), 0.5))
+
+
+def test_a_frontier_of_copies_where_newton_equations_are_singular():
+    """Two copies beside a third variable, at floors where a part of the bound ends on its edge."""
+    r = -0.7598599739550335
+    R = np.array([[1.0, r, 1.0], [r, 1.0, r], [1.0, r, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        curve = frontier(R, n_points=5)
+    assert curve.objective[-1] == pytest.approx(1.0 + 2.0 * r**2)  # unchanged
+    assert (curve.lower_bound <= curve.objective + 1e-12).all()
+    assert (curve.lower_bound >= 0.75 - 1e-9).all()  # Welch: (9/2 - 3)/2

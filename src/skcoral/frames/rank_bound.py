@@ -125,7 +125,10 @@ class RankBound:
         now = best = self.start() if start is None else start
         early: RankPoint | None = None
         for _ in range(_STEPS):
-            V, moves, decrement = self._newton_step(now)
+            try:
+                V, moves, decrement = self._newton_step(now)
+            except np.linalg.LinAlgError:  # at the edge of the domain the equations are singular
+                break
             found, length = None, self._longest(now, moves)
             while found is None and length > 1e-9:
                 kappa, lam, y = (
