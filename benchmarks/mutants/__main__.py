@@ -37,6 +37,7 @@ TESTS = {
         "tests/certificates",
         "tests/frames/test_branching.py",
         "tests/frames/test_rank_bound.py",
+        "tests/frames/test_rank_factors.py",
     ],
     "exact": ["tests/exact", "tests/certificates/test_falsified_values.py"],
     "tradeoff": ["tests/tradeoff", "tests/test_choosing.py"],

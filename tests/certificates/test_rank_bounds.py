@@ -1,7 +1,9 @@
-"""The bound of the rank against its formula: random dual points, and a tree of null vectors."""
+"""The bound of the rank against its formula: random dual points, factors, trees of null vectors."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import flint
@@ -11,6 +13,7 @@ import pytest
 from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
 from skcoral.certificates.rank_factors import rank_factor_leaf
+from skcoral.exceptions import CertificateError
 
 p, LEAVES = 5, 4
 RNG = np.random.default_rng(4)
@@ -84,6 +87,40 @@ def test_the_factor_form_is_that_of_its_matrix(kind: str, r: int) -> None:
         close = 1e-9 * abs(value)
         assert wanted - close <= bound.lower <= bound.upper <= wanted + close
         np.testing.assert_array_equal(lam, dual["multipliers"])
+
+
+def is_definite(V: np.ndarray, kappa: np.ndarray) -> bool:
+    """Whether ``VᵀV + diag(κ)`` is positive definite, by elimination in fractions."""
+    rows = [[Fraction(v) for v in row] for row in V.T.tolist()]
+    H = [[sum(map(mul, a, b), Fraction(0)) for b in rows] for a in rows]
+    for j, k in enumerate(kappa.tolist()):
+        H[j][j] += Fraction(k)
+    while H and H[0][0] > 0:
+        first = H[0]
+        H = [[h - row[0] / first[0] * f for h, f in zip(row, first, strict=True)] for row in H]
+        H = [row[1:] for row in H[1:]]
+    return not H
+
+
+@pytest.mark.parametrize("kind", ARITHMETICS)
+def test_no_matrix_that_is_not_definite_is_accepted(kind: str) -> None:
+    """Least eigenvalues of either sign, from some 1e-7 to less than a rounding."""
+    accepted = 0
+    for trial in range(80):
+        r, m = 2 + trial % 2, 1 + trial % 2
+        A, V, kappa = factor(r), RNG.normal(size=(r, p)), RNG.uniform(0.1, 1.0, p)
+        kappa[:m] = 0.0
+        inverse = np.linalg.inv(V.T @ V + np.diag(kappa))[:m, :m]
+        off = (-1) ** (trial // 2) * 10.0 ** RNG.uniform(-17, -7)
+        kappa[:m] -= (1 + off) / np.linalg.norm(inverse, 2)
+        dual = {"V": V, "kappa": kappa, "multipliers": np.ones(p)}
+        try:
+            judged(kind, rank_factor_leaf, dual, RHO, A)
+        except CertificateError:
+            continue
+        accepted += 1
+        assert is_definite(V, kappa)
+    assert accepted > 10
 
 
 @pytest.mark.parametrize("kind", ARITHMETICS)
