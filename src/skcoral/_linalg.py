@@ -30,13 +30,12 @@ def slices(A: Any, axis: int, count: int = 3) -> list[Any]:
     A sum along ``axis`` (the dimension that a product sums over) of products of those fits into 53
     bits, whatever its order, so that it is exact (Ozaki, Ogita, Oishi and Rump, 2012).
     """
-    bits = int((53 - np.ceil(np.log2(max(A.shape[axis], 2)))) // 2)
+    bits = (53 - (max(A.shape[axis], 2) - 1).bit_length()) // 2
     parts = []
     rest = A
     for _ in range(count - 1):
-        size = largest(rest, axis)
-        _, exponent = np.frexp(size)
-        shift = to_device(np.where(size > 0, np.ldexp(0.75, exponent + (53 - bits)), 0.0), A)
+        _, exponent = np.frexp(largest(rest, axis))
+        shift = to_device(np.ldexp(0.75, exponent + (53 - bits)), A)
         head = (rest + shift) - shift
         parts.append(head)
         rest = rest - head

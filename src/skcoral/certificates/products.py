@@ -69,7 +69,6 @@ class Floats(Arithmetic):
         high: Array = left[0] @ right[0]
         low = np.zeros_like(high)
         terms = np.zeros_like(high)
-        radius = np.full_like(high, _TINY)
         for i, a in enumerate(left):
             for j, b in enumerate(right):
                 if i == j == 0:
@@ -77,11 +76,12 @@ class Floats(Arithmetic):
                 term = a @ b
                 if i < last and j < last:
                     high, term = two_sum(high, term)
-                else:
-                    radius += (n * UNIT) * _outer_bound(a, b)
                 low += term
                 terms += np.abs(term)
-        radius += (self.parts**2 + 1) * UNIT * terms
+        # the products with a last part are rounded
+        rows, columns = [_row_sums(a) for a in left], [_column_sizes(b) for b in right]
+        rounded = np.outer(rows[last], sum(columns)) + np.outer(sum(rows[:last]), columns[last])
+        radius = _TINY + n * UNIT * rounded + (self.parts**2 + 1) * UNIT * terms
         return _Sum(high, low, radius)
 
     def apply(self, A: Array, B: _Sum) -> _Sum:
@@ -89,9 +89,9 @@ class Floats(Arithmetic):
         first = self.product(A, B.high)
         second = A @ B.low
         low = first.low + second
-        n = A.shape[1]
-        radius = first.radius + n * UNIT * _outer_bound(A, B.low)
-        radius += _outer_bound(A, B.radius) + 2 * UNIT * (np.abs(first.low) + np.abs(second))
+        doubt = A.shape[1] * UNIT * _column_sizes(B.low) + _column_sizes(B.radius)
+        radius = first.radius + np.outer(_row_sums(A), doubt)
+        radius += 2 * UNIT * (np.abs(first.low) + np.abs(second))
         return _Sum(first.high, low, radius)
 
     def enclosure(self, A: _Sum, minus: Array | None = None) -> Enclosure:
@@ -143,8 +143,12 @@ def column_dots(A: Array, B: Array, minus: Array, arithmetic: Arithmetic) -> Enc
     return Enclosure(lower, upper)
 
 
-def _outer_bound(A: Array, B: Array) -> Array:
-    """An upper bound of ``|A| |B|`` that costs no product, but for its own rounding."""
-    rows = np.abs(A).sum(axis=1)
-    columns = np.abs(B).max(axis=0, initial=0.0)
-    return np.outer(rows, columns)
+# ``|A| |B|`` is at most the outer product of these, but for its own rounding.
+
+
+def _row_sums(A: Array) -> Array:
+    return np.asarray(np.abs(A).sum(axis=1))
+
+
+def _column_sizes(B: Array) -> Array:
+    return np.asarray(np.abs(B).max(axis=0, initial=0.0))
