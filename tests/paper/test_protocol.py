@@ -39,7 +39,7 @@ def test_two_variables_have_a_closed_form():
     r = 0.6
     R = np.array([[1.0, r], [r, 1.0]])
     star = (np.sqrt(1 + r) + np.sqrt(1 - r)) / 2
-    run = run_protocol(R, n_starts=8)
+    run = run_protocol(R, n_starts=4)
     assert run.best == pytest.approx(star, abs=1e-6)
     assert run.best <= star + 1e-12
     # Two caps of angular radius acos ρ leave the sources' own angle acos r by 2 acos ρ at most.
@@ -90,11 +90,11 @@ def test_wine_starts_end_in_worse_optima():
 
 def test_wine_threshold_starts_stay_in_their_component():
     R = load_wine().correlation
-    run = run_protocol(R, n_starts=8)
+    run = run_protocol(R, n_starts=4)
     assert f"{run.best:.6f}" == "0.826231"  # the paper's text
     assert run.best <= threshold(R).upper
     other = run.determinants < 0
-    assert 1 <= other.sum() <= 7
+    assert 1 <= other.sum() <= 3
     assert run.values[other].max() < 0.80
 
 

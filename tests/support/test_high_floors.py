@@ -76,7 +76,7 @@ def judge(seed, criterion):
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_mixed_high_floors(seed):
     judge(seed, CRITERIA[seed % 3])
 
@@ -84,7 +84,7 @@ def test_mixed_high_floors(seed):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
 def test_five_thousand_problems():
-    for seed in range(1000, 6000):
+    for seed in (*range(12, 24), *range(1000, 6000)):
         judge(seed, CRITERIA[seed % 3])
 
 
