@@ -24,6 +24,23 @@ from skcoral.app import SERVER_OPTIONS
 # Helpers beside the tests are imported by their names.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "hostile")]
 
+#: Writes every address that is looked up or connected to into a file.
+WITNESS = """
+import os, sys
+def seen(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        host = arguments[0]
+    else:
+        return
+    if str(host) not in ("None", "127.0.0.1", "::1", "localhost", ""):
+        with open(os.environ["WITNESS"], "a") as log:
+            log.write(f"{event} {host}\\n")
+sys.addaudithook(seen)
+"""
+
 SCRIPT = Path(find_spec("skcoral.app").submodule_search_locations[0]) / "main.py"
 
 
@@ -110,11 +127,15 @@ def slider() -> Callable[[AppTest, str], Any]:
 
 @dataclass(frozen=True)
 class Server:
-    """A running ``coral app``: where it listens, what it is, and where it could leave files."""
+    """A running ``coral app``: where it listens, what it is, and where it could leave files.
+
+    ``connections`` is the file that tells of connections to other machines, if there are any.
+    """
 
     port: int
     pid: int
     folder: Path
+    connections: Path
 
     @property
     def url(self) -> str:
@@ -127,26 +148,24 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory) -> Iterator[Server]:
+def server(tmp_path_factory, witness) -> Iterator[Server]:
     """The app as people start it, in an empty folder and with an empty home."""
-    coral = str(Path(sys.executable).with_name("coral"))
-    with _served([coral, "app", "--no-browser", "--port"], tmp_path_factory) as running:
+    coral = [str(Path(sys.executable).with_name("coral")), "app", "--no-browser", "--port"]
+    with _served(coral, tmp_path_factory, witness) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def serve_app(tmp_path_factory) -> Callable[..., Any]:
-    """Serve the app with other variables in its environment, in a ``with`` statement."""
-
-    def serve(**environment: str) -> Any:
-        coral = [sys.executable, "-m", "skcoral", "app", "--no-browser", "--port"]
-        return _served(coral, tmp_path_factory, **environment)
-
-    return serve
+def witness(tmp_path_factory) -> dict[str, str]:
+    """Variables with which Python writes into a file what it connects to."""
+    folder = tmp_path_factory.mktemp("witness")
+    (folder / "sitecustomize.py").write_text(WITNESS)
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    return {"PYTHONPATH": path, "WITNESS": str(folder / "seen.txt")}
 
 
 @pytest.fixture(scope="session")
-def serve_script(tmp_path_factory) -> Callable[[str], Any]:
+def serve_script(tmp_path_factory, witness) -> Callable[[str], Any]:
     """Serve another script with the options of the app; to be used in a ``with`` statement."""
 
     def serve(text: str) -> Any:
@@ -154,13 +173,13 @@ def serve_script(tmp_path_factory) -> Callable[[str], Any]:
         script.write_text(text)
         run = [sys.executable, "-m", "skcoral.app.server", "run", str(script), *SERVER_OPTIONS]
         run += ["--server.headless=true", "--server.address=127.0.0.1", "--server.port"]
-        return _served(run, tmp_path_factory)
+        return _served(run, tmp_path_factory, witness)
 
     return serve
 
 
 @contextmanager
-def _served(command: list[str], tmp_path_factory, **environment: str) -> Iterator[Server]:
+def _served(command: list[str], tmp_path_factory, witness: dict[str, str]) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -171,13 +190,13 @@ def _served(command: list[str], tmp_path_factory, **environment: str) -> Iterato
         process = subprocess.Popen(
             [*command, str(port)],
             cwd=folder,
-            env={**os.environ, **homes, **environment},
+            env={**os.environ, **homes, **witness},
             stdout=output,
             stderr=output,
         )
         try:
             _wait_for(process, port, log)
-            yield Server(port, process.pid, folder)
+            yield Server(port, process.pid, folder, Path(witness["WITNESS"]))
         finally:
             process.terminate()
             process.wait(timeout=30)

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -18,22 +20,6 @@ BOMBS = {
     "texts.parquet": bombs.PARQUET["long-texts"],
     "quote.csv": lambda m: b'a,b\n1,"' + b"2\n" * 4 * m,
 }
-#: Writes every address that is looked up or connected to into a file.
-WITNESS = """
-import os, sys
-def seen(event, arguments):
-    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
-        address = arguments[1]
-        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
-        host = arguments[0]
-    else:
-        return
-    if str(host) not in ("None", "127.0.0.1", "::1", "localhost", ""):
-        with open(os.environ["WITNESS"], "a") as log:
-            log.write(f"{event} {host}\\n")
-sys.addaudithook(seen)
-"""
 
 
 @pytest.mark.parametrize("shrinkage", ["1", "0.999999"])
@@ -59,22 +45,11 @@ def test_supports_with_one_high_floor(open_app, floor):
     assert not at.error, [e.value for e in at.error]
 
 
-@pytest.fixture(scope="module")
-def witnessed(serve_app, tmp_path_factory):
-    """A server, and the file that holds the connections it has opened to other machines."""
-    folder = tmp_path_factory.mktemp("witness")
-    (folder / "sitecustomize.py").write_text(WITNESS)
-    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
-    log = folder / "seen.txt"
-    with serve_app(PYTHONPATH=path, WITNESS=str(log)) as running:
-        yield running, log
-
-
 def peak_memory(pid):
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
-def test_the_others_are_answered_while_three_upload_expanding_files(witnessed):
+def test_the_others_are_answered_while_three_upload_expanding_files(server):
     files = {name: make(10**6) for name, make in BOMBS.items()}
     assert max(map(len, files.values())) < 25 * 2**20
     waited, told = [], {}
@@ -103,21 +78,17 @@ def test_the_others_are_answered_while_three_upload_expanding_files(witnessed):
             *(bring(port, name) for name in files), *(visit(port, k) for k in range(VISITORS))
         )
 
-    running, log = witnessed
-    finish(everybody(running.port))
+    finish(everybody(server.port))
     if Path("/proc/self/status").exists():
-        assert peak_memory(running.pid) < 2500
-    with urllib.request.urlopen(f"{running.url}_stcore/health", timeout=5) as answer:
+        assert peak_memory(server.pid) < 2500
+    with urllib.request.urlopen(f"{server.url}_stcore/health", timeout=5) as answer:
         assert answer.status == 200
-    assert not log.exists(), log.read_text()
     assert len(waited) == VISITORS
     for name in files:
         assert any(name in alert.replace("\\", "") for alert in told[name]), told
 
 
-def test_no_connection_leaves_the_machine(witnessed):
-    running, log = witnessed
-
+def test_no_connection_leaves_the_machine(server):
     async def visit(port):
         visitor = Visitor(port)
         await asyncio.wait_for(visitor.open("source=wine&floor=0.9"), PATIENCE)
@@ -130,22 +101,15 @@ def test_no_connection_leaves_the_machine(witnessed):
         with pytest.raises(HTTPClientError):
             await websocket_connect(request, subprotocols=["streamlit"])
 
-    finish(visit(running.port))
-    assert not log.exists(), log.read_text()
+    finish(visit(server.port))
+    assert not server.connections.exists(), server.connections.read_text()
 
 
-def test_the_witness_detects_connections(tmp_path):
+def test_the_witness_detects_connections(witness, tmp_path):
     """Without it, the test above could not fail."""
-    import subprocess
-    import sys
-
-    (tmp_path / "sitecustomize.py").write_text(WITNESS)
     log = tmp_path / "seen.txt"
     script = "import socket\nwith socket.socket() as s:\n    s.settimeout(0.01)\n"
     script += "    s.connect_ex(('192.0.2.1', 9))"
-    subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "WITNESS": str(log)},
-        check=True,
-    )
+    environment = {**os.environ, **witness, "WITNESS": str(log)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
     assert "192.0.2.1" in log.read_text()
