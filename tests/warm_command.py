@@ -59,6 +59,7 @@ class WarmCommand:
         env: dict[str, str] | None = None,
         stdin: Any = subprocess.DEVNULL,
         input: Any = None,
+        stdout: int | None = None,
         file_size: int | None = None,
         ignore: int | None = None,
         timeout: float = 120,
@@ -66,8 +67,9 @@ class WarmCommand:
     ) -> subprocess.CompletedProcess[Any]:
         """Like ``subprocess.run`` with captured output.
 
-        ``file_size`` limits the files that are written, as a full disk does; the signal ``ignore``
-        is ignored from the start, as under ``nohup``.
+        ``stdout`` is a descriptor to write to instead; ``file_size`` limits the files that are
+        written, as a full disk does; the signal ``ignore`` is ignored from the start, as under
+        ``nohup``.
         """
         with contextlib.ExitStack() as files:
             out, err, given = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
@@ -83,7 +85,7 @@ class WarmCommand:
                 "file_size": file_size,
                 "ignore": ignore,
             }
-            fds = array.array("i", [file.fileno() for file in (given, out, err)])
+            fds = array.array("i", [given.fileno(), stdout or out.fileno(), err.fileno()])
             data = json.dumps(request).encode()
             socket.send_fds(self._socket, [len(data).to_bytes(8, "big")], fds)
             self._socket.sendall(data)
@@ -128,6 +130,8 @@ def _run(request: dict[str, Any], fds: list[int], connection: socket.socket) -> 
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
         os.close(fd)
+    # that of the server has learned that its file has places to seek
+    sys.stdout = os.fdopen(1, "w", encoding=sys.stdout.encoding, closefd=False)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -87,34 +87,6 @@ def test_a_full_disk_is_reported_and_leaves_the_old_file(coral, folder, ending):
     assert left(folder) == [target.name]
 
 
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [
-        (signal.SIGTERM, 143),
-        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
-    ],
-)
-def test_signals_leave_no_temporary_file(folder, number, status):
-    table = folder / "table.csv"
-    body = table.read_text().partition("\n")[2]
-    table.write_text("a,b,c,note\n" + body * 10)
-    # As in a shell, whatever the test runner was started with.
-    process = subprocess.Popen(
-        [*CORAL, "fit", "table.csv", "-o", "out.csv", "--model", "model.json"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(".out.csv.*")) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == status
-    assert "Traceback" not in err
-    assert left(folder) == []
-
-
 def test_a_hang_up_is_ignored_where_it_was_ignored(coral, folder):
     done = coral(
         "fit", "table.csv", "-o", "out.csv", cwd=folder,
