@@ -49,7 +49,7 @@ ASKED = {
     "rank": lambda: by_matrix(decorrelate(R, 0.995)),
     "rank, factor": lambda: decorrelate(R, 0.995),
     "branched": lambda: decorrelate(R, 0.99),
-    "branched, mixed": lambda: decorrelate(R, FLOORS, max_iter=8),
+    "branched, mixed": lambda: decorrelate(R, FLOORS, max_iter=2),
     "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
     "threshold": lambda: threshold(R),
 }
