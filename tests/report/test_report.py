@@ -406,37 +406,51 @@ def test_support_and_budget_are_reported(wine):
     assert "The trade-off" not in budget
 
 
+@pytest.fixture(scope="module")
+def opened(browser, tmp_path_factory):
+    """Open a page at a width; everything that goes wrong is collected."""
+    contexts = []
+
+    def open_page(text, width=1280, **kwargs):
+        path = tmp_path_factory.mktemp("page") / "report.html"
+        path.write_text(text, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, **kwargs)
+        contexts.append(context)
+        page = context.new_page()
+        page.trouble = []
+        page.requests = []
+        page.on("console", lambda message: page.trouble.append(message.text))
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on("dialog", lambda dialog: page.trouble.append("dialog"))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def wine_view(opened, wine_page):
+    """One page at any width, in light or dark, on a screen or on paper."""
+    page = opened(wine_page)
+
+    def look(width=1280, media="screen", color_scheme="light"):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media=media, color_scheme=color_scheme)
+        return page
+
+    return look
+
+
 @pytest.mark.browser
 class TestInChromium:
     """What a reader sees."""
 
-    @pytest.fixture
-    def opened(self, browser, tmp_path):
-        """Open a page at a width; everything that goes wrong is collected."""
-        contexts = []
-
-        def open_page(text, width=1280, **kwargs):
-            path = tmp_path / "report.html"
-            path.write_text(text, encoding="utf-8")
-            context = browser.new_context(viewport={"width": width, "height": 900}, **kwargs)
-            contexts.append(context)
-            page = context.new_page()
-            page.trouble = []
-            page.requests = []
-            page.on("console", lambda message: page.trouble.append(message.text))
-            page.on("pageerror", lambda error: page.trouble.append(str(error)))
-            page.on("dialog", lambda dialog: page.trouble.append("dialog"))
-            page.on("request", lambda request: page.requests.append(request.url))
-            page.goto(path.as_uri())
-            return page
-
-        yield open_page
-        for context in contexts:
-            context.close()
-
     @pytest.mark.parametrize("width", [390, 1280])
-    def test_opens_quietly_and_fits(self, opened, wine_page, photograph, width):
-        page = opened(wine_page, width)
+    def test_opens_quietly_and_fits(self, wine_view, photograph, width):
+        page = wine_view(width)
         assert page.trouble == []
         assert len(page.requests) == 1
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -456,25 +470,24 @@ class TestInChromium:
         assert page.evaluate("document.scripts.length") == 0
         assert page.title().startswith("<script>alert(1)</script>")
 
-    def test_dark_setting_is_followed(self, opened, wine_page):
-        page = opened(wine_page)
+    def test_dark_setting_is_followed(self, wine_view):
+        page = wine_view()
         colour = "getComputedStyle(document.body).backgroundColor"
         assert page.evaluate(colour) == "rgb(255, 255, 255)"
-        page.emulate_media(color_scheme="dark")
+        wine_view(color_scheme="dark")
         assert page.evaluate(colour) != "rgb(255, 255, 255)"
 
-    def test_prints_on_paper(self, opened, wine_page, artifacts):
-        page = opened(wine_page, color_scheme="dark")
+    def test_prints_on_paper(self, wine_view, artifacts):
+        page = wine_view(color_scheme="dark")
         data = page.pdf(path=artifacts / "report.pdf", format="A4")
         assert data.startswith(b"%PDF")
         pages = len(re.findall(rb"/Type\s*/Page\b", data))
         assert 1 <= pages <= 8
-        page.emulate_media(media="print")
+        wine_view(700, media="print", color_scheme="dark")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") in (
             "rgb(255, 255, 255)",
             "rgba(0, 0, 0, 0)",
         )
-        page.set_viewport_size({"width": 700, "height": 1000})
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
     def test_figures_are_interactive(self, opened, live_page, photograph):
@@ -508,15 +521,8 @@ class TestInChromium:
         assert page.trouble == []
         assert len([url for url in page.requests if not url.startswith("data:")]) == 1
 
-    def test_no_toolbar_covers_the_legend_on_a_touch_screen(self, opened, live_page):
-        page = opened(live_page, 390, has_touch=True, is_mobile=True)
-        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
-        page.locator(".js-plotly-plot .legend").first.tap()
-        assert page.locator(".modebar-btn:visible").count() == 0
-        assert page.trouble == []
-
-    def test_price_and_residual_are_in_sight_on_a_telephone(self, opened, wine_page):
-        page = opened(wine_page, 390)
+    def test_price_and_residual_are_in_sight_on_a_telephone(self, wine_view):
+        page = wine_view(390)
         for place in (4, 5, 6):  # floor, price, largest residual
             cells = page.locator(f".fidelity tbody tr td:nth-child({place})")
             for box in (cells.first.bounding_box(), cells.last.bounding_box()):
@@ -529,14 +535,19 @@ class TestInChromium:
         assert page.locator(".still svg").first.is_visible()
         assert not page.locator(".live").first.is_visible()
 
-    def test_hostile_names_are_text_in_figures_too(self, opened, evil_facts):
-        page = opened(report.render(evil_facts, interactive=True))
+    def test_hostile_names_and_a_touch_screen(self, opened, evil_facts):
+        """In figures names are text, too, and no toolbar covers the legend."""
+        page = opened(
+            report.render(evil_facts, interactive=True), 390, has_touch=True, is_mobile=True
+        )
         page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
         labels = page.locator(".js-plotly-plot .ytick text")
         labels.first.wait_for()
         assert any(re.fullmatch("<script>.*….*ript>", t) for t in labels.all_text_contents())
         # In older releases of plotly.js the buttons above a figure are links without a target.
         assert page.locator(".js-plotly-plot :is(a[href], img)").count() == 0
+        page.locator(".js-plotly-plot .legend").first.tap()
+        assert page.locator(".modebar-btn:visible").count() == 0
         assert page.trouble == []
         page.evaluate(
             "document.body.appendChild(document.createElement('script')).textContent ="
