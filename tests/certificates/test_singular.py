@@ -6,6 +6,7 @@ import contextlib
 import tracemalloc
 import warnings
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,7 @@ def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float)
         assert check(lie, R).lower <= result.objective + 1e-7
 
 
+@cache
 def wide(p: int, n: int, floor: Any) -> tuple[Any, Any, np.ndarray]:
     rows = np.random.default_rng(1).normal(size=(n, p))
     rows -= rows.mean(axis=0)

@@ -355,7 +355,7 @@ def test_bounds_of_a_threshold_that_cross() -> None:
 
 def test_floors_of_one() -> None:
     """Their prices are infinite where they cost something: nothing of R is formed to see that."""
-    answer, _, rows = wide(12, 5, np.where(np.arange(12) == 3, 1.0, 0.97))
+    answer, _, rows = wide(12, 5, (0.97, 0.97, 0.97, 1.0) + 8 * (0.97,))
     assert isinstance(answer.correlation, FactoredCorrelation)
     assert answer.prices[3] == np.inf
     for value, wrong in ((np.inf, False), (0.0, True), (1.0, True)):
