@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from skcoral import report
 from skcoral.app.problem import Problem, arguments, curve_points, known, measured, notes
 from skcoral.app.settings import Settings
@@ -96,7 +94,11 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         lines.append(f"floors = dict.fromkeys(columns, {settings.floor!r}) | {_literal(own)}")
         chosen["rho_min"] = "floors"
     if "support" in asked:
-        lines.append(f"support = {_support_literal(problem, asked['support'])}")
+        entering = {
+            name: [source for source, on in zip(problem.names, column, strict=True) if on]
+            for name, column in zip(problem.names, asked["support"].T, strict=True)
+        }
+        lines.append(f"support = {_literal(entering)}")
         chosen["support"] = "support"
     shrinkage = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
     if not is_table:
@@ -199,12 +201,3 @@ def _call(chosen: Mapping[str, str]) -> str:
 def _literal(value: Any) -> str:
     """A value as Python writes it, in lines that a page can hold."""
     return pprint.pformat(value, width=88, compact=True, sort_dicts=False)
-
-
-def _support_literal(problem: Problem, support: Any) -> str:
-    """The support as a mapping from each output to its sources."""
-    entries = []
-    for j, name in enumerate(problem.names):
-        sources = [problem.names[i] for i in np.flatnonzero(support[:, j]) if i != j]
-        entries.append(f"    {name!r}: {sources!r},")
-    return "{\n" + "\n".join(entries) + "\n}"

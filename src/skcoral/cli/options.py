@@ -27,17 +27,17 @@ _FORCE = "Replace output files that exist."
 
 def option(help: str, *names: str, default: Any = None, **settings: Any) -> Any:
     """A field that is an option of the command; ``settings`` are those of ``typer.Option``."""
-    return field(default=default, metadata={"names": names, "help": help, **settings})
+    return field(default=default, metadata={"typer": typer.Option(*names, help=help, **settings)})
 
 
 def argument(help: str, metavar: str) -> Any:
     """A field that is a required argument of the command."""
-    return field(metadata={"argument": True, "help": help, "metavar": metavar})
+    return field(metadata={"typer": typer.Argument(help=help, metavar=metavar)})
 
 
-def flag(help: str) -> Any:
+def flag(name: str, help: str) -> Any:
     """An option without a value."""
-    return field(default=False, metadata={"flag": True, "help": help})
+    return option(help, name, default=False)
 
 
 def parameters(options: type[Any]) -> list[inspect.Parameter]:
@@ -45,31 +45,22 @@ def parameters(options: type[Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(options)
     own = {f.name: f for f in fields(options) if f.metadata}
     order = [n for c in options.__mro__ for n in inspect.get_annotations(c) if n in own]
-    order = sorted(dict.fromkeys(order), key=lambda n: (n != "file", n in _LAST))
-    return [_parameter(own[name], hints[name]) for name in order]
-
-
-def _parameter(f: Any, kind: Any) -> inspect.Parameter:
-    settings = dict(f.metadata)
-    if settings.pop("argument", False):
-        told = typer.Argument(**settings)
-    else:
-        names = settings.pop("names", ())
-        if settings.pop("flag", False):
-            names = (f"--{f.name.replace('_', '-')}",)
-        told = typer.Option(*names, **settings)
-    default = inspect.Parameter.empty if f.default is MISSING else f.default
-    kind = Annotated[kind, told]
-    return inspect.Parameter(
-        f.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-    )
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if own[name].default is MISSING else own[name].default,
+            annotation=Annotated[hints[name], own[name].metadata["typer"]],
+        )
+        for name in sorted(dict.fromkeys(order), key=lambda n: (n != "file", n in _LAST))
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What every command takes."""
 
-    json: bool = flag("Answer as JSON, for machines.")
+    json: bool = flag("--json", "Answer as JSON, for machines.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,10 +140,10 @@ class ThresholdOptions(TableOptions):
 class LayoutOptions(Options):
     """How outputs are written."""
 
-    keep_sources: bool = flag("Write each output beside its source, as NAME_d.")
+    keep_sources: bool = flag("--keep-sources", "Write each output beside its source, as NAME_d.")
     suffix: str = option("Add to the names of the outputs, such as _d.", default="", metavar="TEXT")
-    escape_formulas: bool = flag(_ESCAPE)
-    force: bool = flag(_FORCE)
+    escape_formulas: bool = flag("--escape-formulas", _ESCAPE)
+    force: bool = flag("--force", _FORCE)
 
     @property
     def ending(self) -> str:
@@ -206,7 +197,7 @@ class FitOptions(LayoutOptions, TableOptions):
     model: Path | None = option("Model (JSON) for 'coral transform'.", metavar="FILE")
     report: Path | None = option("Report, one HTML file (.html).", metavar="FILE")
     certificate: Path | None = option("Proof (JSON) for 'coral verify'.", metavar="FILE")
-    interactive: bool = flag("Interactive figures in the report (adds 5 MB).")
+    interactive: bool = flag("--interactive", "Interactive figures in the report (adds 5 MB).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +222,7 @@ class FrontierOptions(TableOptions):
     points: int = option("Points on the curve.", default=25, min=2, max=1000)
     plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
     csv: Path | None = option("The curve as a table.", metavar="FILE")
-    force: bool = flag(_FORCE)
+    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +236,7 @@ class VerifyOptions(TableOptions):
     certificate: Path = argument("Made by 'coral fit --certificate'.", "CERTIFICATE")
     shrinkage: str | None = option("As it was given to 'coral fit'.", metavar="auto|NUMBER")
     margins: Margins = option("As it was given to 'coral fit'.", default="none")
-    rigorous: bool = flag("In ball arithmetic (needs python-flint).")
+    rigorous: bool = flag("--rigorous", "In ball arithmetic (needs python-flint).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,8 +263,8 @@ class RollOptions(TableOptions):
     )
     min_rows: int | None = option("Complete rows that a window needs [all].", min=2)
     halflife: float | None = option("Age at which a row counts half.", metavar="ROWS")
-    expanding: bool = flag("Windows begin with the first row.")
-    brief: bool = flag("Search singular windows briefly: faster, wider gaps.")
+    expanding: bool = flag("--expanding", "Windows begin with the first row.")
+    brief: bool = flag("--brief", "Search singular windows briefly: faster, wider gaps.")
     rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
     criterion: Criterion = option(_MEASURE, default="squared")
     output: str = option(
@@ -281,8 +272,8 @@ class RollOptions(TableOptions):
     )
     windows: Path | None = option("Figures of every window, as a table.", metavar="FILE")
     jobs: int = option("Processes; -1 for all processors.", default=1)
-    escape_formulas: bool = flag(_ESCAPE)
-    force: bool = flag(_FORCE)
+    escape_formulas: bool = flag("--escape-formulas", _ESCAPE)
+    force: bool = flag("--force", _FORCE)
     weights: None = None
     weight_kind: Literal["auto"] = "auto"
     matrix: Literal[False] = False
@@ -298,7 +289,7 @@ class ReproduceOptions(Options):
     output: Path | None = option(
         "The comparison as .md or .html.", "--output", "-o", metavar="FILE"
     )
-    force: bool = flag(_FORCE)
+    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,7 +297,7 @@ class DemoOptions(Options):
     """Decorrelate the Wine data and leave table, model and report in a folder."""
 
     into: Path = option("Where the files go.", default=Path("coral-demo"), metavar="FOLDER")
-    force: bool = flag(_FORCE)
+    force: bool = flag("--force", _FORCE)
 
 
 @dataclass(frozen=True, kw_only=True)
