@@ -78,7 +78,9 @@ class RowMoments(Moments):
                 centred -= each / self.weight
                 mean += each / self.weight
             self._means = mean
-            self.deviations = centred if weights is None else centred * np.sqrt(weights)[:, None]
+            centred = centred if weights is None else centred * np.sqrt(weights)[:, None]
+            # in one order of summation, whatever that of the table: files read back the same sums
+            self.deviations = np.ascontiguousarray(centred)
             self._refuse_non_finite(self.squares)
 
     @property

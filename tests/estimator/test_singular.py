@@ -12,6 +12,7 @@ import pytest
 
 from skcoral import CORAL
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.certificates import check
 from skcoral.exceptions import (
     InvalidTableError,
     LeastNormWarning,
@@ -308,3 +309,29 @@ def test_low_floors_overfit_where_rows_are_as_many_as_columns():
     floor = float(re.search(r"rho_min=(\S+) on", text)[1])
     kept = on_new_rows(CORAL(floor).fit(rows), new)[0].mean()
     assert kept >= floor - 0.15
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rho_min": 0.9, "criterion": "worst"},
+        {"rho_min": 0.97, "criterion": "absolute"},
+        {"max_correlation": 0.8},
+        {"rho_min": 0.9, "pair_weights": 1.0 + np.eye(9, k=1) + np.eye(9, k=-1)},
+    ],
+)
+def test_pairs_of_few_rows_have_certificates_that_can_be_checked(settings):
+    """Bounds on single pairs are about the matrix itself, which a factor does not hold."""
+    X = np.random.default_rng(0).normal(size=(4, 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        coral = CORAL(**settings).fit(X)
+    assert check(coral.result_, coral.correlation_).passed
+    outputs = coral.transform(X)
+    G = np.corrcoef(outputs.T)
+    fidelity = [np.corrcoef(X[:, j], outputs[:, j])[0, 1] for j in range(9)]
+    assert min(fidelity) >= coral.floors_.min() - 1e-8
+    largest = np.abs(G - np.eye(9)).max()
+    assert largest == pytest.approx(coral.measured_.largest_correlation, abs=1e-8)
+    if "max_correlation" in settings:
+        assert largest <= 0.8 + 1e-8

@@ -398,3 +398,14 @@ def test_settings_with_names_can_be_fitted_again(wine, tmp_path, setting):
 def test_what_is_no_model(wine, tmp_path):
     with pytest.raises(ModelFileError, match="save the CORAL in it"):
         save_model(make_pipeline(StandardScaler(), CORAL()).fit(wine), tmp_path / "model.json")
+
+
+def test_models_of_few_rows_transform_alike_to_the_last_bit(tmp_path):
+    """The columns of a data frame lie in another order in memory than those of a file."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 14))).add_prefix("v")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = CORAL(0.9, output_scale="original").fit(X)
+    save_model(model, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
