@@ -17,10 +17,10 @@ from skcoral.frames.branching import Part, Slab, branch
 from skcoral.frames.rank_bound import RankBound, RankPoint
 from skcoral.frames.rank_penalties import NullVector, SlabPenalty
 
-_SHARE = 0.1  # of the gap that is left, how accurately a part is bounded
-_FEW, _MOST = 9, 120  # parts that are worth it, and at most
-_PARTS = 2.4e4  # the same times the squared number of variables
-_PAYS, _CHECKED = 0.95, 20  # what the gap has to shrink to, by how many parts
+_SHARE = 0.2  # of the gap that is left, how accurately a part is bounded
+_FEW, _MOST = 9, 300  # parts that are worth it, and at most
+_PARTS = 8e4  # the same times the squared number of variables
+_PAYS, _CHECKED = 0.97, 20  # what the gap has to shrink to, by how many parts
 
 
 @dataclass(frozen=True)

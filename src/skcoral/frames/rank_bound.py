@@ -24,15 +24,16 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
-from skcoral._linalg import conjugate_gradient
 from skcoral.frames.answer import RankProof
+from skcoral.frames.rank_newton import direct_step, iterative_step
 from skcoral.frames.rank_penalties import LargestSquares, NullVector, SmoothPenalty
 
 _FIRST = 1.0  # weight of the barrier at the start
-_SHRINK = 0.1  # of it, once the point is centred
+_SHRINK = 0.3  # of it, once the point is centred
 _STEPS = 60
+_CENTRED = 10.0  # Newton decrement, in weights of the barrier, where this may shrink
 _INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
-_FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
+_DIRECT = 20  # variables for which Newton systems are formed and factored
 _LIFT = 5e7  # κ of floors of one
 _EARLY = 1e-2  # what is left open, relative to the bound, where similar problems start
 
@@ -86,7 +87,6 @@ class RankBound:
         self.A, self.floors = A, floors
         self.live = floors < 1.0
         self.penalty = LargestSquares(len(A)) if penalty is None else penalty
-        self.R = A.T @ A
 
     def start(self) -> RankPoint:
         """The multiple of the identity that belongs to the rank alone."""
@@ -124,9 +124,10 @@ class RankBound:
         """Raise the bound until it is ``enough``, or until nothing is left to gain."""
         now = best = self.start() if start is None else start
         early: RankPoint | None = None
+        newton_step = direct_step if len(self.floors) <= _DIRECT else iterative_step
         for _ in range(_STEPS):
             try:
-                V, moves, decrement = self._newton_step(now)
+                V, moves, decrement = newton_step(self.A, self.floors, now)
             except np.linalg.LinAlgError:  # at the edge of the domain the equations are singular
                 break
             found, length = None, self._longest(now, moves)
@@ -143,7 +144,7 @@ class RankBound:
                 break
             now = found
             best = max(best, now, key=lambda point: point.value)
-            if decrement < 0.5 * now.left:
+            if decrement < _CENTRED * now.tau:
                 if enough(now):
                     break
                 if now.left > _EARLY * max(best.value, 1.0):
@@ -158,60 +159,6 @@ class RankBound:
         live = self.live
         ratios = np.r_[moves[1][live] / now.lam[live], moves[2] / now.y]
         return min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
-
-    def _newton_step(self, at: RankPoint) -> tuple[Array, tuple[Array, Array, Array], float]:
-        """Steps of H, and of κ, λ and y, and the Newton decrement."""
-        A, U, W, tau, live = self.A, at.U, at.inverse, at.tau, np.flatnonzero(self.live)
-        penalty, q, lam = at.penalty, len(live), at.lam[live]
-        G = U.T @ U
-        force = G + tau * W - penalty.gradient
-        on_lam = (2.0 * (self.floors - np.einsum("ij,ij->j", A, U)))[live] + tau / lam
-        on_x = np.r_[np.diag(penalty.gradient)[live] - 1.0, -penalty.on_y]  # κ and y
-
-        def penalised(x: Array) -> tuple[Array, Array]:
-            D = np.zeros_like(G)
-            D[live, live] = -x[:q]
-            return penalty.apply(D, x[q:])
-
-        def as_x(image: tuple[Array, Array]) -> Array:
-            return np.asarray(np.r_[-np.diag(image[0])[live], image[1]])
-
-        of_x = np.linalg.inv(np.array([as_x(penalised(x)) for x in np.eye(len(on_x))]))
-        own = 2.0 * (self.R * W)[np.ix_(live, live)] + np.diag(tau / lam**2)
-        of_lam = np.linalg.inv(own)
-        nothing = np.zeros(len(at.y))
-
-        def moved_lam(x: Array) -> Array:  # what a step of λ adds to the equations of H
-            Y = U.T @ ((A[:, live] * x) @ W[live])
-            return np.asarray(-(Y + Y.T))
-
-        def pulled(V: Array) -> Array:
-            return np.asarray(-2.0 * np.einsum("ij,ij->j", A, U @ V @ W)[live])
-
-        def apply(V: Array) -> Array:
-            image = penalty.apply(V, nothing)
-            Y = U.T @ (U @ V @ W)
-            out = image[0] + Y + Y.T + tau * W @ V @ W
-            out -= penalised(of_x @ as_x(image))[0]
-            return np.asarray(out - moved_lam(of_lam @ pulled(V)))
-
-        values, basis = np.linalg.eigh(W)
-        values = np.maximum(values, 0.0)
-        energy = np.einsum("ia,ij,ja->a", basis, G, basis)
-        diagonal = penalty.diagonal_in(basis) + tau * np.outer(values, values)
-        diagonal += np.outer(values, energy) + np.outer(energy, values)
-
-        def precondition(V: Array) -> Array:
-            return np.asarray(basis @ ((basis.T @ V @ basis) / diagonal) @ basis.T)
-
-        right = force - penalised(of_x @ on_x)[0] - moved_lam(of_lam @ on_lam)
-        V, _, _ = conjugate_gradient(apply, right, precondition, rtol=_FORCING, max_iter=_INNER)
-        V = 0.5 * (V + V.T)
-        x = of_x @ (on_x - as_x(penalty.apply(V, nothing)))
-        kappa, step = np.zeros(len(G)), np.zeros(len(G))
-        kappa[live], step[live] = x[:q], of_lam @ (on_lam - pulled(V))
-        decrement = float(np.sum(force * V) + on_x @ x + on_lam @ step[live])
-        return V, (kappa, step, x[q:]), decrement
 
     def proof(self, point: RankPoint) -> RankProof:
         """A dual point with all multipliers finite."""

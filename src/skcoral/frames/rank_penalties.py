@@ -35,7 +35,7 @@ class SmoothPenalty(Protocol):
     on_y: Array
 
     def apply(self, V: Array, y: Array) -> tuple[Array, Array]:
-        """The second derivative of the smooth penalty times a step of S and y."""
+        """The second derivative of the smooth penalty times a step of S and y, or a stack."""
 
     def diagonal_in(self, basis: Array) -> Array:
         """About the diagonal of that in S, in an orthonormal basis."""
@@ -73,8 +73,8 @@ class _SpectralPenalty:
 
     def apply(self, V: Array, y: Array) -> tuple[Array, Array]:
         E = self.Q.T @ V @ self.Q
-        image = self._between * E
-        image[np.diag_indices_from(image)] -= self._common * (self._common @ np.diag(E))
+        image, own = self._between * E, np.arange(len(self.Q))
+        image[..., own, own] -= (E[..., own, own] @ self._common)[..., None] * self._common
         return self.Q @ image @ self.Q.T, y
 
     def diagonal_in(self, basis: Array) -> Array:
@@ -152,21 +152,19 @@ class SlabPenalty:
 
     def _along(self, second: Array, mean: Array) -> Array:
         V = self._slabs.V
-        held = np.einsum("ci,ij,cj->c", V, second, V) - 2.0 * self._slabs.middle * (V @ mean)
+        held = np.sum((V @ second) * V, axis=-1) - 2.0 * self._slabs.middle * (mean @ V.T)
         return np.asarray(held)
 
     def apply(self, V: Array, y: Array) -> tuple[Array, Array]:  # noqa: D102
-        D, S, W, tau = self._slabs.V, self._S, self._W, self._tau
-        half = S @ V
-        moved = 0.5 * (half + half.T) + (D.T * y) @ D
-        dw = W @ ((y * self._slabs.middle) @ D - moved @ self.w)
-        dP = np.outer(dw, self.w)
-        dP = dP + dP.T - tau * W @ moved @ W
+        D, S, W, w, tau = self._slabs.V, self._S, self._W, self.w, self._tau
+        moved = _symmetric(S @ V) + (D.T * y[..., None, :]) @ D
+        dw = ((y * self._slabs.middle) @ D - moved @ w) @ W
+        dP = 2.0 * _symmetric(dw[..., None] * w) - tau * W @ moved @ W
         by_eta, mean_by_eta = self._by_eta
-        eta = -np.trace(dP) / np.trace(by_eta)
-        dP, dw = dP + eta * by_eta, dw + eta * mean_by_eta
-        pull = self.second @ V + dP @ S
-        return V - 0.5 * (pull + pull.T), tau * y / self._mu**2 - self._along(dP, dw)
+        eta = -np.trace(dP, axis1=-2, axis2=-1) / np.trace(by_eta)
+        dP, dw = dP + np.multiply.outer(eta, by_eta), dw + np.multiply.outer(eta, mean_by_eta)
+        image = V - _symmetric(self.second @ V + dP @ S)
+        return image, tau * y / self._mu**2 - self._along(dP, dw)
 
     def diagonal_in(self, basis: Array) -> Array:  # noqa: D102
         s, Q = np.linalg.eigh(self._S)
@@ -179,6 +177,10 @@ class SlabPenalty:
         )
         turned = (basis.T @ Q) ** 2
         return np.asarray(turned @ between @ turned.T)
+
+
+def _symmetric(X: Array) -> Array:
+    return np.asarray(0.5 * (X + np.swapaxes(X, -1, -2)))
 
 
 def _with_unit_trace(values: Array, z: Array, tau: float) -> float:
