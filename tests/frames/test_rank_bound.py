@@ -13,6 +13,7 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.certificates.products import Floats
 from skcoral.certificates.rank_bounds import largest_squares, null_leaves
 from skcoral.exceptions import CertificateError
+from skcoral.frames import rank_newton
 from skcoral.frames.answer import RankProof
 from skcoral.frames.branching import Slab
 from skcoral.frames.caps import on_caps
@@ -25,6 +26,12 @@ from skcoral.frames.solver import solve_squares
 from skcoral.results import Certificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def totals(p, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4 * p, p - 1)) @ rng.normal(size=(p - 1, p - 1))
+    return np.column_stack([X, X.sum(axis=1)])
 
 
 def relaxation(A, floors, slabs=()):
@@ -76,6 +83,12 @@ def test_best_bound_is_the_relaxation(tables, p, k, floors):
     floors = np.broadcast_to(np.asarray(floors), p).astype(float)
     point = best_bound(A, floors)
     assert point.value == pytest.approx(relaxation(A, floors), abs=2e-6)
+
+
+def test_best_bound_where_h_is_singular(tables):
+    """The barriers leave H close to singular matrices only where the point is centred."""
+    A, floors = tables.factor_of(totals(8, 3)), np.full(8, 0.9)
+    assert best_bound(A, floors).value == pytest.approx(relaxation(A, floors), abs=2e-6)
 
 
 @pytest.mark.parametrize("floor", [0.9, 0.95])
@@ -135,6 +148,20 @@ def test_derivatives_of_the_penalties(slabs):
     np.testing.assert_allclose(on_y, (above.on_y - below.on_y) / (2 * h), atol=1e-6)
 
 
+@pytest.mark.parametrize("penalty", [None, NullVector([Slab(0, np.eye(6)[1], -0.2, 0.6)])])
+def test_both_ways_to_a_newton_step_agree(tables, monkeypatch, penalty):
+    monkeypatch.setattr(rank_newton, "_FORCING", 1e-13)
+    A, floors = tables.factor_of(tables.sums(50, 6, 1, 1)), np.array([0.9, 1.0, 0.8, 0.7, 0.9, 0.6])
+    bound, rng = RankBound(A, floors, penalty), np.random.default_rng(0)
+    start, B = bound.start(), rng.normal(size=(6, 9))
+    at = bound.at(B @ B.T, start.kappa, start.lam * rng.uniform(0.5, 2, 6), start.y, 0.01)
+    V, moves, decrement = rank_newton.direct_step(A, floors, at)
+    H, others, same = rank_newton.iterative_step(A, floors, at)
+    np.testing.assert_allclose(H, V, atol=1e-8)
+    np.testing.assert_allclose(np.hstack(others), np.hstack(moves), atol=1e-8)
+    assert same == pytest.approx(decrement, rel=1e-8)
+
+
 @pytest.mark.parametrize("tau", [1.0, 1e-4, 1e-9])
 def test_occupations_of_eigenvalues(tau):
     w = np.array([0.1, 0.5, 0.5, 0.50001, 2.0, 3.0])
@@ -145,15 +172,9 @@ def test_occupations_of_eigenvalues(tau):
     np.testing.assert_allclose(condition, condition[0], rtol=1e-6)
 
 
-def totals(p, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(4 * p, p - 1)) @ rng.normal(size=(p - 1, p - 1))
-    return np.corrcoef(np.column_stack([X, X.sum(axis=1)]).T)
-
-
 @pytest.mark.parametrize(("p", "floor"), [(12, 0.9), (30, 0.9), (30, 0.95), (60, 0.95)])
 def test_totals_are_within_half_a_per_cent(p, floor):
-    result = decorrelate(totals(p, 0), floor)
+    result = decorrelate(np.corrcoef(totals(p, 0).T), floor)
     assert result.gap <= 0.005 * result.lower_bound
 
 

@@ -29,9 +29,9 @@ from skcoral.frames.rank_newton import direct_step, iterative_step
 from skcoral.frames.rank_penalties import LargestSquares, NullVector, SmoothPenalty
 
 _FIRST = 1.0  # weight of the barrier at the start
-_SHRINK = 0.3  # of it, once the point is centred
-_STEPS = 60
-_CENTRED = 10.0  # Newton decrement, in weights of the barrier, where this may shrink
+_SHRINK = 0.3  # of it, once the point is centred; squared where one step was enough
+_STEPS = 100
+_CENTRED = 3.0  # Newton decrement, in weights of the barrier, where this may shrink
 _INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
 _DIRECT = 20  # variables for which Newton systems are formed and factored
 _LIFT = 5e7  # κ of floors of one
@@ -149,7 +149,8 @@ class RankBound:
                     break
                 if now.left > _EARLY * max(best.value, 1.0):
                     early = now
-                shrunk = self.at(now.H, now.kappa, now.lam, now.y, _SHRINK * now.tau)
+                tau = now.tau * _SHRINK ** (1 if decrement > now.tau else 2)
+                shrunk = self.at(now.H, now.kappa, now.lam, now.y, tau)
                 assert shrunk is not None
                 now = shrunk
         return replace(best, early=early)
