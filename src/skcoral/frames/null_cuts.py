@@ -14,8 +14,9 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.frames.answer import NullProof
 from skcoral.frames.branching import Part, Slab, branch
-from skcoral.frames.rank_bound import RankBound, RankPoint
+from skcoral.frames.rank_bound import RankBound
 from skcoral.frames.rank_penalties import NullVector, SlabPenalty
+from skcoral.frames.rank_point import RankPoint
 
 _SHARE = 0.2  # of the gap that is left, how accurately a part is bounded
 _FEW, _MOST = 9, 300  # parts that are worth it, and at most
@@ -66,12 +67,11 @@ class NullCuts:
                 early = parent.point.early
                 y = np.r_[early.y, np.full(len(own) - len(early.y), early.tau)]
                 start = part.at(early.H, early.kappa, early.lam, y, early.tau)
-            out.append(NullPoint(part.maximise(self._enough, start)))
+            out.append(NullPoint(part.maximise(self._enough, start, self.value - self.aim)))
         return out
 
     def _enough(self, point: RankPoint) -> bool:
-        gap = self.value - point.value
-        return gap <= self.aim or point.left <= _SHARE * gap
+        return point.left <= _SHARE * (self.value - point.value)
 
     def widest(self, point: NullPoint) -> tuple[int, Array]:  # noqa: D102
         penalty = point.penalty

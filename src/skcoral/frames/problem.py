@@ -16,8 +16,9 @@ from skcoral.frames.lifted import lifted_proof, robust_bound
 from skcoral.frames.null_cuts import cut_null_vectors
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
-from skcoral.frames.rank_bound import RankBound, RankPoint, gap_of_rank
+from skcoral.frames.rank_bound import RankBound, gap_of_rank
 from skcoral.frames.rank_factors import gap_of_factors, proof_by_outputs
+from skcoral.frames.rank_point import RankPoint
 from skcoral.frames.solver import Callback, descend_from, solve_squares
 from skcoral.results import OPTIMAL_GAP, Criterion
 

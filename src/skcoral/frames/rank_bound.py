@@ -18,7 +18,7 @@ sources.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -26,7 +26,8 @@ import scipy.linalg as sla
 from skcoral._arrays import Array
 from skcoral.frames.answer import RankProof
 from skcoral.frames.rank_newton import direct_step, iterative_step
-from skcoral.frames.rank_penalties import LargestSquares, NullVector, SmoothPenalty
+from skcoral.frames.rank_penalties import LargestSquares, NullVector
+from skcoral.frames.rank_point import RankPoint
 
 _FIRST = 1.0  # weight of the barrier at the start
 _SHRINK = 0.3  # of it, once the point is centred; squared where one step was enough
@@ -36,46 +37,6 @@ _INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
 _DIRECT = 20  # variables for which Newton systems are formed and factored
 _LIFT = 5e7  # κ of floors of one
 _EARLY = 1e-2  # what is left open, relative to the bound, where similar problems start
-
-
-@dataclass(frozen=True)
-class RankPoint:
-    """Values at one dual point.
-
-    Attributes
-    ----------
-    H, kappa, lam, y : ndarray of shape (p, p), (p,), (p,) and (m,)
-        The point; κ and λ are zero where the floor is one, and y belongs to the penalty.
-    tau : float
-        Weight of the barrier.
-    value, merit : float
-        The bound, and what is maximised instead of it.
-    inverse : ndarray of shape (p, p)
-        ``H⁻¹`` of the other outputs, zero in the rows and columns of those at their sources.
-    U : ndarray of shape (r, p)
-        The minimisers.
-    penalty : SmoothPenalty
-        Of ``S = H - diag(κ)``.
-    early : RankPoint, optional
-        A point on the way here, further inside, where a similar problem can start.
-    """
-
-    H: Array
-    kappa: Array
-    lam: Array
-    y: Array
-    tau: float
-    value: float
-    merit: float
-    inverse: Array
-    U: Array
-    penalty: SmoothPenalty
-    early: RankPoint | None = None
-
-    @property
-    def left(self) -> float:
-        """What the barriers leave open."""
-        return 4 * len(self.lam) * self.tau
 
 
 class RankBound:
@@ -119,9 +80,12 @@ class RankBound:
         return RankPoint(H, kappa, lam, y, tau, value, merit, inverse, U, penalty)
 
     def maximise(
-        self, enough: Callable[[RankPoint], bool], start: RankPoint | None = None
+        self,
+        enough: Callable[[RankPoint], bool],
+        start: RankPoint | None = None,
+        goal: float = np.inf,
     ) -> RankPoint:
-        """Raise the bound until it is ``enough``, or until nothing is left to gain."""
+        """Raise the bound to ``goal``, or until a centred point is ``enough``."""
         now = best = self.start() if start is None else start
         early: RankPoint | None = None
         newton_step = direct_step if len(self.floors) <= _DIRECT else iterative_step
@@ -144,6 +108,8 @@ class RankBound:
                 break
             now = found
             best = max(best, now, key=lambda point: point.value)
+            if best.value >= goal:
+                break
             if decrement < _CENTRED * now.tau:
                 if enough(now):
                     break

@@ -6,14 +6,12 @@ The smooth bound has the second derivative ``X V W + W V X`` in H, with ``W = Hâ
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
 from skcoral._linalg import conjugate_gradient
-from skcoral.frames.rank_penalties import SmoothPenalty
+from skcoral.frames.rank_point import RankPoint
 
 _RIDGE = 1e-13  # added to systems of unit diagonal, which are singular to rounding at the end
 _FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
@@ -21,21 +19,10 @@ _FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradie
 Step = tuple[Array, tuple[Array, Array, Array], float]
 
 
-class DualPoint(Protocol):
-    """Where a step is taken from."""
-
-    lam: Array
-    y: Array
-    tau: float
-    inverse: Array
-    U: Array
-    penalty: SmoothPenalty
-
-
 class _Derivatives:
     """First derivatives, and second ones that both ways of solving need."""
 
-    def __init__(self, A: Array, floors: Array, at: DualPoint) -> None:
+    def __init__(self, A: Array, floors: Array, at: RankPoint) -> None:
         self.live = np.flatnonzero(floors < 1.0)
         self.A, self.U, self.W = A, at.U, at.inverse
         self.G = at.U.T @ at.U
@@ -59,7 +46,7 @@ class _Derivatives:
         return np.asarray(held[self.live])
 
 
-def direct_step(A: Array, floors: Array, at: DualPoint) -> Step:
+def direct_step(A: Array, floors: Array, at: RankPoint) -> Step:
     """The step from the system of all unknowns, factored."""
     d, p, penalty = _Derivatives(A, floors, at), len(floors), at.penalty
     i, j = np.triu_indices(p)
@@ -95,7 +82,7 @@ def direct_step(A: Array, floors: Array, at: DualPoint) -> Step:
     return V, (moves[0], moves[1], x[y]), float(right @ x)
 
 
-def iterative_step(A: Array, floors: Array, at: DualPoint) -> Step:
+def iterative_step(A: Array, floors: Array, at: RankPoint) -> Step:
     """The step by conjugate gradients in H, where the other unknowns are eliminated."""
     d, penalty, live = _Derivatives(A, floors, at), at.penalty, np.flatnonzero(floors < 1.0)
     q, U, W, G = len(live), at.U, at.inverse, d.G
