@@ -190,7 +190,7 @@ def test_no_dual_point_proves_too_much(seed: int, spread: float, claimed: float)
 
 
 @cache
-def wide(p: int, n: int, floor: Any) -> tuple[Any, Any, np.ndarray]:
+def wide(p: int, n: int, floor: Any, **given: Any) -> tuple[Any, Any, np.ndarray]:
     rows = np.random.default_rng(1).normal(size=(n, p))
     rows -= rows.mean(axis=0)
     rows /= np.linalg.norm(rows, axis=0)
@@ -198,7 +198,7 @@ def wide(p: int, n: int, floor: Any) -> tuple[Any, Any, np.ndarray]:
     A = (size[:, None] * right)[: n - 1]
     found = Deficiency(A / np.linalg.norm(A, axis=0), 1e-12, 0.0, [], [], [])
     names = [f"v{j}" for j in range(p)]
-    answer = solve_singular(found, np.full(p, floor), names=names, dense=False)
+    answer = solve_singular(found, np.full(p, floor), names=names, dense=False, **given)
     return answer, singular_threshold(found, names=names, dense=False), rows
 
 

@@ -12,7 +12,7 @@ from skcoral import decorrelate, maximize_fidelity
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.frame_claims import frame_proof
 from skcoral.certificates.products import Floats
-from skcoral.certificates.settling import settle_budget
+from skcoral.certificates.settling import settle_factored
 
 ROWS = np.random.default_rng(3).normal(size=(3, 4))
 R = np.corrcoef(ROWS.T)
@@ -30,7 +30,7 @@ def made(criterion: str) -> Any:
             details = {**answer.details, "budget": answer.objective}
             values, vectors = np.linalg.eigh(R)
             A = (vectors * np.sqrt(np.maximum(values, 0.0))).T[-2:]
-            _MADE[criterion] = settle_budget(replace(answer, details=details), A)
+            _MADE[criterion] = settle_factored(replace(answer, details=details), A)
     return _MADE[criterion]
 
 
@@ -66,7 +66,7 @@ def settled(excess: float, room: float) -> tuple[str, float]:
     A, lam = (frame.certificate.arrays[name] for name in ("factor", "multipliers"))
     lower = float(frame_proof(frame, A, Floats(3)).bound.lower)
     details = {**frame.details, "budget": lower + 2 * lam.sum() * room}
-    result = settle_budget(replace(frame, objective=lower * (1 + excess), details=details), A)
+    result = settle_factored(replace(frame, objective=lower * (1 + excess), details=details), A)
     assert result.details["rho_upper"] == pytest.approx(min(0.999 + room, 1.0), abs=1e-10)
     return result.status, result.objective
 
@@ -121,10 +121,10 @@ def test_prices_within_a_budget_are_those_of_the_proof() -> None:
     result = made("squared")
     A = result.certificate.arrays["factor"]
     said = replace(result, prices=np.full(4, 7.0), weights=np.full(4, 3.0), lower_bound=0.0)
-    found = settle_budget(said, A)
+    found = settle_factored(said, A)
     np.testing.assert_allclose(found.weights, result.weights, atol=1e-12)
     np.testing.assert_allclose(found.prices, 2 * found.weights, atol=1e-12)
     assert found.prices.max() > 0.05
     assert found.lower_bound == pytest.approx(result.lower_bound, abs=1e-10)
-    whole = settle_budget(replace(said, rho_min=np.ones(4)), A)
+    whole = settle_factored(replace(said, rho_min=np.ones(4)), A)
     np.testing.assert_array_equal(whole.prices, np.full(4, 7.0))

@@ -30,6 +30,7 @@ def singular(kind: str) -> tuple[str, Any]:
     """The text of a file of a matrix of rank below p, and that matrix."""
     if kind.startswith("wide"):
         made = {"wide": test_wide.ANSWER, "wide, welch": test_wide.LOW, "wide edge": test_wide.EDGE}
+        made |= {"wide, worst": test_wide.WORST, "wide, ranked": test_wide.RANKED}
         return certificate_text(made[kind], test_wide.R), np.asarray(WIDE.factor.T @ WIDE.factor)
     if kind == "budget":
         R = test_singular_budgets.R
@@ -47,7 +48,7 @@ def singular(kind: str) -> tuple[str, Any]:
 
 SINGULAR_KINDS = [kind for kind in test_singular.ASKED if "branched" not in kind]
 SINGULAR_KINDS += ["weighted", "frame, worst", "absolute", "wide", "wide, welch", "wide edge"]
-SINGULAR_KINDS += ["budget"]
+SINGULAR_KINDS += ["wide, worst", "wide, ranked", "budget"]
 
 
 def problems(verifier: str, content: Any, R: Any) -> list[str]:

@@ -15,6 +15,7 @@ from skcoral import CORAL
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.exceptions import CertificateError
+from skcoral.frames.rank_factors import proof_by_outputs
 from skcoral.results import Certificate
 
 from .conftest import verdict
@@ -24,7 +25,20 @@ from .test_singular import wide
 ANSWER, EDGE, ROWS = wide(40, 9, 0.995)
 LOW, _, _ = wide(40, 9, 0.5)
 R = FactoredCorrelation(ANSWER.certificate.arrays["factor"])
-MADE = {"frame": ANSWER, "welch": LOW, "threshold": EDGE}
+WORST, _, _ = wide(40, 9, 0.995, criterion="worst")
+
+
+def by_outputs(result: Any) -> Any:
+    """The same answer, proved by its outputs."""
+    A, U = result.certificate.arrays["factor"], result.correlation.factor
+    proof = proof_by_outputs(A, U, result.rho_min)
+    info = result.certificate.info
+    made = Certificate(proof.kind, {"factor": A, **proof.arrays}, info)
+    return replace(result, certificate=made, weights=proof.lam, prices=2 * proof.lam)
+
+
+RANKED = by_outputs(ANSWER)
+MADE = {"frame": ANSWER, "welch": LOW, "threshold": EDGE, "rank_factor": RANKED, "tradeoff": WORST}
 kinds = pytest.mark.parametrize("kind", list(MADE))
 
 
@@ -104,7 +118,7 @@ def test_every_number_of_a_file(kind: str) -> None:
         lambda c: c["proof"]["arrays"].pop("factor"),
         lambda c: c["proof"]["arrays"].update(factor=[1.0]),
         lambda c: c["proof"]["arrays"]["factor"].pop(),
-        lambda c: c["proof"].update(kind="tradeoff"),
+        lambda c: c["proof"].update(kind="rank"),
         lambda c: c["proof"].update(kind=7),
     ],
 )
@@ -127,6 +141,39 @@ def test_other_tables(kind: str) -> None:
                 file.verify(given)
         with pytest.raises(CertificateError, match="another correlation matrix"):
             certificate_text(MADE[kind], FactoredCorrelation(other))
+
+
+ONES = np.where(np.arange(14) % 5, 0.99, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("criterion", "settings"),
+    [
+        ("worst", {"rho_min": 0.99}),
+        ("worst", {"rho_min": ONES}),
+        ("worst", {"max_correlation": 0.92}),
+        ("absolute", {"rho_min": ONES}),
+        ("absolute", {"rho_min": 0.99, "rank_tol": 0.2}),
+    ],
+)
+def test_other_criteria_are_judged_by_the_rows(criterion: Any, settings: dict[str, Any]) -> None:
+    """By the bound of the trade-off, with floors of one, weak directions and budgets too."""
+    X = np.random.default_rng(0).normal(size=(6, 14))
+    model = CORAL(criterion=criterion, **settings).fit(X)
+    result, matrix = model.result_, model.correlation_
+    assert isinstance(result.T, LowRankTransform)
+    assert result.certificate.kind == "tradeoff"
+    for judge in (check, prove):
+        found = judge(result, matrix)
+        assert found.passed, found.problems
+    file = parse_certificate(certificate_text(result, matrix))
+    assert file.verify(matrix).passed
+    assert not check(replace(result, lower_bound=1.001 * result.lower_bound), matrix).passed
+    c = result.certificate
+    for name, a in c.arrays.items():
+        lie = Certificate(c.kind, {**c.arrays, name: 1.01 * a}, c.info)
+        assert verdict(check, replace(result, certificate=lie), matrix), name
 
 
 def test_a_file_takes_no_square_of_the_columns(recwarn: Any) -> None:
@@ -165,7 +212,7 @@ def moved(result: Any, j: int, direction: np.ndarray, **more: Any) -> Any:
     return replace(result, **{**changes, **more})
 
 
-@pytest.mark.parametrize("kind", ["frame", "welch"])
+@pytest.mark.parametrize("kind", ["frame", "welch", "rank_factor"])
 def test_a_variance(kind: str) -> None:
     result = MADE[kind]
     u = result.T.apply(result.certificate.arrays["factor"])[:, 3]
@@ -181,7 +228,7 @@ def test_a_floor() -> None:
         broken(replace(LOW, rho_min=floors), *claims)
 
 
-@pytest.mark.parametrize("kind", ["frame", "welch"])
+@pytest.mark.parametrize("kind", ["frame", "welch", "rank_factor", "tradeoff"])
 def test_reported_numbers(kind: str) -> None:
     result = MADE[kind]
     scale = max(1.0, result.objective)
@@ -198,7 +245,7 @@ def test_reported_numbers(kind: str) -> None:
         broken(replace(result, correlation=G), *["correlation"] * wrong)
 
 
-@pytest.mark.parametrize("kind", ["frame", "welch"])
+@pytest.mark.parametrize("kind", ["frame", "welch", "rank_factor", "tradeoff"])
 def test_a_lower_bound(kind: str) -> None:
     result = MADE[kind]
     proved, scale = check(result, factor=ROWS).lower, max(1.0, result.objective)

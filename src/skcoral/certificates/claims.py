@@ -59,7 +59,7 @@ def judge_decorrelation(
     if result.anchors is not None and factor is not None:
         result, R, factor = *_in_factor_space(result, factor, arithmetic), None
     claims = _Claims(result, R, factor, arithmetic)
-    if claims.kind in FRAME_KINDS:
+    if claims.kind in FRAME_KINDS or (R is None and "factor" in claims.arrays):
         if result.anchors is not None:
             raise CertificateError("a frame is not combined with anchors.")
         attained, bound = claims.frame()

@@ -19,9 +19,9 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import Enclosure, exactly, up_to
-from skcoral.certificates.inequalities import Floors
+from skcoral.certificates.inequalities import Floors, complete_square, conjugate
 from skcoral.certificates.products import Arithmetic, column_dots
-from skcoral.certificates.reading import numbers
+from skcoral.certificates.reading import multipliers_and_matrix, numbers
 from skcoral.exceptions import CertificateError
 from skcoral.results import FACTOR_TOL, Certificate
 
@@ -75,6 +75,26 @@ def squares_bound(
     if certificate.kind == "welch":
         return (exactly(float(p * p)) / float(r) - float(p)) * 0.5
     return from_dual(*spent(certificate.arrays, "multipliers", rho_min, A, arithmetic), p)
+
+
+def lifted_bound(
+    arrays: Mapping[str, Array],
+    criterion: str,
+    weights: Array | None,
+    rho_min: Array,
+    A: Array,
+    arithmetic: Arithmetic,
+) -> Enclosure:
+    """``φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D_λ AᵀA D_λ H⁻¹)``, which holds for any rank."""
+    r, p = A.shape
+    lam, H, on = multipliers_and_matrix(arrays, ("multipliers", "H"), p)
+    if not len(on):
+        return exactly(0.0)
+    weights = 1.0 - np.eye(p) if weights is None else weights
+    square = complete_square(arithmetic, np.eye(r), A[:, on], lam[on], H, "`H`")
+    penalty, outside = conjugate(criterion, H, weights[np.ix_(on, on)])
+    floors = floors_of_columns(A[:, on], rho_min[on], arithmetic)
+    return (square.value(floors) - penalty) / outside
 
 
 def floors_of_columns(A: Array, rho_min: Array, arithmetic: Arithmetic) -> Floors:

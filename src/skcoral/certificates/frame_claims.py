@@ -21,6 +21,7 @@ from skcoral.certificates.frame_bounds import (
     criterion_bound,
     factor_error,
     factors_apart,
+    lifted_bound,
     squares_bound,
 )
 from skcoral.certificates.ledger import Ledger
@@ -129,19 +130,21 @@ class FrameLedger(Ledger):
 class FrameProof:
     """Lower bound of the criterion that a certificate proves, and its slopes in the floors.
 
-    ``parts`` holds the bounds of D2 that it is the least of, each with the sum of its slopes.
+    ``parts`` holds the bounds that it is the least of, each with the sum of its slopes: bounds of
+    D2, or of the criterion itself.
     """
 
     bound: Enclosure
     slopes: Array
     parts: tuple[tuple[Enclosure, Enclosure], ...] = ()
+    of_squares: bool = True
 
     def highest_floor(self, result: Decorrelation) -> float:
         """A common floor that no transformation within the budget exceeds."""
         if "budget" not in result.details:
             return np.inf
         p, limit = len(self.slopes), exactly(number(result.details["budget"], "the budget"))
-        if result.criterion == "worst":
+        if result.criterion == "worst" and self.of_squares:
             limit = limit.square() * max(p * (p - 1) / 2, 1.0)
         floor = float(result.rho_min.max())
         found = [float(((limit - bound) / slope + floor).upper) for bound, slope in self.parts]
@@ -161,6 +164,11 @@ def leaf_bounds(
 def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> FrameProof:
     """What the certificate of a frame proves."""
     certificate, p = result.certificate, A.shape[1]
+    if certificate.kind == "tradeoff":
+        given = result.criterion, result.pair_weights, result.rho_min
+        bound = lifted_bound(certificate.arrays, *given, A, arithmetic)
+        lam = certificate.arrays["multipliers"]
+        return FrameProof(bound, 2.0 * lam, _parts([(bound, lam)]), of_squares=False)
     if result.pair_weights is not None:
         if certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")

@@ -173,8 +173,8 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
     if not isinstance(kind, str) or kind not in PARTS:
         raise CertificateError(f"no certificate of the kind {kind!r} is known.")
     arrays, settings = PARTS[kind]
-    if kind == "tradeoff":
-        settings = settings | ({"rank"} & set(info))
+    if kind == "tradeoff" and "rank" in info:  # of a wide table: with its factor
+        settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
     if FURTHER.get(kind, set()) & set(certificate.arrays):
         arrays = arrays | FURTHER[kind]
     if "rank" in info and "dropped" in certificate.arrays:  # of a coarse rank tolerance

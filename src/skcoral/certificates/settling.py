@@ -16,7 +16,7 @@ import numpy as np
 from skcoral._arrays import Array
 from skcoral.certificates import largest_means
 from skcoral.certificates.attained import Attained, Outputs
-from skcoral.certificates.claims import fidelity_rooms, highest_floor, tradeoff_bound
+from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.frame_claims import frame_proof
@@ -147,32 +147,34 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
     return None
 
 
-def settle_budget(result: Decorrelation, A: Array) -> Decorrelation:
-    """Return a result for a budget, of a matrix ``AᵀA`` of rank below p, as its certificate has it.
+def settle_factored(result: Decorrelation, A: Array) -> Decorrelation:
+    """Return a result about a matrix ``AᵀA`` of rank below p as its certificate has it.
 
-    The bounds on the residual and on the common floor, the prices and the status are those that a
-    re-check will find.
+    The bounds on the residual and on the common floor within a budget, the prices and the status
+    are those that a re-check will find.
     """
-    arithmetic, floor, weights = Floats(), float(result.rho_min.max()), result.weights
+    floor, details = float(result.rho_min.max()), result.details
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if result.certificate.kind in FRAME_KINDS:
-            proof = frame_proof(result, A, arithmetic)
-            bound, top, weights = proof.bound, proof.highest_floor(result), 0.5 * proof.slopes
-        else:
-            R = A.T @ A
-            attained = Attained(result, R, arithmetic)
-            bound = tradeoff_bound(result, result.certificate.arrays, attained, R, arithmetic)
-            top = highest_floor(result, bound, attained)
-    top = max(top, floor) if top < 1.0 else 1.0
-    lower = min(max(0.0, float(bound.lower)), result.objective)  # zero where nothing is proved
+        try:
+            proof = frame_proof(result, A, Floats())
+        except CertificateError:
+            result = _without_proof(result)
+            proof = frame_proof(result, A, Floats())
+        top, weights = proof.highest_floor(result), 0.5 * proof.slopes
+    # zero where nothing is proved
+    lower = min(max(0.0, float(proof.bound.lower)), result.objective)
     closed = result.objective - lower <= _AIM * OPTIMAL_GAP * max(1.0, result.objective)
+    if "budget" in details:
+        top = max(top, floor) if top < 1.0 else 1.0
+        closed = closed and top - floor <= _AIM * OPTIMAL_GAP
+        details = {**details, "rho_upper": top}
     return replace(
         result,
         lower_bound=lower,
         weights=weights,
         prices=np.where(result.rho_min >= 1.0, result.prices, 2.0 * weights),
-        status="optimal" if closed and top - floor <= _AIM * OPTIMAL_GAP else "best_found",
-        details={**result.details, "rho_upper": top},
+        status="optimal" if closed else "best_found",
+        details=details,
     )
 
 

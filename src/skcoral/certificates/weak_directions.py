@@ -84,7 +84,8 @@ def reduced(result: Any) -> tuple[Any, Any]:
     """The result as one about the matrix of what is left, and that matrix."""
     certificate = result.certificate
     T, matrix = what_is_left(result.T, certificate)
-    besides = {"dropped", "factor"} if certificate.kind == "tradeoff" else {"dropped"}
+    dense = certificate.kind == "tradeoff" and not isinstance(T, LowRankTransform)
+    besides = {"dropped", "factor"} if dense else {"dropped"}
     arrays = {name: a for name, a in certificate.arrays.items() if name not in besides}
     changes: dict[str, Any] = {"T": T, "certificate": replace(certificate, arrays=arrays)}
     if isinstance(result, Decorrelation):

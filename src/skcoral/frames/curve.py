@@ -11,7 +11,7 @@ import numpy as np
 
 from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._singular import Deficiency
-from skcoral.certificates.settling import settle_budget
+from skcoral.certificates.settling import settle_factored
 from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
 from skcoral.frames.answer import Answer
 from skcoral.frames.outcome import as_result
@@ -77,10 +77,9 @@ def singular_budget(
             found,
             names=names,
             dense=dense,
-            warn=False,
             details={"budget": budget},
         )
-        results.append(settle_budget(result, np.asarray(to_host(A))))
+        results.append(settle_factored(result, np.asarray(to_host(A))))
     least = min(result.details["rho_upper"] for result in results)
     result = next(r for r in results if r.details["rho_upper"] <= least + _FLOOR_DIGITS)
     upper = result.details["rho_upper"]

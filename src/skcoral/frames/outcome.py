@@ -15,6 +15,7 @@ from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._linalg import precise_product
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
+from skcoral.certificates.settling import settle_factored
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.frames.answer import Answer
 from skcoral.frames.pairs import largest_residuals
@@ -104,7 +105,18 @@ def solve_singular(
         start = reached.U
         floors = np.full(A.shape[1], min(max(reached.lower, 0.0), 1.0))
     answer = problem.solve(floors, start=start, callback=callback)
-    return as_result(problem, answer, floors, found, names=names, dense=dense)
+    result = as_result(problem, answer, floors, found, names=names, dense=dense)
+    if result.certificate.kind == "tradeoff" and not dense:  # R is not there to settle it by
+        result = settle_factored(result, found.factor)
+    if result.status != "optimal":
+        warnings.warn(
+            f"the residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
+            f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
+            f"{result.gap:.2e} stays open for this matrix of rank {found.rank}.",
+            NotCertifiedWarning,
+            stacklevel=3,
+        )
+    return result
 
 
 def as_result(
@@ -115,21 +127,11 @@ def as_result(
     *,
     names: Sequence[str],
     dense: bool,
-    warn: bool = True,
     details: dict[str, Any] | None = None,
 ) -> Decorrelation:
-    """Judge an answer, and warn where its gap is open (unless the caller does)."""
+    """An answer with its transformation, prices, status and certificate."""
     A, U = np.asarray(to_host(problem.A)), np.asarray(to_host(answer.U))
     status: Status = "optimal" if answer.certified else "best_found"
-    if warn and not answer.certified:
-        warnings.warn(
-            f"the residual correlation {answer.objective:.9g} ({problem.criterion}) is attained, "
-            f"but only {answer.lower_bound:.9g} is proved to be the least: a gap of "
-            f"{answer.objective - answer.lower_bound:.2e} stays open for this matrix of rank "
-            f"{found.rank}.",
-            NotCertifiedWarning,
-            stacklevel=4,
-        )
     T = transform_of(A * found.lengths, U * found.kept, dense=dense)
     G = FactoredCorrelation(U)
     amplification = T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
@@ -145,7 +147,7 @@ def as_result(
         weights=0.5 * answer.slopes,
         status=status,
         names=tuple(names),
-        certificate=certificate_of(answer, A, problem.criterion, found.weak),
+        certificate=certificate_of(answer, A, problem.criterion, found.weak, dense=dense),
         n_iter=answer.n_iter,
         pair_weights=problem.pair_weights,
         details={
@@ -161,25 +163,25 @@ def as_result(
 
 
 def certificate_of(
-    answer: Answer, A: Array, criterion: Criterion, weak: Array | None = None
+    answer: Answer,
+    A: Array,
+    criterion: Criterion,
+    weak: Array | None = None,
+    *,
+    dense: bool = True,
 ) -> Certificate:
     """The dual point behind the lower bound: (★), (★r), (★★), (★★) on parts, or none."""
-    found = _dual_point(answer, A, {"criterion": criterion, "rank": A.shape[0]})
-    return _with_weak(found, A, weak)
+    proof, info = answer.proof, {"criterion": criterion, "rank": A.shape[0]}
+    if proof is None:
+        return _with_weak(Certificate("welch", {"factor": A}, info), A, weak)
+    factor = {} if dense and proof.kind == "tradeoff" else {"factor": A}
+    return _with_weak(Certificate(proof.kind, {**factor, **proof.arrays}, info), A, weak)
 
 
 def _with_weak(certificate: Certificate, A: Array, weak: Array | None) -> Certificate:
     if weak is None:
         return certificate
     return replace(certificate, arrays={**certificate.arrays, "factor": A, "dropped": weak})
-
-
-def _dual_point(answer: Answer, A: Array, info: dict[str, Any]) -> Certificate:
-    proof = answer.proof
-    if proof is None:
-        return Certificate("welch", {"factor": A}, info)
-    factor = {} if proof.kind == "tradeoff" else {"factor": A}
-    return Certificate(proof.kind, {**factor, **proof.arrays}, info)
 
 
 def _prices(answer: Answer, floors: Array, U: Array) -> Array:
