@@ -316,12 +316,12 @@ def test_low_floors_overfit_where_rows_are_as_many_as_columns():
     [
         {"rho_min": 0.9, "criterion": "worst"},
         {"rho_min": 0.97, "criterion": "absolute"},
-        {"max_correlation": 0.8},
+        {"max_correlation": 0.97},
         {"rho_min": 0.9, "pair_weights": 1.0 + np.eye(9, k=1) + np.eye(9, k=-1)},
     ],
 )
 def test_pairs_of_few_rows_have_certificates_that_can_be_checked(settings):
-    """Bounds on single pairs are about the matrix itself, which a factor does not hold."""
+    """Bounds on single pairs need no matrix: they are judged by its factor."""
     X = np.random.default_rng(0).normal(size=(4, 9))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -334,4 +334,4 @@ def test_pairs_of_few_rows_have_certificates_that_can_be_checked(settings):
     largest = np.abs(G - np.eye(9)).max()
     assert largest == pytest.approx(coral.measured_.largest_correlation, abs=1e-8)
     if "max_correlation" in settings:
-        assert largest <= 0.8 + 1e-8
+        assert largest <= 0.97 + 1e-8

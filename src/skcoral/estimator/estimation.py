@@ -12,7 +12,6 @@ from skcoral.correlation import CorrelationEstimate, check_shrinkage, estimate, 
 from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
 from skcoral.exceptions import SingularCorrelationWarning
 from skcoral.few_rows import RowMoments, estimate_few_rows
-from skcoral.frames.problem import LIFTED_LIMIT
 from skcoral.margins import fit_margins
 from skcoral.moments import Moments
 
@@ -30,7 +29,7 @@ def estimate_rows(
     weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
     if estimator.missing == "em" and np.isnan(rows).any():
         found = _from_incomplete_rows(estimator, rows, names, weighted)
-    elif rows.shape[1] > 2 * rows.shape[0] and not _needs_matrix(estimator, rows.shape[1]):
+    elif rows.shape[1] > 2 * rows.shape[0] and not _needs_matrix(estimator):
         found = _from_few_rows(estimator, rows, names, weighted)
     else:
         found = _from_rows(estimator, rows, names, sample_weight)
@@ -41,7 +40,7 @@ def estimate_rows(
 def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:
     """Estimate the correlation matrix from moments that were collected before."""
     singular = {"on_singular": estimator.on_singular, "rank_tol": estimator.rank_tol}
-    if isinstance(moments, RowMoments) and not _needs_matrix(estimator, moments.n_features):
+    if isinstance(moments, RowMoments) and not _needs_matrix(estimator):
         table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
     else:
         table = estimate(moments, shrinkage=shrinkage, **singular)
@@ -55,19 +54,13 @@ def warn_if_singular(table: CorrelationEstimate) -> None:
         warnings.warn(table.deficiency.warning(), SingularCorrelationWarning, stacklevel=5)
 
 
-def _needs_matrix(estimator: Any, p: int) -> bool:
+def _needs_matrix(estimator: Any) -> bool:
     """Whether a setting needs a p × p matrix even of few rows."""
-    pairs = (
-        estimator.criterion != "squared"
-        or estimator.max_correlation is not None
-        or estimator.pair_weights is not None
-    )
     return (
         estimator.shrinkage is not None
         or estimator.covariance is not None
         or estimator.support is not None
         or estimator.on_singular == "raise"
-        or (pairs and p <= LIFTED_LIMIT)  # their certificates are about the matrix itself
     )
 
 

@@ -23,7 +23,7 @@ from skcoral.frames.solver import Callback, descend_from, solve_squares
 from skcoral.results import OPTIMAL_GAP, Criterion
 
 _RANK_LIMIT = 150  # variables for which (★r) is maximised, and caps are cut
-LIFTED_LIMIT = 300  # variables for which (★) is tried
+_LIFTED_LIMIT = 300  # variables for which (★) is tried
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
 _NEAR = 0.03  # width of the smoothing for starts near the best outputs
@@ -92,7 +92,7 @@ class FrameProblem:
         if self._plain:
             answer = self._tightened(answer, floors)
         else:
-            if p <= LIFTED_LIMIT:
+            if p <= _LIFTED_LIMIT:
                 answer = self._lifted(answer, floors)
             if p <= _PAIRS_LIMIT and not answer.certified:
                 answer = self._descended(answer, floors)
