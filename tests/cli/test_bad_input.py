@@ -304,6 +304,16 @@ def test_bad_supports(main, tmp_path, case):
     assert len(err.splitlines()) == 2
 
 
+def test_too_few_rows_for_a_limit_are_not_called_a_relation(main, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(4, 5))
+    np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b,c,d,e", comments="")
+    status, _, err = main("fit", tmp_path / "t.csv", "--max-vif", "2")
+    assert status == 3
+    assert "4 rows cannot determine 5 columns" in err
+    assert "at least 6 rows, fewer columns, or explicit shrinkage (--shrinkage auto)." in err
+    assert "each relation" not in err
+
+
 def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("a,b,c\n1,2,3\n2,3,1\n")

@@ -171,7 +171,9 @@ def _two_lines(error: CoralError) -> str:
         return f"{first}\n{' '.join(rest.split())}"
     if isinstance(error, SingularCorrelationError):
         # What to do stands in the second line, in the words of the command.
-        told = message.partition(" Full rank takes ")[0]
+        told, takes, remedy = message.partition(" Full rank takes ")
+        if not error.relations:  # the rows are too few
+            return f"{told}\n{takes.strip()} {remedy.removesuffix('.')} (--shrinkage auto)."
         return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
     if isinstance(error, CertificateError):
         return (

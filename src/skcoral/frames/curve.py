@@ -54,8 +54,8 @@ def singular_budget(
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
             f"A residual of {budget:.6g} ({criterion}) is below {problem.least:.6g}, the least "
-            f"that {p} variables of rank {found.rank} can have: outputs span {found.rank} "
-            "dimensions. Allow more, or drop variables that others determine."
+            f"that {p} variables of rank {found.rank} can have. Allow more, or drop variables that "
+            "others determine."
         )
     budget = max(budget, problem.least)
     floor, answer, tightest = _largest_floor(problem, budget, callback)
