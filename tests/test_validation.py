@@ -12,7 +12,12 @@ from scipy.sparse import csr_array
 
 from skcoral import _validation as v
 from skcoral import decorrelate, maximize_fidelity
-from skcoral._singular import linear_relations, reduced_null_basis
+from skcoral._singular import (
+    linear_relations,
+    null_basis_of_factor,
+    reduced_null_basis,
+    spectrum,
+)
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
@@ -273,11 +278,35 @@ class TestSingular:
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
         eigenvalues, vectors = np.linalg.eigh(np.corrcoef(X.T))
         null = vectors[:, eigenvalues < 1e-12].T
-        rows, pivots = reduced_null_basis(null)
-        assert rows.shape == (k, p + k)
-        assert np.array_equal(rows[:, pivots], np.eye(k))
-        assert np.abs(Z @ rows.T).max() < 1e-5
-        assert len(linear_relations(null, [f"x{j}" for j in range(p + k)])) == k
+        B = np.sqrt(eigenvalues[k:, None]) * vectors[:, k:].T
+        for rows, pivots in (reduced_null_basis(null), null_basis_of_factor(B)):
+            assert rows.shape == (k, p + k)
+            assert np.array_equal(rows[:, pivots], np.eye(k))
+            assert np.abs(Z @ rows.T).max() < 1e-5
+            assert len(linear_relations(rows, pivots, [f"x{j}" for j in range(p + k)])) == k
+
+    @pytest.mark.parametrize("weakest", [0.5, 1e-5])
+    def test_a_low_rank_is_decomposed_by_its_factor(self, weakest):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(4, 15)) * np.array([1.0, 0.7, 0.5, weakest])[:, None]
+        X[:, [9, 12]] = X[:, [2, 2]]
+        A = X / np.linalg.norm(X, axis=0)
+        R = A.T @ A
+        values, vectors = spectrum(R)
+        assert vectors.shape == (15, 4)
+        assert values == pytest.approx(np.linalg.eigvalsh(A @ A.T), rel=1e-4)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
+        np.testing.assert_allclose((vectors * values) @ vectors.T, R, atol=1e-13)
+        rows, pivots = null_basis_of_factor(A)
+        assert linear_relations(rows, pivots, list("abcdefghijklmno")).count("`j` = `c`") == 1
+        assert {9, 12} < set(pivots.tolist())
+
+    def test_an_indefinite_matrix_has_no_factor(self):
+        """Elimination ends after one step, as for a matrix of rank one."""
+        R = np.where(np.eye(6) > 0, 1.0, np.where(np.indices((6, 6)).sum(0) % 2, 1.0, -1.0))
+        assert len(spectrum(R)[0]) == 6
+        with pytest.raises(InvalidCorrelationError, match="not positive definite"):
+            v.check_correlation(R)
 
 
 class TestNames:

@@ -27,8 +27,9 @@ from skcoral._singular import (
     dropped_share,
     factor_of,
     linear_relations,
-    linked_variables,
-    redundant_variables,
+    null_basis_of_factor,
+    reduced_null_basis,
+    spectrum,
     unit_columns,
     weak_part,
 )
@@ -247,9 +248,9 @@ def deficiency_of(
             rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
             if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
                 return None
-    eigenvalues, vectors = np.linalg.eigh(R)
+    eigenvalues, vectors = spectrum(R)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
-    if smallest > tolerance * largest:
+    if len(eigenvalues) == len(R) and smallest > tolerance * largest:
         return None
     if smallest < -max(_ROUNDING, tolerance if not certain else 0.0) * largest:
         weights = np.abs(vectors[:, 0])
@@ -260,19 +261,23 @@ def deficiency_of(
             f"{listing(heavy)}. Correlations computed pair by pair from incomplete rows do this: "
             "use the complete rows, or shrink R explicitly."
         )
-    null = vectors[:, eigenvalues <= tolerance * largest].T
     sd = None if scale is None else np.asarray(scale, dtype=np.float64)
     B = factor_of(R, eigenvalues, vectors, tolerance)
     A, lengths = unit_columns(B, names, tolerance)
+    if len(R) <= 2 * len(B):
+        null = vectors[:, eigenvalues <= tolerance * largest].T
+        rows, pivots = reduced_null_basis(null, sd)
+    else:
+        rows, pivots = null_basis_of_factor(B, sd)
     return Deficiency(
         factor=A,
         tol=tolerance,
         dropped=dropped_share(lengths),
         lengths=lengths,
         weak=weak_part(eigenvalues, vectors, tolerance),
-        relations=linear_relations(null, names, scale=sd),
-        variables=linked_variables(null, names),
-        redundant=redundant_variables(null, names, scale=sd),
+        relations=linear_relations(rows, pivots, names, scale=sd),
+        variables=[names[j] for j in np.flatnonzero(rows.any(axis=0)).tolist()],
+        redundant=[names[j] for j in pivots.tolist()],
     )
 
 

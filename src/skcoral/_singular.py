@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve
+from scipy.linalg import lapack, qr, solve
 
 from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
@@ -19,6 +19,7 @@ _NEGLIGIBLE = 1e-6
 _VISIBLE = 1e-11  # share of a variance in directions that do not count, above rounding
 _NOTHING = 1e-8  # share of a variance that is too little to be correlated with
 _LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
+_EARLIER = 1e-7  # by how much one variable is preferred to the next
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
 
 
@@ -198,6 +199,24 @@ def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
     return np.asarray(stretch @ (root[:, None] * V.T))
 
 
+def spectrum(R: Array) -> tuple[Array, Array]:
+    """Eigenvalues in rising order and their vectors; those of zero are left out if they are most.
+
+    A correlation matrix of low rank is its pivoted Cholesky factor, whose singular vectors cost
+    O(pr²).
+    """
+    p = len(R)
+    triangle, order, rank, _ = lapack.dpstrf(R, lower=1)
+    if 2 * rank < p:
+        L = np.empty((p, rank))
+        L[order - 1] = np.tril(triangle[:, :rank])
+        if np.abs(R - L @ L.T).max() <= 10.0 * p * np.finfo(np.float64).eps:
+            vectors, lengths, _ = np.linalg.svd(L, full_matrices=False)
+            return lengths[::-1] ** 2, vectors[:, ::-1]
+    values, vectors = np.linalg.eigh(R)
+    return values, vectors
+
+
 def weak_part(values: Array, vectors: Array, tol: float) -> Array | None:
     """Factor (k, p) of what does not count, from eigenvalues in rising order; None if rounding."""
     weak = (values <= tol * values[-1]) & (values > 0.0)
@@ -232,14 +251,29 @@ def reduced_null_basis(null: Array, scale: Array | None = None) -> tuple[Array, 
     pivots : ndarray of shape (k,)
     """
     k, p = null.shape
-    preference = 1.0 + 1e-7 * np.arange(p)
-    order = qr(null * preference, mode="r", pivoting=True)[1]
+    order = qr(null * (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
     pivots = np.sort(order[:k])
-    rows = np.asarray(solve(null[:, pivots], null), dtype=np.float64)
+    return _with_sums(np.asarray(solve(null[:, pivots], null)), pivots, scale)
+
+
+def null_basis_of_factor(B: Array, scale: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
+    """Such a basis for the null directions of ``B`` (r × p), where they are more than r."""
+    r, p = B.shape
+    order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+    independent, pivots = np.sort(order[:r]), np.sort(order[r:])
+    rows = np.zeros((p - r, p))
+    rows[:, independent] = -solve(B[:, independent], B[:, pivots]).T
+    return _with_sums(rows, pivots, scale)
+
+
+def _with_sums(
+    rows: Array, pivots: NDArray[np.intp], scale: Array | None
+) -> tuple[Array, NDArray[np.intp]]:
+    """Rows with units at their pivots, without coefficients of rounding, plain sums preferred."""
+    rows[:, pivots] = np.eye(len(pivots))
     rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
-    rows[:, pivots] = np.eye(k)
     if scale is not None:
-        for number in range(k):
+        for number in range(len(rows)):
             _prefer_sum(rows, pivots, number, scale)
     return rows, pivots
 
@@ -263,14 +297,19 @@ def _prefer_sum(rows: Array, pivots: NDArray[np.intp], number: int, scale: Array
 
 
 def linear_relations(
-    null: Array, names: Sequence[str], *, scale: Array | None = None, limit: int = 6
+    rows: Array,
+    pivots: NDArray[np.intp],
+    names: Sequence[str],
+    *,
+    scale: Array | None = None,
+    limit: int = 6,
 ) -> list[str]:
-    """Write each null direction as ``"`total` = `a` + `b`"``.
+    """Write each relation of a reduced basis as ``"`total` = `a` + `b`"``.
 
     Parameters
     ----------
-    null : ndarray of shape (k, p)
-        Linearly independent null directions in standardised units, one per row.
+    rows, pivots : ndarray of shape (k, p) and (k,)
+        As :func:`reduced_null_basis` returns them.
     names : sequence of str
         The variables.
     scale : ndarray of shape (p,), optional
@@ -278,7 +317,6 @@ def linear_relations(
     limit : int, default=6
         Terms shown before the rest is summed up in words.
     """
-    rows, pivots = reduced_null_basis(null, scale)
     out = []
     for row, pivot in zip(rows, pivots, strict=True):
         coefficients = -row if scale is None else -row / scale * scale[pivot]
@@ -289,19 +327,6 @@ def linear_relations(
             text += f" + {len(others) - limit} more terms"
         out.append(f"`{names[pivot]}` = {text}")
     return out
-
-
-def linked_variables(null: Array, names: Sequence[str]) -> list[str]:
-    """Names of the variables that take part in at least one null direction, in input order."""
-    rows, _ = reduced_null_basis(null)
-    return [names[int(j)] for j in np.flatnonzero(rows.any(axis=0))]
-
-
-def redundant_variables(
-    null: Array, names: Sequence[str], *, scale: Array | None = None
-) -> list[str]:
-    """One variable per null direction, determined by the others; without them R is regular."""
-    return [names[int(j)] for j in reduced_null_basis(null, scale)[1]]
 
 
 def _term(coefficient: float, name: str, *, first: bool) -> str:

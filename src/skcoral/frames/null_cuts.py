@@ -19,8 +19,8 @@ from skcoral.frames.rank_penalties import NullVector, SlabPenalty
 from skcoral.frames.rank_point import RankPoint
 
 _SHARE = 0.2  # of the gap that is left, how accurately a part is bounded
-_FEW, _MOST = 9, 300  # parts that are worth it, and at most
-_PARTS = 8e4  # the same times the squared number of variables
+_FEW, _MOST = 9, 400  # parts that are worth it, and at most
+_PARTS = 1.2e5  # the same times the squared number of variables
 _PAYS, _CHECKED = 0.97, 20  # what the gap has to shrink to, by how many parts
 
 
