@@ -13,9 +13,8 @@ from scipy.sparse import csr_array
 from skcoral import _validation as v
 from skcoral import decorrelate, maximize_fidelity
 from skcoral._singular import (
+    Relations,
     linear_relations,
-    null_basis_of_factor,
-    reduced_null_basis,
     spectrum,
 )
 from skcoral.exceptions import (
@@ -279,11 +278,12 @@ class TestSingular:
         eigenvalues, vectors = np.linalg.eigh(np.corrcoef(X.T))
         null = vectors[:, eigenvalues < 1e-12].T
         B = np.sqrt(eigenvalues[k:, None]) * vectors[:, k:].T
-        for rows, pivots in (reduced_null_basis(null), null_basis_of_factor(B)):
-            assert rows.shape == (k, p + k)
-            assert np.array_equal(rows[:, pivots], np.eye(k))
-            assert np.abs(Z @ rows.T).max() < 1e-5
-            assert len(linear_relations(rows, pivots, [f"x{j}" for j in range(p + k)])) == k
+        for found in (Relations.of_null_directions(null), Relations.of_factor(B)):
+            both = np.r_[found.independent, found.dependent]
+            assert np.array_equal(np.sort(both), np.arange(p + k))
+            off = Z[:, found.dependent] - Z[:, found.independent] @ found.C
+            assert np.abs(off).max() < 1e-5
+            assert len(linear_relations(found, [f"x{j}" for j in range(p + k)])) == k
 
     @pytest.mark.parametrize("weakest", [0.5, 1e-5])
     def test_a_low_rank_is_decomposed_by_its_factor(self, weakest):
@@ -297,9 +297,10 @@ class TestSingular:
         assert values == pytest.approx(np.linalg.eigvalsh(A @ A.T), rel=1e-4)
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
         np.testing.assert_allclose((vectors * values) @ vectors.T, R, atol=1e-13)
-        rows, pivots = null_basis_of_factor(A)
-        assert linear_relations(rows, pivots, list("abcdefghijklmno")).count("`j` = `c`") == 1
-        assert {9, 12} < set(pivots.tolist())
+        found = Relations.of_factor(A)
+        texts = linear_relations(found, list("abcdefghijklmno"))
+        assert {9, 12} < set(found.dependent.tolist())
+        assert ("`j` = `c`" in texts) == ("`m` = `c`" in texts) == (2 in found.independent)
 
     def test_an_indefinite_matrix_has_no_factor(self):
         """Elimination ends after one step, as for a matrix of rank one."""

@@ -24,11 +24,10 @@ from skcoral._arrays import (
 )
 from skcoral._singular import (
     Deficiency,
+    Relations,
     dropped_share,
     factor_of,
     linear_relations,
-    null_basis_of_factor,
-    reduced_null_basis,
     spectrum,
     unit_columns,
     weak_part,
@@ -266,18 +265,18 @@ def deficiency_of(
     A, lengths = unit_columns(B, names, tolerance)
     if len(R) <= 2 * len(B):
         null = vectors[:, eigenvalues <= tolerance * largest].T
-        rows, pivots = reduced_null_basis(null, sd)
+        found = Relations.of_null_directions(null, sd)
     else:
-        rows, pivots = null_basis_of_factor(B, sd)
+        found = Relations.of_factor(B, sd)
     return Deficiency(
         factor=A,
         tol=tolerance,
         dropped=dropped_share(lengths),
         lengths=lengths,
         weak=weak_part(eigenvalues, vectors, tolerance),
-        relations=linear_relations(rows, pivots, names, scale=sd),
-        variables=[names[j] for j in np.flatnonzero(rows.any(axis=0)).tolist()],
-        redundant=[names[j] for j in pivots.tolist()],
+        relations=linear_relations(found, names, scale=sd),
+        variables=[names[j] for j in found.linked],
+        redundant=[names[j] for j in found.dependent.tolist()],
     )
 
 

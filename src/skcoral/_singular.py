@@ -230,86 +230,92 @@ def dropped_share(lengths: Array) -> float:
     return float(np.max(1.0 - np.minimum(lengths, 1.0) ** 2))
 
 
-def reduced_null_basis(null: Array, scale: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
-    """Row-reduce a basis of null directions, so that each row is a short relation.
+@dataclass(frozen=True)
+class Relations:
+    """``x[dependent] = Cᵀ x[independent]``, in standardised units.
 
-    Each row has coefficient one at its own pivot and zero at the other pivots; variables that
-    share no relation then never share a row. Among equally good pivots the last variable is
-    taken, so that a duplicate is expressed by the column that came first. In the original units, a
-    variable that is a plain sum of others is the one that is expressed.
+    Variables that share no relation have no coefficient in one another's. Among equally good ones
+    the last variable is dependent, so that a duplicate is expressed by the column that came first.
+    In the original units, a variable that is a plain sum of others is the one that is expressed.
 
-    Parameters
+    Attributes
     ----------
-    null : ndarray of shape (k, p)
-        Linearly independent directions in standardised units, one per row.
-    scale : ndarray of shape (p,), optional
-        Standard deviations.
-
-    Returns
-    -------
-    rows : ndarray of shape (k, p)
-    pivots : ndarray of shape (k,)
+    independent, dependent : ndarray of shape (r,) and (k,)
+        Numbers of the variables.
+    C : ndarray of shape (r, k)
+        Coefficients.
     """
-    k, p = null.shape
-    order = qr(null * (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
-    pivots = np.sort(order[:k])
-    return _with_sums(np.asarray(solve(null[:, pivots], null)), pivots, scale)
 
+    independent: NDArray[np.intp]
+    dependent: NDArray[np.intp]
+    C: Array
 
-def null_basis_of_factor(B: Array, scale: Array | None = None) -> tuple[Array, NDArray[np.intp]]:
-    """Such a basis for the null directions of ``B`` (r × p), where they are more than r."""
-    r, p = B.shape
-    order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
-    independent, pivots = np.sort(order[:r]), np.sort(order[r:])
-    rows = np.zeros((p - r, p))
-    rows[:, independent] = -solve(B[:, independent], B[:, pivots]).T
-    return _with_sums(rows, pivots, scale)
+    @classmethod
+    def of_null_directions(cls, null: Array, scale: Array | None = None) -> Relations:
+        """From linearly independent directions (k × p); ``scale`` are standard deviations."""
+        k, p = null.shape
+        order = qr(null * (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+        dependent, independent = np.sort(order[:k]), np.sort(order[k:])
+        C = -solve(null[:, dependent], null[:, independent]).T
+        return cls(independent, dependent, C)._cleaned(scale)
 
+    @classmethod
+    def of_factor(cls, B: Array, scale: Array | None = None) -> Relations:
+        """From a factor (r × p), which is less work where k > r."""
+        r, p = B.shape
+        order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+        independent, dependent = np.sort(order[:r]), np.sort(order[r:])
+        C = np.asarray(solve(B[:, independent], B[:, dependent]))
+        return cls(independent, dependent, C)._cleaned(scale)
 
-def _with_sums(
-    rows: Array, pivots: NDArray[np.intp], scale: Array | None
-) -> tuple[Array, NDArray[np.intp]]:
-    """Rows with units at their pivots, without coefficients of rounding, plain sums preferred."""
-    rows[:, pivots] = np.eye(len(pivots))
-    rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
-    if scale is not None:
-        for number in range(len(rows)):
-            _prefer_sum(rows, pivots, number, scale)
-    return rows, pivots
+    @property
+    def linked(self) -> list[int]:
+        """The variables that take part in a relation, in input order."""
+        used = self.independent[self.C.any(axis=1)]
+        return sorted([*used.tolist(), *self.dependent.tolist()])
 
+    def _cleaned(self, scale: Array | None) -> Relations:
+        _drop_rounding(self.C)
+        if scale is not None:
+            for number in range(len(self.dependent)):
+                self._prefer_sum(number, scale)
+        return self
 
-def _prefer_sum(rows: Array, pivots: NDArray[np.intp], number: int, scale: Array) -> None:
-    """Express another variable in one relation, if it is then a plain sum of the others."""
-    raw = rows[number] / scale
-    terms = np.flatnonzero(rows[number])
-    if len(terms) < 3 or len(terms) > _LONGEST_SUM:
-        return
-    for j in terms:
-        others = terms[terms != j]
-        if np.allclose(-raw[others] / raw[j], 1.0, atol=1e-6):
-            rows[number] /= rows[number, j]
-            for other in range(len(rows)):
-                if other != number:
-                    rows[other] -= rows[other, j] * rows[number]
-            rows[np.abs(rows) < _NEGLIGIBLE * np.abs(rows).max(axis=1, keepdims=True)] = 0.0
-            pivots[number] = j
+    def _prefer_sum(self, number: int, scale: Array) -> None:
+        """Express another variable in one relation, if it is then a plain sum of the others."""
+        C, independent, dependent = self.C, self.independent, self.dependent
+        terms = np.flatnonzero(C[:, number])
+        if not 2 <= len(terms) < _LONGEST_SUM:
             return
+        # the relation is that the sum of these is zero
+        raw = np.append(C[terms, number] / scale[independent[terms]], -1 / scale[dependent[number]])
+        for place, j in enumerate(terms):
+            if np.allclose(-np.delete(raw, place) / raw[place], 1.0, atol=1e-6):
+                new = -C[:, number] / C[j, number]
+                new[j] = 1.0 / C[j, number]
+                others = C[j].copy()
+                C[j] = 0.0
+                C += np.outer(new, others)
+                C[:, number] = new
+                _drop_rounding(C)
+                independent[j], dependent[number] = dependent[number], independent[j]
+                return
+
+
+def _drop_rounding(C: Array) -> None:
+    largest = np.abs(C).max(axis=0, initial=1.0)  # a dependent variable has coefficient one
+    C[np.abs(C) < _NEGLIGIBLE * largest] = 0.0
 
 
 def linear_relations(
-    rows: Array,
-    pivots: NDArray[np.intp],
-    names: Sequence[str],
-    *,
-    scale: Array | None = None,
-    limit: int = 6,
+    found: Relations, names: Sequence[str], *, scale: Array | None = None, limit: int = 6
 ) -> list[str]:
-    """Write each relation of a reduced basis as ``"`total` = `a` + `b`"``.
+    """Write each relation as ``"`total` = `a` + `b`"``.
 
     Parameters
     ----------
-    rows, pivots : ndarray of shape (k, p) and (k,)
-        As :func:`reduced_null_basis` returns them.
+    found : Relations
+        The relations.
     names : sequence of str
         The variables.
     scale : ndarray of shape (p,), optional
@@ -317,14 +323,19 @@ def linear_relations(
     limit : int, default=6
         Terms shown before the rest is summed up in words.
     """
+    order = np.argsort(found.independent)
+    independent, sd = found.independent[order], np.ones(len(names)) if scale is None else scale
     out = []
-    for row, pivot in zip(rows, pivots, strict=True):
-        coefficients = -row if scale is None else -row / scale * scale[pivot]
-        others = [int(j) for j in np.flatnonzero(row) if j != pivot]
-        terms = [_term(coefficients[j], names[j], first=j == others[0]) for j in others[:limit]]
+    for pivot, column in zip(found.dependent.tolist(), found.C[order].T, strict=True):
+        places = np.flatnonzero(column)
+        shown = [(int(independent[i]), column[i]) for i in places[:limit]]
+        terms = [
+            _term(c / sd[j] * sd[pivot], names[j], first=number == 0)
+            for number, (j, c) in enumerate(shown)
+        ]
         text = " ".join(terms) if terms else "0"
-        if len(others) > limit:
-            text += f" + {len(others) - limit} more terms"
+        if len(places) > limit:
+            text += f" + {len(places) - limit} more terms"
         out.append(f"`{names[pivot]}` = {text}")
     return out
 

@@ -29,7 +29,7 @@ from skcoral._requirements import (
     square_matrix,
     worst_pair,
 )
-from skcoral._singular import Deficiency, linear_relations, reduced_null_basis
+from skcoral._singular import Deficiency, Relations, linear_relations
 from skcoral.exceptions import (
     CoralError,
     InvalidAnchorError,
@@ -239,8 +239,8 @@ def check_anchors(anchors: Any, p: int, names: Sequence[str]) -> Array:
     dependent = size < 1e-10 * size[0]
     if dependent.any():
         composites = [f"composite {j}" for j in range(B.shape[1])]
-        basis = reduced_null_basis(directions[:, dependent].T)
-        relations = linear_relations(*basis, composites)
+        found = Relations.of_null_directions(directions[:, dependent].T)
+        relations = linear_relations(found, composites)
         raise InvalidAnchorError(
             "anchors must be linearly independent, but (columns scaled to length one) "
             + "; ".join(relations)
