@@ -20,8 +20,10 @@ from skcoral.frames.rank_point import RankPoint
 
 _SHARE = 0.2  # of the gap that is left, how accurately a part is bounded
 _FEW, _MOST = 9, 400  # parts that are worth it, and at most
-_PARTS = 1.2e5  # the same times the squared number of variables
-_PAYS, _CHECKED = 0.97, 20  # what the gap has to shrink to, by how many parts
+_PARTS = 6.3e5  # the same times the number of variables to the power of 2.5
+_CHECKED = 20  # parts after which to go on if the gap has shrunk to
+_PAYS = 0.95  # this, or if at its pace it ends, with all parts, within
+_NEAR = 1.25  # of the aim
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def cut_null_vectors(
     Returns the bound, its proof and the number of parts. ``root`` is the point of (★r) for the
     whole problem.
     """
-    max_parts = int(min(_MOST, _PARTS / len(floors) ** 2))
+    max_parts = int(min(_MOST, _PARTS / len(floors) ** 2.5))
     if max_parts < _FEW:
         return -np.inf, None, 0
     problem = NullCuts(A, floors, value, aim)
@@ -107,10 +109,11 @@ def cut_null_vectors(
 
     def going(count: int, gap: float) -> bool:
         nonlocal last
-        if count % _CHECKED > 1:
+        if count < _CHECKED or count % _CHECKED > 1:
             return True
-        pays, last = count < _CHECKED or gap <= _PAYS * last, gap
-        return pays
+        pace, last = gap / last, gap
+        end = gap * pace ** ((max_parts - count) / _CHECKED)
+        return pace <= _PAYS or end <= _NEAR * aim
 
     tree = branch(problem, first, aim=aim, going=going, max_parts=max_parts)
     if not tree.cuts:
