@@ -112,7 +112,7 @@ def cut_null_vectors(
         if count < _CHECKED or count % _CHECKED > 1:
             return True
         pace, last = gap / last, gap
-        end = gap * pace ** ((max_parts - count) / _CHECKED)
+        end = gap * float(pace ** ((max_parts - count) / _CHECKED))
         return pace <= _PAYS or end <= _NEAR * aim
 
     tree = branch(problem, first, aim=aim, going=going, max_parts=max_parts)
