@@ -124,7 +124,7 @@ def judge_correlation(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.12g}."
         )
-    tolerance = max(SINGULAR_TOL, p * eps) if rank_tol is None else rank_tol
+    tolerance = max(SINGULAR_TOL, p * eps) if rank_tol is None else max(rank_tol, 4 * p * eps)
     return out, deficiency_of(out, labels, scale, tolerance, certain=rank_tol is not None)
 
 

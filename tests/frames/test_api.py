@@ -255,3 +255,34 @@ def test_a_frontier_of_copies_where_newton_equations_are_singular():
     assert curve.objective[-1] == pytest.approx(1.0 + 2.0 * r**2)  # unchanged
     assert (curve.lower_bound <= curve.objective + 1e-12).all()
     assert (curve.lower_bound >= 0.75 - 1e-9).all()  # Welch: (9/2 - 3)/2
+
+
+@pytest.mark.parametrize("weak", [1e-7, 1e-8, 1e-10])
+def test_thresholds_of_weak_directions_pass_their_check(weak):
+    for seed in range(4):
+        F = np.random.default_rng(seed).normal(size=(2, 4))
+        F /= np.linalg.norm(F, axis=0)
+        R = (1 - weak) * np.ones((4, 4)) + weak * F.T @ F
+        np.fill_diagonal(R, 1.0)
+        th = threshold(R)
+        assert th.rank == 3
+        assert check(th, R).passed
+
+
+def test_no_tolerance_counts_rounding_as_a_direction():
+    """Three categories with dummies for all levels; the rank is known."""
+    rng, levels = np.random.default_rng(3), (5, 4, 4)
+    X = np.hstack([np.eye(k)[np.r_[np.arange(k), rng.integers(0, k, 200)][:200]] for k in levels])
+    R = np.corrcoef(X.T)
+    answer = decorrelate(R, 0.5, rank_tol=0.0)
+    assert answer.rank == sum(levels) - len(levels)
+    assert check(answer, R).passed
+
+
+def test_bounds_do_not_exceed_objectives_by_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        parts = [np.eye(k)[np.r_[np.arange(k), rng.integers(0, k, 90)]] for k in (2, 3)]
+        n = min(len(part) for part in parts)
+        answer = decorrelate(np.corrcoef(np.hstack([part[:n] for part in parts]).T), 0.0)
+        assert answer.gap >= 0.0

@@ -142,7 +142,7 @@ def as_result(
         rho_min=floors,
         criterion=problem.criterion,
         objective=answer.objective,
-        lower_bound=answer.lower_bound,
+        lower_bound=min(answer.lower_bound, answer.objective),
         prices=_prices(answer, floors, U),
         weights=0.5 * answer.slopes,
         status=status,

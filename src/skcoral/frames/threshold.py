@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, column_dots, diagonal, eigh, to_device, to_host
+from skcoral._arrays import Array, column_dots, diagonal, library, to_device, to_host
 from skcoral.frames.answer import FrameProof
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
@@ -65,8 +65,8 @@ def frame_threshold(A: Any, *, tol: float = 1e-9, max_iter: int = 100) -> FrameT
     (1.0, 1.0)
     """
     r, p = A.shape
-    values, Q = eigh(A @ A.T)
-    size = np.sqrt(np.maximum(np.asarray(to_host(values)), 0.0))
+    Q, size, _ = library(A).linalg.svd(A, full_matrices=False)
+    size = np.asarray(to_host(size))
     trace = min(float(size.sum() / np.sqrt(p * r)), 1.0)
     even = np.divide(np.sqrt(p / r), size, out=np.zeros_like(size), where=size > 0)
     zca = (Q * to_device(even[None, :], Q)) @ (Q.T @ A)
