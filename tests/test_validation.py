@@ -285,6 +285,29 @@ class TestSingular:
             assert np.abs(off).max() < 1e-5
             assert len(linear_relations(found, [f"x{j}" for j in range(p + k)])) == k
 
+    def test_overlapping_sums_are_told_as_sums_that_hold(self):
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            X = rng.normal(size=(60, 5)) * rng.uniform(0.1, 50, 5)
+            sums = [X[:, :3].sum(axis=1), X[:, 2:].sum(axis=1), X.sum(axis=1)]
+            X = np.column_stack([X, *sums])[:, rng.permutation(8)]
+            scale = X.std(axis=0)
+            Z = (X - X.mean(axis=0)) / scale
+            eigenvalues, vectors = np.linalg.eigh(Z.T @ Z / len(Z))
+            B = np.sqrt(eigenvalues[3:, None]) * vectors[:, 3:].T
+            told = []
+            for found in (
+                Relations.of_null_directions(vectors[:, :3].T, scale),
+                Relations.of_factor(B, scale),
+            ):
+                both = np.r_[found.independent, found.dependent]
+                assert np.array_equal(np.sort(both), np.arange(8))
+                off = Z[:, found.dependent] - Z[:, found.independent] @ found.C
+                assert np.abs(off).max() < 1e-5
+                texts = linear_relations(found, [f"x{j}" for j in range(8)], scale=scale)
+                told += [text.partition(" = ")[2] for text in texts]
+            assert any("-" not in text and " 0." not in text for text in told)
+
     @pytest.mark.parametrize("weakest", [0.5, 1e-5])
     def test_a_low_rank_is_decomposed_by_its_factor(self, weakest):
         rng = np.random.default_rng(3)
