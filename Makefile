@@ -1,9 +1,9 @@
-# Two commands do everything: `make demo` and `make test`. Each makes the environment it needs in
-# .venv first; nothing is installed anywhere else, and no network is used once that is done.
+# Two commands do everything: `make demo` and `make test`. Each makes an environment of its own first
+# (.venv-demo, .venv); nothing is installed anywhere else, and no network is used once that is done.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CORE := $(VENV)/.core
+DEMO := .venv-demo
 READY := $(VENV)/.ready
 LOWEST := .venv-lowest
 LOCK := requirements/test.lock
@@ -36,8 +36,8 @@ help:
 	@echo "make lock         renew the locked versions"
 	@echo "make clean        remove the environments and caches"
 
-demo: $(CORE)
-	$(BIN)/python examples/demo.py
+demo: $(DEMO)/.ready
+	$(DEMO)/bin/python examples/demo.py
 
 test: lint types imports unit
 
@@ -110,23 +110,23 @@ lock: $(READY)
 		--output-file requirements/lowest.txt
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DEMO) $(LOWEST) build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 
 # Half an environment (no ensurepip, no space) would pass for a whole one the next time.
-$(BIN)/python:
+$(BIN)/python $(DEMO)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(f"Python 3.11 or newer is needed, {sys.executable} is {v}; name another one: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 
 # The package with its three dependencies and nothing else, at the locked versions.
-$(CORE): $(LOCK) pyproject.toml | $(BIN)/python
-	$(BIN)/python $(PIP_INSTALL) --constraint $(LOCK) numpy scipy scikit-learn hatchling editables
-	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
+$(DEMO)/.ready: $(LOCK) pyproject.toml | $(DEMO)/bin/python
+	$(DEMO)/bin/python $(PIP_INSTALL) --constraint $(LOCK) numpy scipy scikit-learn hatchling editables
+	$(DEMO)/bin/python $(PIP_INSTALL) $(EDITABLE)
 	touch $@
 
 $(READY): $(LOCK) pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP_INSTALL) --requirement $(LOCK)
 	$(BIN)/python $(PIP_INSTALL) $(EDITABLE)
-	touch $(CORE) $@
+	touch $@
 
 $(LOWEST)/.ready: requirements/lowest.txt pyproject.toml
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST) || { rm -rf $(LOWEST); exit 1; }

@@ -1,79 +1,106 @@
-"""The main job on the Wine data: how far can 13 chemical measurements be decorrelated by name?
+"""The main job on the Wine data, with the core dependencies only.
 
-Prints the threshold ρ★ with its certificate and the fidelity of each output, and writes the
-decorrelated table to demo/wine_decorrelated.csv.
+Prints what the table is, which floor is recommended, what was done with it and how it compares
+with other methods, and writes the decorrelated table and the transformation to demo/.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
 
-from skcoral import threshold
+from skcoral import CORAL
 from skcoral._staging import Outputs
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
+from skcoral.choosing import compare_floors
 from skcoral.datasets import load_wine
-from skcoral.measures import worst_residual
-from skcoral.tables.writing import table_writer
 from skcoral.words import beside_zca
 
-OUTPUT = Path("demo") / "wine_decorrelated.csv"
+FOLDER = Path("demo")
 
 
 def main() -> int:
     wine = load_wine()
-    R = wine.correlation
-    result = threshold(R)
-    proof = check(result, R)
+    X, R = wine.data, wine.correlation
+    off = np.abs(R - np.eye(len(R)))
+    print(f"1. The table: Wine, {len(X)} rows, {len(wine.names)} variables")
+    print(indented(f"{wine.source}."))
+    print(f"   The largest correlation between two of them is {off.max():.2f}.\n")
 
-    print(f"Wine: {len(wine.data)} rows, {len(wine.names)} variables")
-    print(f"largest correlation before: {worst_residual(R, np.eye(len(R))):.4f}")
-    print(f"largest correlation after:  {worst_residual(R, result.T):.1e}")
-    print()
-    print("Every output can keep a correlation of rho* with its own variable, and no more:")
-    print(f"  reached by the transformation   {proof.lower:.10f}")
-    print(f"  not exceeded by any other       {proof.upper:.10f}")
-    print(f"  gap                             {proof.upper - proof.lower:.1e}")
-    print(f"  recomputed from the certificate {'passed' if proof.passed else 'FAILED'}")
+    advice = compare_floors(R)
+    print("2. The recommendation")
+    print(f"{indented(advice.sentence())}\n")
+
+    floor = advice.recommended.floor
+    coral = CORAL(rho_min=floor).fit(X)
+    exact, proof = coral.threshold_, check(coral.result_, coral.correlation_)
+    print(f"3. What was done: CORAL(rho_min={floor:g}).fit(X)")
+    print(indented(coral.measured_.headline()))
+    print(f"   The sum of squared correlations is {proof.upper:.9f}; no transformation")
+    print(f"   with this floor leaves less than {proof.lower:.9f}.")
+    print(f"   Recomputed from the certificate: {'passed' if proof.passed else 'FAILED'}.")
     for problem in proof.problems:
-        print(f"  {problem}")
-    print()
-    print_fidelities(wine.names, result.fidelity, R)
+        print(f"   {problem}")
+    print("   Without any correlation, every variable can keep")
+    print(f"   rho* = {exact.lower:.9f}, and not more than {exact.upper:.9f}.\n")
+    print_fidelities(
+        wine.names,
+        {
+            f"floor {floor:g}": coral.fidelity_,
+            "rho*": exact.fidelity,
+            "ZCA-cor": zca_cor(R).fidelity,
+            "PCA": pca(R).fidelity,
+        },
+    )
+    print(f"{indented(beside_zca(exact.fidelity, zca_cor(R).fidelity))}\n")
 
-    outputs = standardised(wine.data) @ result.T
-    write_table(OUTPUT, wine.names, outputs)
-    print(f"\nDecorrelated table: {OUTPUT} ({outputs.shape[0]} rows)")
+    print("4. The files")
+    written = write_tables(
+        {
+            "wine_decorrelated.csv": (wine.names, coral.transform(X)),
+            "wine_transformation.csv": (
+                ("source", *wine.names),
+                [(name, *row) for name, row in zip(wine.names, coral.T_, strict=True)],
+            ),
+        }
+    )
+    for path, n_rows in written.items():
+        print(f"   {path} ({n_rows} rows)")
     return 0 if proof.passed else 1
 
 
-def print_fidelities(names: tuple[str, ...], coral: np.ndarray, R: np.ndarray) -> None:
-    columns = {"CORAL": coral, "ZCA-cor": zca_cor(R).fidelity, "PCA": pca(R).fidelity}
+def print_fidelities(names: tuple[str, ...], columns: dict[str, np.ndarray]) -> None:
     width = max(map(len, names))
-    print("Correlation of each output with its own variable")
-    print(" ".join([" " * width, *(f"{title:>8}" for title in columns)]))
-    for j, name in enumerate(names):
-        print(" ".join([f"{name:<{width}}", *(f"{f[j]:8.4f}" for f in columns.values())]))
-    for label, summary in (("minimum", np.min), ("mean", np.mean)):
-        print(" ".join([f"{label:<{width}}", *(f"{summary(f):8.4f}" for f in columns.values())]))
-    print(f"\n{beside_zca(coral, columns['ZCA-cor'])}")
+    print("   Correlation of each output with its own variable")
+    print("   " + " ".join([" " * width, *(f"{title:>9}" for title in columns)]))
+    rows = {name: [f[j] for f in columns.values()] for j, name in enumerate(names)}
+    rows |= {"minimum": [min(f) for f in columns.values()]}
+    rows |= {"mean": [np.mean(f) for f in columns.values()]}
+    for label, values in rows.items():
+        print("   " + " ".join([f"{label:<{width}}", *(f"{value:9.4f}" for value in values)]))
+    print()
 
 
-def standardised(data: np.ndarray) -> np.ndarray:
-    return (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
+def indented(text: str) -> str:
+    return textwrap.fill(text, 92, initial_indent="   ", subsequent_indent="   ")
 
 
-def write_table(path: Path, names: tuple[str, ...], rows: np.ndarray) -> None:
-    """Write the file whole or not at all: readers never see half a table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_tables(tables: dict[str, tuple]) -> dict[Path, int]:
+    """Write the files together, or none of them: readers never see half a table."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with Outputs(force=True) as outputs:
-        with outputs.open(path) as stream:
-            writer = table_writer(stream, names, path=path)
-            writer.write(list(rows.T))
-            writer.close()
+        for name, (header, rows) in tables.items():
+            text = io.StringIO(newline="")
+            csv.writer(text, lineterminator="\n").writerows([header, *map(list, rows)])
+            outputs.write_text(FOLDER / name, text.getvalue())
         outputs.commit()
+    return {FOLDER / name: len(rows) for name, (_, rows) in tables.items()}
 
 
 if __name__ == "__main__":

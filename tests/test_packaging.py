@@ -7,11 +7,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from skcoral.datasets import load_wine
 
 ROOT = Path(__file__).parents[1]
 
@@ -101,7 +104,7 @@ def test_no_private_module_of_scikit_learn_is_imported():
         assert not private.search(path.read_text("utf-8")), path
 
 
-CORE_SESSION = """
+NO_EXTRAS = """
 import sys
 
 class NoExtras:
@@ -111,7 +114,8 @@ class NoExtras:
 
 BLOCKED = set(sys.argv[1:])
 sys.meta_path.insert(0, NoExtras())
-
+"""
+CORE_SESSION = """
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.baselines import pca
 from skcoral.certificates import check
@@ -128,19 +132,61 @@ assert pca(R).min_fidelity < 0.25
 """
 
 
-def test_the_core_works_without_any_extra(project):
+@pytest.fixture(scope="module")
+def extras(project):
+    """Import names of all packages that an extra brings."""
     core = {canonicalize_name(Requirement(t).name) for t in project["project"]["dependencies"]}
-    extras = {canonicalize_name(one.name) for one in declared(project)} - core
+    names = {canonicalize_name(one.name) for one in declared(project)} - core
     modules = {"python-flint": "flint"}
-    blocked = [modules.get(name, name.replace("-", "_")) for name in sorted(extras)]
-    assert "pandas" in blocked
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CORE_SESSION, *blocked],
+    assert {"pandas", "pyarrow"} <= names
+    return [modules.get(name, name.replace("-", "_")) for name in sorted(names)]
+
+
+def run_without(modules, session, cwd=None):
+    """Run a session in a process that cannot import these modules."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", NO_EXTRAS + session, *modules],
+        cwd=cwd,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
+
+
+def test_the_core_works_without_any_extra(extras):
+    done = run_without(extras, CORE_SESSION)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_demo_needs_the_core_only(extras, tmp_path):
+    """Its four parts in order, and files whose figures are those on the screen."""
+    demo = (
+        f"import runpy; runpy.run_path({str(ROOT / 'examples' / 'demo.py')!r}, run_name='__main__')"
+    )
+    done = run_without(extras, demo, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    parts = ["1. The table", "2. The recommendation", "3. What was done", "4. The files"]
+    places = [done.stdout.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "passed" in done.stdout
+    assert "0.82623" in done.stdout  # the paper's threshold
+    wine = load_wine()
+    for name in (*wine.names, "ZCA-cor", "PCA"):
+        assert name in done.stdout
+
+    folder = tmp_path / "demo"
+    assert all(str(path.relative_to(tmp_path)) in done.stdout for path in folder.iterdir())
+    outputs = np.loadtxt(folder / "wine_decorrelated.csv", delimiter=",", skiprows=1)
+    (floor,) = {float(f) for f in re.findall(r"rho_min=([0-9.]+)", done.stdout)}
+    both = np.corrcoef(wine.data.T, outputs.T)
+    assert np.diag(both[:13, 13:]).min() >= floor - 1e-10
+    largest = np.abs(both[13:, 13:] - np.eye(13)).max()
+    assert f"0.86 → {largest:.2f}" in done.stdout
+    T = np.loadtxt(
+        folder / "wine_transformation.csv", delimiter=",", skiprows=1, usecols=range(1, 14)
+    )
+    Z = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0, ddof=1)
+    np.testing.assert_allclose(Z @ T, outputs, atol=1e-12)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
