@@ -33,7 +33,9 @@ def __getattr__(name: str) -> Any:
         from skcoral import api
 
         return getattr(api, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from skcoral.renamed import refuse_name
+
+    refuse_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -30,12 +30,14 @@ from skcoral._validation import (
 )
 from skcoral.exact import BestExact, Options, solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.renamed import refusing_former_parameters
 from skcoral.results import Decorrelation, Frontier, Threshold
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
 
 
+@refusing_former_parameters
 def threshold(
     R: Any,
     *,
@@ -107,6 +109,7 @@ def threshold(
     return solve_threshold(given.placed, Options(threshold=given.threshold, **settings))
 
 
+@refusing_former_parameters
 def decorrelate(
     R: Any,
     rho_min: Any = None,
@@ -270,6 +273,7 @@ def _settings(
     }
 
 
+@refusing_former_parameters
 def maximize_fidelity(
     R: Any,
     budget: float,
@@ -342,6 +346,7 @@ def maximize_fidelity(
     return given.described(result, composites)
 
 
+@refusing_former_parameters
 def frontier(
     R: Any,
     rho_min: Any = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -14,6 +14,7 @@ from skcoral.estimator.applying import in_container, invert, residual_of
 from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
+from skcoral.renamed import refusing_former_parameters
 from skcoral.showing import Drawn, Rows, html
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     _picture = ("FidelityDisplay", "from_estimator")
     __repr__ = BaseEstimator.__repr__
 
+    @refusing_former_parameters
     def __init__(
         self,
         rho_min: float | ArrayLike | Mapping[str, float] | None = None,
@@ -217,6 +219,11 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    @refusing_former_parameters
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn does; see the list above."""
+        return super().set_params(**params)
 
     def transform(self, X: Any) -> Any:
         """Apply the transformation to rows, new or old.

@@ -19,6 +19,7 @@ from skcoral.exceptions import (
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
+from skcoral.renamed import refusing_former_parameters
 from skcoral.results import Array
 from skcoral.showing import Shown
 from skcoral.stability.confidence import check_confidence
@@ -90,6 +91,7 @@ class Bootstrap(Shown, Frozen):
         )
 
 
+@refusing_former_parameters
 def bootstrap(
     X: Any,
     *,

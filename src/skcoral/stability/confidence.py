@@ -14,6 +14,7 @@ from skcoral._validation import check_choice, check_count, check_number
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
 from skcoral.measured import rounded_down
+from skcoral.renamed import refusing_former_parameters
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
@@ -144,6 +145,7 @@ class ConfidentFloors(Drawn, Frozen):
         return f"{raised}, as without" if raised == plain else f"{raised} instead of {plain}"
 
 
+@refusing_former_parameters
 def confident_floors(
     X: Any,
     rho_min: Any,

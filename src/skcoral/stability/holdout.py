@@ -25,6 +25,7 @@ from skcoral.exceptions import (
     OverfitWarning,
     SingularCorrelationWarning,
 )
+from skcoral.renamed import refusing_former_parameters
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
@@ -111,6 +112,7 @@ class Holdout(Drawn, Frozen):
         return "variable", self.names, columns
 
 
+@refusing_former_parameters
 def holdout(
     estimator: CORAL,
     X: Any,

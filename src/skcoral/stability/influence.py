@@ -16,6 +16,7 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.exceptions import CoralError
 from skcoral.moments import Moments
+from skcoral.renamed import refusing_former_parameters
 from skcoral.results import Array
 from skcoral.showing import Shown
 
@@ -71,6 +72,7 @@ class Influence(Shown, Frozen):
         return f"{told} and {without} without row {label}, which moves it most."
 
 
+@refusing_former_parameters
 def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:
     """Find the rows with the largest influence on the threshold ρ★.
 

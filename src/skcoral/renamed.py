@@ -1,0 +1,42 @@
+"""Names of versions before 1.0 and what to write instead: one table, which version 2.0 removes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import NoReturn, ParamSpec, TypeVar
+
+from .exceptions import RenamedError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Parameters that a class or function no longer takes, by its name.
+PARAMETERS: dict[str, dict[str, str]] = {}
+#: Options that the command no longer takes.
+OPTIONS: dict[str, str] = {}
+#: Modules, functions and classes that are gone, by their full name.
+NAMES: dict[str, str] = {}
+
+
+def refusing_former_parameters(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function refuse its former parameters with what to write instead."""
+    owner = function.__qualname__.partition(".")[0]  # of a method, its class
+    former = PARAMETERS.get(owner, {})
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in former.keys() & kwargs.keys():
+            raise RenamedError(f"{owner} no longer takes {name}=: {former[name]}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def refuse_name(module: str, name: str) -> NoReturn:
+    """For ``__getattr__`` of a module: the error for a name that it does not have (any longer)."""
+    instead = NAMES.get(f"{module}.{name}")
+    if instead is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    # An AttributeError would lose its message in ``from module import name``.
+    raise ImportError(f"{module}.{name} is gone: {instead}", name=name)
