@@ -20,6 +20,7 @@ from skcoral.plotting import (
     FrontierDisplay,
     GeometryDisplay,
     TransformDisplay,
+    WindowsDisplay,
 )
 
 DISPLAYS = [
@@ -329,3 +330,17 @@ def test_the_frontier_of_dependent_columns_is_drawn_without_classical_methods():
     assert display.points["untransformed"] == pytest.approx((1.0, untransformed))
     labels = display.plot().ax_.get_legend_handles_labels()[1]
     assert "untransformed" in labels
+
+
+def test_lines_of_windows_do_not_cross_from_group_to_group():
+    when = np.array([1, 2, 1, 2])
+    rho, weakest = [0.8, 0.81, 0.6, np.nan], [0.9, 0.91, 0.92, 0.93]
+    display = WindowsDisplay(when, threshold=rho, min_fidelity=weakest, group=["x", "x", "y", "y"])
+    ax = plt.figure().add_subplot()
+    display.plot(ax)
+    drawn = [line.get_ydata().tolist() for line in ax.get_lines()]
+    assert drawn[0] == rho[:2]
+    assert drawn[2:] == [weakest[:2], weakest[2:]]
+    np.testing.assert_array_equal(drawn[1], rho[2:])
+    assert len(ax.get_legend_handles_labels()[1]) == 2  # a label for each kind, not for each group
+    assert WindowsDisplay(["p", "q"], threshold=[1, 1], min_fidelity=[1, 1]).when.tolist() == [0, 1]

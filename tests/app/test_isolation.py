@@ -5,9 +5,8 @@ import socket
 
 import pytest
 
-from skcoral.app import SERVER_OPTIONS
+from skcoral.app import SERVER_OPTIONS, charts
 from skcoral.app.page import plain
-from skcoral.plotting import interactive
 
 
 def test_failures_after_the_first_run_are_reported(open_app, metric):
@@ -68,8 +67,8 @@ def test_addresses_do_not_become_links():
 
 
 def test_labels_of_pictures_show_markup_as_text():
-    assert interactive.label("<a href='x'>b</a>", 40) == "&lt;a href='x'&gt;b&lt;/a&gt;"
-    assert interactive.label("a & b") == "a &amp; b"
-    assert interactive.label("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
-    assert len(interactive.label("x" * 100)) == 18
+    assert charts.label("<a href='x'>b</a>", 40) == "&lt;a href='x'&gt;b&lt;/a&gt;"
+    assert charts.label("a & b") == "a &amp; b"
+    assert charts.label("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"
+    assert len(charts.label("x" * 100)) == 18
     assert len(plain("x" * 1000, 300)) == 300

@@ -174,7 +174,6 @@ WRONG_USE = {
     "kind of no weights": (["fit", "{wine}", "--weight-kind", "frequency"], "--weights NAME"),
     "period": (["roll", "{wine}", "--window", "60", "--refit", "x"], "; got 'x'.\n"),
     "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
-    "interactive without a report": (["fit", "{wine}", "--interactive"], "--report"),
     "too much shrinkage": (["fit", "{wine}", "--shrinkage", "2"], "'2'"),
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),

@@ -322,13 +322,6 @@ def test_the_report_repeats_the_command(coral, wine_csv, tmp_path):
     )
 
 
-def test_figures_are_interactive_when_asked(main, iris_csv, tmp_path):
-    for option, scripts in (((), 0), (("--interactive",), 2)):
-        page = tmp_path / f"{scripts}.html"
-        assert main("fit", iris_csv, "--report", page, *option)[0] == 0
-        assert page.read_text(encoding="utf-8").count("<script>") == scripts
-
-
 @pytest.fixture
 def sites_csv(tmp_path):
     rng = np.random.default_rng(0)

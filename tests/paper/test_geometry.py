@@ -5,7 +5,7 @@ import pytest
 
 from skcoral import api
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
-from skcoral.paper import draw_interactive, wine_geometry
+from skcoral.paper import wine_geometry
 from skcoral.plotting import GeometryDisplay
 
 
@@ -103,13 +103,3 @@ def test_static_figure_has_four_panels_with_their_numbers(geometry, tmp_path):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(geometry.names)
     figure.savefig(tmp_path / "figure.png", dpi=40)
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-
-
-def test_interactive_figure_shows_the_same_numbers(geometry):
-    figure = draw_interactive(geometry)
-    assert len({trace.scene for trace in figure.data}) == 4
-    frame = [trace for trace in figure.data if trace.scene == "scene3" and len(trace.x) == 2]
-    tips = np.array([[trace.x[1], trace.y[1], trace.z[1]] for trace in frame])
-    assert np.array_equal(tips.T, geometry.outputs)
-    shown = [annotation.text for annotation in figure.layout.annotations]
-    assert shown == [panel.title for panel in geometry.panels]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-from base64 import b64encode
-from hashlib import sha256
 from html.parser import HTMLParser
 
 import numpy as np
@@ -74,11 +71,6 @@ def wine_facts(wine):
 @pytest.fixture(scope="module")
 def wine_page(wine_facts):
     return report.render(wine_facts)
-
-
-@pytest.fixture(scope="module")
-def live_page(wine_facts):
-    return report.render(wine_facts, interactive=True)
 
 
 @pytest.fixture(scope="module")
@@ -244,55 +236,6 @@ def test_names_are_text(evil_page):
     shown = "".join(Page(evil_page).text)
     for name in (EVIL[0], EVIL[1], EVIL[2], EVIL[3], EVIL[5], EVIL[7]):
         assert name in shown
-
-
-def live_parts(text):
-    """The scripts that run and the figures of an interactive page."""
-    blocks = re.findall(r"<script([^>]*)>(.*?)</script>", text, flags=re.S)
-    runs = [body for attributes, body in blocks if not attributes]
-    figures = [json.loads(body) for attributes, body in blocks if attributes]
-    assert {attributes for attributes, _ in blocks} == {"", ' type="application/json"'}
-    return runs, figures
-
-
-def test_the_interactive_page_holds_the_same_and_its_figures(wine_facts, wine_page, live_page):
-    runs, figures = live_parts(live_page)
-    assert len(runs) == 2
-    frontier, before, after = figures  # fidelities are drawn in the table, and only there
-    result, measured = wine_facts.result, wine_facts.measured
-    assert before["layout"]["yaxis"]["ticktext"][0] == "alcohol"
-    assert before["data"][0]["customdata"][11][0] == "od280/od315_of_diluted_wines – alcohol"
-    assert before["data"][0]["text"][0][12] == ".64"
-    np.testing.assert_allclose(before["data"][0]["z"], wine_facts.R, rtol=1e-15)
-    np.testing.assert_allclose(after["data"][0]["z"], measured.after, rtol=1e-15)
-    np.testing.assert_allclose(after["data"][0]["z"], result.correlation, atol=1e-12)
-    points = {trace["name"]: (trace["x"][0], trace["y"][0]) for trace in frontier["data"]}
-    assert points["chosen"] == (result.min_fidelity, result.objective)
-    lowest = min(f.min() for f in wine_facts.baselines.values())
-    assert frontier["layout"]["xaxis"]["range"][0] < lowest
-    # everything else is the plain page: without the scripts, and on paper, nothing is missing
-    for still in re.findall(r"<svg.*?</svg>|<td>.*?</td>", wine_page, flags=re.S):
-        assert still in live_page
-
-
-def test_only_the_scripts_of_the_page_may_run(live_page):
-    runs, _ = live_parts(live_page)
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', live_page)[1]
-    allowed = set(re.findall(r"'sha256-([^']*)'", policy))
-    digests = {b64encode(sha256(body.encode()).digest()).decode() for body in runs}
-    assert allowed == digests
-    assert "default-src 'none'" in policy
-    assert "unsafe-eval" not in policy
-    assert policy.count("unsafe-inline") == 1
-
-
-def test_names_do_not_end_the_data_of_a_figure(evil_facts):
-    text = report.render(evil_facts, interactive=True)
-    _, figures = live_parts(text)
-    assert len(figures) == 3
-    shown = figures[1]["layout"]["yaxis"]["ticktext"]
-    assert shown[0].startswith("&lt;script&gt;")
-    assert shown[2] == "a &amp; b"
 
 
 def test_guarantee_in_every_state(wine):
@@ -490,37 +433,6 @@ class TestInChromium:
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
 
-    def test_figures_are_interactive(self, opened, live_page, photograph):
-        page = opened(live_page)
-        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
-        cells = page.locator(".js-plotly-plot").nth(1)
-        cells.scroll_into_view_if_needed()
-        room = cells.locator(".heatmaplayer image, .heatmaplayer").first.bounding_box()
-        page.mouse.move(room["x"] + 4, room["y"] + room["height"] - 4)
-        told = page.locator(".hoverlayer .hovertext").first
-        told.wait_for()
-        assert "proline – alcohol" in told.text_content()
-        photograph(page, "report-live-1280.png", full_page=True)
-        picture, figure = page.locator(".still svg").first, page.locator(".live").first
-        assert (picture.is_visible(), figure.is_visible()) == (False, True)
-        page.emulate_media(media="print")
-        assert (picture.is_visible(), figure.is_visible()) == (True, False)
-        page.emulate_media(media="screen")
-        page.set_viewport_size({"width": 390, "height": 900})
-        widest = (
-            "Math.max(...[...document.querySelectorAll('figure > .live .main-svg')]"
-            ".map(e => e.getBoundingClientRect().width))"
-        )
-        for _ in range(100):
-            if page.evaluate(widest) <= 390:
-                break
-            page.wait_for_timeout(50)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert page.evaluate(widest) <= 390
-        photograph(page, "report-live-390.png", full_page=True)
-        assert page.trouble == []
-        assert len([url for url in page.requests if not url.startswith("data:")]) == 1
-
     def test_price_and_residual_are_in_sight_on_a_telephone(self, wine_view):
         page = wine_view(390)
         for place in (4, 5, 6):  # floor, price, largest residual
@@ -529,32 +441,6 @@ class TestInChromium:
                 assert box["x"] >= 0
                 assert box["x"] + box["width"] <= 390
         assert page.locator(".fidelity .bar").first.is_visible()
-
-    def test_browsers_without_scripts_get_pictures(self, opened, live_page):
-        page = opened(live_page, java_script_enabled=False)
-        assert page.locator(".still svg").first.is_visible()
-        assert not page.locator(".live").first.is_visible()
-
-    def test_hostile_names_and_a_touch_screen(self, opened, evil_facts):
-        """In figures names are text, too, and no toolbar covers the legend."""
-        page = opened(
-            report.render(evil_facts, interactive=True), 390, has_touch=True, is_mobile=True
-        )
-        page.locator(".js-plotly-plot").nth(2).locator(".main-svg").first.wait_for()
-        labels = page.locator(".js-plotly-plot .ytick text")
-        labels.first.wait_for()
-        assert any(re.fullmatch("<script>.*….*ript>", t) for t in labels.all_text_contents())
-        # In older releases of plotly.js the buttons above a figure are links without a target.
-        assert page.locator(".js-plotly-plot :is(a[href], img)").count() == 0
-        page.locator(".js-plotly-plot .legend").first.tap()
-        assert page.locator(".modebar-btn:visible").count() == 0
-        assert page.trouble == []
-        page.evaluate(
-            "document.body.appendChild(document.createElement('script')).textContent ="
-            " 'document.title = \"taken over\"'"
-        )
-        assert page.title().startswith("<script>alert(1)</script>")
-        assert any("Content Security Policy" in told for told in page.trouble)
 
 
 def test_floors_for_the_population_and_their_price(wine):

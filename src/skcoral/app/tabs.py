@@ -10,14 +10,14 @@ import numpy as np
 import streamlit as st
 
 from skcoral._lowrank import strongest_pairs
-from skcoral.app import exports
+from skcoral.app import charts, exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, for_download, known
 from skcoral.app.settings import Settings
 from skcoral.measured import Measured
 from skcoral.models.files import model_json
-from skcoral.plotting import HoldoutDisplay, interactive
+from skcoral.plotting import HoldoutDisplay
 from skcoral.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
 from skcoral.results import Array
 from skcoral.stability import ConfidentFloors
@@ -53,7 +53,7 @@ def show(shown: Shown) -> None:
 
 
 def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str) -> None:
-    drawn = interactive.heat_map(M, names, top=top, word=word, figures=top == 1.0)
+    drawn = charts.heat_map(M, names, top=top, word=word, figures=top == 1.0)
     if len(names) > _MOST_LABELS:
         # Too small to be read: the pointer tells the names.
         drawn["layout"]["height"] = 420
@@ -84,7 +84,7 @@ def _correlations(shown: Shown) -> None:
             correlations = [value for *_, value in pairs]
             st.dataframe({"pair": named, "correlation": correlations}, hide_index=True)
     if len(found.names) > MOST_VARIABLES:
-        show_figure(interactive.distribution(sizes, "|correlation|", "pairs"), "distribution")
+        show_figure(charts.distribution(sizes, "|correlation|", "pairs"), "distribution")
 
 
 def _outputs(shown: Shown) -> None:
@@ -143,7 +143,7 @@ def _new_rows(shown: Shown) -> None:
         f"weakest mean fidelity is **{display.fitted.min():.4f}** on the rows fitted and "
         f"**{display.new.min():.4f}** on new rows. {found.sentence()}"
     )
-    show_figure(interactive.new_rows(display), "new_rows")
+    show_figure(charts.new_rows(display), "new_rows")
 
 
 def _population(sure: ConfidentFloors) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from skcoral import api, measures, words
-from skcoral.app import controls, state, tabs
+from skcoral.app import charts, controls, state, tabs
 from skcoral.app.cache import about
 from skcoral.app.page import in_words, plain, show_figure
 from skcoral.app.problem import (
@@ -24,7 +24,7 @@ from skcoral.app.problem import (
 )
 from skcoral.app.settings import EXPLAINED, MODES
 from skcoral.measured import Measured, rounded_down, vif_text
-from skcoral.plotting import FrontierDisplay, interactive
+from skcoral.plotting import FrontierDisplay
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import landmark_points
 from skcoral.results import Decorrelation, Threshold
@@ -93,11 +93,11 @@ def _explore(problem: Problem) -> None:
         # Many bars scroll on their own, and the rest of the page stays in reach.
         many = len(problem.names) > _MOST_BARS
         if len(problem.names) > MOST_VARIABLES:
-            counts = interactive.distribution({"outputs": found.fidelity}, "fidelity", "variables")
+            counts = charts.distribution({"outputs": found.fidelity}, "fidelity", "variables")
             show_figure(counts, "fidelity")
         else:
             with st.container(height=500 if many else "content", border=False):
-                show_figure(interactive.fidelity(result, others, found.fidelity), "fidelity")
+                show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
     tabs.show(tabs.Shown(problem, settings, chosen, asked, model, found))
 
 
@@ -119,7 +119,7 @@ def _frontier(
         points=points,
         chosen=(result.min_fidelity, result.objective),
     )
-    show_figure(interactive.frontier(display), "frontier")
+    show_figure(charts.frontier(display), "frontier")
     own = problem.estimate.is_about_rows
     said = [words.threshold(threshold, result)]
     if not own:

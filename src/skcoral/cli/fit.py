@@ -159,7 +159,6 @@ def _check(options: FitOptions) -> None:
     how = "For PDF, open the page in a browser and print it to a file."
     check_ending(report, (".html", ".htm"), "the report", how)
     for option, given, subject, needs, example in (
-        ("--interactive", options.interactive, "the report", report, "--report FILE"),
         ("--groups", options.groups, "confidence", confidence, "--confidence 0.95"),
         ("--block-length", options.block_length, "confidence", confidence, "--confidence 0.95"),
     ):
@@ -229,4 +228,4 @@ def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:
             command=shlex.join(["coral", *sys.argv[1:]]),
             notes=notes,
         )
-        return report.render(facts, interactive=options.interactive)
+        return report.render(facts)

@@ -197,7 +197,6 @@ class FitOptions(LayoutOptions, TableOptions):
     model: Path | None = option("Model (JSON) for 'coral transform'.", metavar="FILE")
     report: Path | None = option("Report, one HTML file (.html).", metavar="FILE")
     certificate: Path | None = option("Proof (JSON) for 'coral verify'.", metavar="FILE")
-    interactive: bool = flag("--interactive", "Interactive figures in the report (adds 5 MB).")
 
 
 @dataclass(frozen=True, kw_only=True)

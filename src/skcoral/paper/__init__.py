@@ -1,6 +1,6 @@
 """The paper's numbers as data, their reproduction, its protocol and its figure."""
 
-from skcoral.paper.figure import draw_interactive, wine_geometry
+from skcoral.paper.figure import wine_geometry
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
 from skcoral.paper.protocol_comparison import ProtocolComparison, compare_with_protocol
@@ -18,7 +18,6 @@ __all__ = [
     "Row",
     "Study",
     "compare_with_protocol",
-    "draw_interactive",
     "paper_numbers",
     "protocol_from",
     "reproduce",

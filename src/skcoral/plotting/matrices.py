@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-_NUMBERS_UP_TO = 15
+#: Variables up to which every cell of a heat map has room for its number.
+NUMBERS_UP_TO = 15
 
 
 class CorrelationDisplay(_style.Display):
@@ -146,12 +147,26 @@ def draw_matrix(
     ax.spines[:].set_visible(False)
     if title:
         ax.set_title(title, fontsize=10)
-    if most <= _NUMBERS_UP_TO:
+    if most <= NUMBERS_UP_TO:
         place: Any = {"ha": "center", "va": "center", "fontsize": 7 if most <= 10 else 5.5}
         for (i, j), value in np.ndenumerate(M):
             colour = "white" if abs(value) > 0.55 * top else _style.INK
-            ax.text(j, i, f"{value:.2f}".replace("-0.00", "0.00"), color=colour, **place)
+            ax.text(j, i, short_number(value), color=colour, **place)
     return image
+
+
+def short_number(value: float) -> str:
+    """A correlation in as few characters as a cell has room for; nothing for a zero.
+
+    Examples
+    --------
+    >>> [short_number(value) for value in (0.861, -0.07, 1.0, 0.001)]
+    ['.86', '-.07', '1', '']
+    """
+    text = f"{value:.2f}"
+    if float(text) == 0.0:
+        return ""
+    return text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.0f}"
 
 
 def _sources(result: Decorrelation | Threshold, columns: Any = None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fitted transformation: no network, no script unless asked.
+"""One self-contained HTML page about a fitted transformation: no network and no script.
 
 :func:`gather` collects the numbers and :func:`render` fills the templates with them; the sentences
 are those of :mod:`skcoral.words`.

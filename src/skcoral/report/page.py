@@ -16,7 +16,6 @@ from skcoral._lowrank import spread_of_sizes, strongest_pairs
 from skcoral._requirements import listing
 from skcoral.estimator.rows import column_names
 from skcoral.plotting import FrontierDisplay
-from skcoral.plotting import interactive as plotly
 from skcoral.report import pictures
 from skcoral.report.facts import ReportFacts, column_of, top_sources
 from skcoral.report.templating import fill
@@ -31,7 +30,7 @@ _VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 _STANDARDISED = {"ranks": "standardised ranks", "normal": "standardised normal scores"}
 
 
-def render(facts: ReportFacts, *, interactive: bool = False) -> str:
+def render(facts: ReportFacts) -> str:
     """Turn the numbers into one self-contained HTML page.
 
     Needs the ``report`` extra.
@@ -40,9 +39,6 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
     ----------
     facts : ReportFacts
         From :func:`gather`.
-    interactive : bool, default False
-        Draw interactive figures with Plotly, which adds its five megabytes of
-        script to the page. On paper the page is the same as without.
 
     Examples
     --------
@@ -68,7 +64,6 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         "report.html",
         kind="decorrelation report",
         title=facts.title,
-        scripts=_scripts() if interactive else (),
         facts=facts,
         result=result,
         measured=measured,
@@ -85,24 +80,13 @@ def render(facts: ReportFacts, *, interactive: bool = False) -> str:
         one_to_one=len(measured.vif_before) == len(measured.vif),
         marks=_MARKS,
         others=lambda j: [(_MARKS[method], f[j]) for method, f in facts.baselines.items()],
-        curve=_curve(facts, interactive),
+        curve=_curve(facts),
         standardised=_STANDARDISED.get(measured.margins, "standardised sources"),
         made_of=[_made_of(facts, sources, j, name) for j, name in listed],
         versions=_versions(),
         **tables,
-        **_correlations(facts, sources, interactive),
+        **_correlations(facts, sources),
     )
-
-
-def _scripts() -> tuple[Any, ...]:
-    """Plotly and what draws the figures of this page with it."""
-    from importlib.resources import files
-
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
-
-    own = files("skcoral.report").joinpath("templates", "live.js").read_text("utf-8")
-    return Markup(get_plotlyjs()), Markup(own)
 
 
 def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
@@ -143,7 +127,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
     ]
 
 
-def _curve(facts: ReportFacts, interactive: bool) -> dict[str, Any] | None:
+def _curve(facts: ReportFacts) -> dict[str, Any] | None:
     result = facts.result
     if facts.frontier is None:
         return None
@@ -154,12 +138,11 @@ def _curve(facts: ReportFacts, interactive: bool) -> dict[str, Any] | None:
         "measure": measure,
         "points": len(display.rho_min),
         "proved": words.proved_points(facts.frontier),
-        "still": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
-        "figure": plotly.frontier(display, now="chosen", whole=True) if interactive else None,
+        "picture": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
     }
 
 
-def _correlations(facts: ReportFacts, sources: Sequence[str], interactive: bool) -> dict[str, Any]:
+def _correlations(facts: ReportFacts, sources: Sequence[str]) -> dict[str, Any]:
     """Two pictures, or of many columns the worst pairs and the distribution of all."""
     result, measured = facts.result, facts.measured
     if max(len(sources), len(result.names)) > MOST_CELLS or measured.before is None:
@@ -180,26 +163,17 @@ def _correlations(facts: ReportFacts, sources: Sequence[str], interactive: bool)
     panels = []
     if measured.after is not None:
         panels = [
-            _panel(measured.before, sources, "before", "sources", interactive),
-            _panel(measured.after, result.names, "after", "outputs", interactive),
+            _panel(measured.before, sources, "before", "sources"),
+            _panel(measured.after, result.names, "after", "outputs"),
         ]
     return {"worst_pairs": None, "panels": panels}
 
 
-def _panel(
-    M: Array, names: Sequence[str], title: str, about: str, interactive: bool
-) -> dict[str, Any]:
-    p = len(M)
-    # Wide enough for the names of the columns, and near to a square.
-    room = 24 if p <= plotly.FIGURES_UP_TO else 10
+def _panel(M: Array, names: Sequence[str], title: str, about: str) -> dict[str, Any]:
     return {
         "title": title,
-        "still": pictures.heat_map(M, names, f"Correlations of the {about}"),
-        "figure": plotly.heat_map(M, names, top=1.0, word="correlation", figures=True)
-        if interactive
-        else None,
-        "style": f"min-width:{min(160 + room * p, 800)}px;max-width:{max(800, 15 * p)}px",
-        "wide": pictures.is_wide(p),
+        "picture": pictures.heat_map(M, names, f"Correlations of the {about}"),
+        "wide": pictures.is_wide(len(M)),
     }
 
 

@@ -10,7 +10,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from skcoral.plotting import _style
-from skcoral.plotting.interactive import short_number
 from skcoral.plotting.matrices import draw_matrix
 from skcoral.results import Array
 
@@ -68,8 +67,8 @@ def heat_map(M: Array, names: Sequence[str], title: str) -> Markup:
     for axis in (ax.xaxis, ax.yaxis):
         # Anchored at the axis, whatever type the page is read in.
         axis.set_ticklabels(shown, fontsize=size, rotation_mode="anchor", ha="right", va="center")
-    for text, value in zip(ax.texts, M.ravel(), strict=False):
-        text.set(text=short_number(value), fontsize=min(10.0, 0.4 * cell))
+    for text in ax.texts:
+        text.set(fontsize=min(10.0, 0.4 * cell))
     return _svg(figure, title, _THEME, width=side if is_wide(p) else None)
 
 

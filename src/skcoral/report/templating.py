@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 from skcoral.showing import number, printable
@@ -21,12 +19,8 @@ def fill(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"digest": _digest, "number": number, "percent": _percent}
-    environment.policies["json.dumps_kwargs"] = {
-        "allow_nan": False,
-        "default": lambda array: array.tolist(),
-    }
-    return environment.get_template(template).render({"scripts": (), "wide": False, **values})
+    environment.filters |= {"number": number, "percent": _percent}
+    return environment.get_template(template).render({"wide": False, **values})
 
 
 def _shown(value: Any) -> Any:
@@ -36,8 +30,3 @@ def _shown(value: Any) -> Any:
 
 def _percent(share: float) -> str:
     return f"{100 * min(max(share, 0.0), 1.0):.1f}%"
-
-
-def _digest(script: str) -> str:
-    """The hash by which a page's policy allows this script."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""Interactive figures: plain Plotly, for the app and for the report.
+"""The charts of the app, in Plotly.
 
 They are written as the dictionaries that Plotly draws: building them step by step through its
 classes takes longer than solving the problem.
@@ -14,6 +14,7 @@ import numpy as np
 
 from skcoral.plotting.fidelity import HoldoutDisplay
 from skcoral.plotting.frontier import FrontierDisplay, curve_line
+from skcoral.plotting.matrices import NUMBERS_UP_TO, short_number
 from skcoral.results import Array, Decorrelation
 from skcoral.showing import printable, shortened
 from skcoral.words import CRITERIA
@@ -31,7 +32,6 @@ _HEAT = [
     [0.5, "rgba(200,50,50,0)"],
     [1.0, "rgba(200,50,50,1)"],
 ]
-FIGURES_UP_TO = 15
 _MOST_PAIRS = 100  # variables whose pairs of full names go into the page
 _SHAPES = {"ZCA-cor": "diamond", "PCA": "square", "untransformed": "triangle-up"}
 
@@ -41,17 +41,13 @@ def label(name: str, limit: int = 18) -> str:
     return escape(shortened(printable(name), limit), quote=False) or "·"
 
 
-def frontier(display: FrontierDisplay, *, now: str = "now", whole: bool = False) -> Figure:
-    """The least residual for every floor, ρ★, the classical methods and the chosen point.
-
-    ``now`` is what the chosen point is called; with ``whole`` the picture reaches down to the
-    weakest of the classical methods.
-    """
+def frontier(display: FrontierDisplay) -> Figure:
+    """The least residual for every floor, ρ★, the classical methods and the chosen point."""
     data: list[Figure] = []
     threshold, points = display.threshold, display.points
     assert display.chosen is not None
     fidelity, residual = display.chosen
-    others = [x for name, (x, _) in points.items() if whole or name == "ZCA-cor"]
+    others = [x for name, (x, _) in points.items() if name == "ZCA-cor"]
     low = max(0.0, min([threshold, fidelity, *others]) - 0.05)
     if display.rho_min.size:
         line = curve_line(display.rho_min, display.objective, threshold, low)
@@ -62,9 +58,9 @@ def frontier(display: FrontierDisplay, *, now: str = "now", whole: bool = False)
             hover = f"{name}<br>weakest fidelity %{{x:.4f}}<br>residual %{{y:.4g}}"
             shape = f"{_SHAPES.get(name, 'circle')}-open"
             data.append(_marks([x], [y], name, shape, ORANGE, 11, hover, edge=2))
-    hover = f"{now}: weakest fidelity %{{x:.4f}}<br>residual %{{y:.6g}}"
+    hover = "now: weakest fidelity %{x:.4f}<br>residual %{y:.6g}"
     here = [fidelity], [residual]
-    data.append(_marks(*here, now, "circle", BLUE, 16, hover, edge=2, edge_colour=INK))
+    data.append(_marks(*here, "now", "circle", BLUE, 16, hover, edge=2, edge_colour=INK))
     floor = _axis("floor: fidelity that every output keeps", range=[low, 1.005])
     height = {"y0": 0, "y1": 1, "yref": "paper"}
     dashed = {"color": INK, "width": 1, "dash": "dash"}
@@ -118,20 +114,6 @@ def distribution(values: Mapping[str, Array], what: str, counted: str) -> Figure
     return _figure(data, 320, *axes, legend=len(values) > 1)
 
 
-def short_number(value: float) -> str:
-    """A correlation in as few characters as a cell has room for; nothing for a zero.
-
-    Examples
-    --------
-    >>> [short_number(value) for value in (0.861, -0.07, 1.0, 0.001)]
-    ['.86', '-.07', '1', '']
-    """
-    text = f"{value:.2f}"
-    if float(text) == 0.0:
-        return ""
-    return text.replace("0.", ".") if abs(value) < 0.995 else f"{value:.0f}"
-
-
 def heat_map(
     M: Array, names: Sequence[str], *, top: float, word: str, figures: bool = False
 ) -> Figure:
@@ -153,7 +135,7 @@ def heat_map(
     if not many:
         full = [label(name, 80) for name in names]
         cells["customdata"] = [[f"{row} – {column}" for column in full] for row in full]
-    shown = figures and len(names) <= FIGURES_UP_TO
+    shown = figures and len(names) <= NUMBERS_UP_TO
     if shown:
         cells["text"] = [[short_number(value) for value in row] for row in M]
         cells |= {"texttemplate": "%{text}", "textfont": {"size": 8}}

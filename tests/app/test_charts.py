@@ -1,13 +1,13 @@
-"""Plotly figures hold the numbers of the answer; windows are drawn group by group."""
+"""The charts of the app hold the numbers of the answer."""
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from skcoral import decorrelate, frontier, threshold
-from skcoral.plotting import FrontierDisplay, HoldoutDisplay, WindowsDisplay, interactive
+from skcoral.app import charts
+from skcoral.plotting import FrontierDisplay, HoldoutDisplay
 
 R = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, -0.3], [0.1, -0.3, 1.0]])
 NAMES = ("a<b", "b", "c")
@@ -35,7 +35,7 @@ def test_the_frontier_shows_the_curve_the_point_and_the_methods_in_range(answer)
         points=points,
         chosen=chosen,
     )
-    figure = interactive.frontier(display)
+    figure = charts.frontier(display)
     shown = traces(figure)
     assert set(shown) == {"least possible", "ZCA-cor", "now"}  # PCA lies to the left of the range
     line = shown["least possible"]
@@ -49,24 +49,23 @@ def test_the_frontier_shows_the_curve_the_point_and_the_methods_in_range(answer)
     assert shown["now"]["y"] == [pytest.approx((off**2).sum() / 2)]
     assert figure["layout"]["shapes"][0]["x0"] == rho
     empty = FrontierDisplay([], [], [], threshold=rho, points=points, chosen=chosen)
-    whole = interactive.frontier(empty, whole=True)
-    assert set(traces(whole)) == {"ZCA-cor", "PCA", "now"}
+    assert set(traces(charts.frontier(empty))) == {"ZCA-cor", "now"}
 
 
 def test_bars_are_fidelities_with_floors_and_other_methods(answer):
     zca = np.array([0.9, 0.8, 0.95])
-    shown = traces(interactive.fidelity(answer, {"ZCA-cor": zca}))
+    shown = traces(charts.fidelity(answer, {"ZCA-cor": zca}))
     np.testing.assert_allclose(shown["CORAL"]["x"], np.diag(R @ answer.T))
     np.testing.assert_array_equal(shown["floor"]["x"], [0.97, 0.95, 0.9])
     np.testing.assert_array_equal(shown["ZCA-cor"]["x"], zca)
     measured = np.array([0.5, 0.6, 0.7])
-    shown = traces(interactive.fidelity(answer, {}, measured))
+    shown = traces(charts.fidelity(answer, {}, measured))
     np.testing.assert_array_equal(shown["CORAL"]["x"], measured)
 
 
 def test_distributions_count_every_number_once():
     values = {"before": np.array([0.0, 0.01, 0.99, 1.0 + 1e-12]), "after": np.zeros(7)}
-    shown = traces(interactive.distribution(values, "correlation", "pairs"))
+    shown = traces(charts.distribution(values, "correlation", "pairs"))
     assert shown["before"]["y"].sum() == 4
     assert shown["after"]["y"][0] == 7
     assert shown["before"]["y"][[0, -1]].tolist() == [2, 2]
@@ -77,7 +76,7 @@ def test_heat_maps_escape_names_and_hold_numbers_where_there_is_room(p):
     names = NAMES + tuple(f"v{j}" for j in range(3, p))
     M = np.eye(p)
     M[0, 1] = -0.456
-    figure = interactive.heat_map(M, names, top=1.0, word="correlation", figures=True)
+    figure = charts.heat_map(M, names, top=1.0, word="correlation", figures=True)
     (cells,) = figure["data"]
     np.testing.assert_array_equal(cells["z"], M)
     assert ("text" in cells) == (p <= 15)
@@ -90,20 +89,5 @@ def test_heat_maps_escape_names_and_hold_numbers_where_there_is_room(p):
 
 def test_new_rows_stand_beside_the_rows_fitted():
     display = HoldoutDisplay(np.ones(3), np.full(3, 0.9), np.full(3, 0.8), names=NAMES)
-    shown = traces(interactive.new_rows(display))
+    shown = traces(charts.new_rows(display))
     assert [trace["x"][0] for trace in shown.values()] == [1.0, 0.9, 0.8]
-
-
-def test_lines_of_windows_do_not_cross_from_group_to_group():
-    when = np.array([1, 2, 1, 2])
-    rho, weakest = [0.8, 0.81, 0.6, np.nan], [0.9, 0.91, 0.92, 0.93]
-    display = WindowsDisplay(when, threshold=rho, min_fidelity=weakest, group=["x", "x", "y", "y"])
-    ax = plt.figure().add_subplot()
-    display.plot(ax)
-    drawn = [line.get_ydata().tolist() for line in ax.get_lines()]
-    assert drawn[0] == rho[:2]
-    assert drawn[2:] == [weakest[:2], weakest[2:]]
-    np.testing.assert_array_equal(drawn[1], rho[2:])
-    assert len(ax.get_legend_handles_labels()[1]) == 2  # a label for each kind, not for each group
-    assert WindowsDisplay(["p", "q"], threshold=[1, 1], min_fidelity=[1, 1]).when.tolist() == [0, 1]
-    plt.close("all")
