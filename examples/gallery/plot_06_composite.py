@@ -149,6 +149,6 @@ assert (said.loc[rare, "first component"] < said.loc[rare, "equal weights"]).all
 plt.show()
 
 # %%
-# To use the weights, standardise your table (``skcoral.datasets.load_wdi`` or ``fetch_wdi`` read
-# the World Bank's) and take ``standardised @ weights``; or fit ``CORAL(rho_min=0.9)`` and average
+# To use the weights, standardise your table (``examples/world_bank.py`` fetches the World
+# Bank's) and take ``standardised @ weights``; or fit ``CORAL(rho_min=0.9)`` and average
 # its outputs, which is the same. In the guide: :doc:`composites </guide/composites>`.

@@ -106,10 +106,6 @@ class ModelFileError(CoralError, ValueError):
     """A model or moments file is truncated, altered or of an unknown version."""
 
 
-class DownloadError(CoralError, OSError):
-    """Data could not be fetched: no network, a refusal, or an answer that makes no sense."""
-
-
 class RoundingWarning(UserWarning):
     """Rounding makes the rows differ from what is proved for their matrix; figures are quoted."""
 

@@ -1,7 +1,6 @@
 """Correlation systems to try things on: simulated ones, Wine, World Development Indicators."""
 
-from skcoral.datasets._records import Dataset, NamedCorrelation
-from skcoral.datasets.bundled import load_wine, wdi_correlation
+from skcoral.datasets.bundled import Dataset, NamedCorrelation, load_wine, wdi_correlation
 from skcoral.datasets.simulate import (
     make_ar_system,
     make_block_system,
@@ -11,14 +10,10 @@ from skcoral.datasets.simulate import (
     make_system,
     make_toeplitz_system,
 )
-from skcoral.datasets.wdi import WDI_SERIES, fetch_wdi, load_wdi
 
 __all__ = [
-    "WDI_SERIES",
     "Dataset",
     "NamedCorrelation",
-    "fetch_wdi",
-    "load_wdi",
     "load_wine",
     "make_ar_system",
     "make_block_system",
