@@ -14,7 +14,6 @@ from skcoral.exceptions import InvalidArgumentError
 from skcoral.paper import (
     TABLES,
     VERDICTS,
-    compare_with_protocol,
     paper_numbers,
     reproduce,
     reproduction,
@@ -249,35 +248,6 @@ def test_html_keeps_short_cells_whole_and_breaks_long_ones(result):
         assert f'<th scope="col"{kind}>{name}</th>' in page
     long = max((row.why for row in found.rows), key=len)
     assert f'<td class="long">{long}</td>' in page
-
-
-def test_protocol_mode_counts_the_starts_that_end_worse():
-    study = Study(n_starts=6)
-    problems = [("wine", 0.85, False), ("wine", None, False), ("p18", 0.99, True)]
-    compared = compare_with_protocol(study, problems=problems)
-    primal, threshold, support = compared
-    assert support.best == pytest.approx(support.ours, rel=1e-6)
-    assert support.gap < 1e-6
-    assert primal.best == pytest.approx(primal.ours, rel=0.01)
-    assert primal.typical_ratio > 10
-    assert 0.1 < primal.share_worse < 0.9
-    assert 0 < primal.worst_violation < 1e-4
-    assert threshold.best <= threshold.ours + threshold.gap
-    assert 0.1 < threshold.share_mirrored < 0.9
-    assert threshold.share_worse >= threshold.share_mirrored
-    assert primal.share_worse == primal.share_mirrored
-    found = replace(reproduce("timings"), protocol=compared)
-    assert "mirrored" in found.to_markdown()
-    assert found.to_html().count("<tr>") == (1 + 1) + (1 + 2) + (1 + 3)
-
-
-def test_protocol_of_a_reproduction_has_its_starts(monkeypatch):
-    asked = []
-    monkeypatch.setattr(reproduction, "compare_with_protocol", asked.append)
-    reproduce("timings")
-    assert asked == []
-    reproduce("timings", protocol=True, n_starts=7, random_state=3)
-    assert (asked[0].n_starts, asked[0].random_state) == (7, 3)
 
 
 def test_verdicts_are_the_documented_ones():

@@ -3,7 +3,6 @@
 from skcoral.paper.figure import wine_geometry
 from skcoral.paper.numbers import TABLES, Cell, paper_numbers
 from skcoral.paper.protocol import ProtocolRun, protocol_from, run_protocol
-from skcoral.paper.protocol_comparison import ProtocolComparison, compare_with_protocol
 from skcoral.paper.reproduction import Reproduction, Row, reproduce
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS
@@ -12,12 +11,10 @@ __all__ = [
     "TABLES",
     "VERDICTS",
     "Cell",
-    "ProtocolComparison",
     "ProtocolRun",
     "Reproduction",
     "Row",
     "Study",
-    "compare_with_protocol",
     "paper_numbers",
     "protocol_from",
     "reproduce",
