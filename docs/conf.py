@@ -59,7 +59,6 @@ numpydoc_xref_aliases = {
         "correlation.": ["CorrelationEstimate"],
         "stability.": ["Holdout", "Bootstrap", "ConfidentFloors", "Influence"],
         "measured.": ["Measured"],
-        "margins.": ["Margins"],
         "moments.": ["Moments"],
         "panels.": ["Panel", "Bets"],
         "tables.": ["TableFile"],

@@ -156,7 +156,7 @@ def test_too_few_rows_are_reported_with_what_can_be_had():
 
 def test_other_settings_are_measured_on_plain_rows(wine):
     X = wine.iloc[:, :6]
-    for settings in ({"shrinkage": 0.2}, {"margins": "ranks"}, {"covariance": "OAS"}):
+    for settings in ({"shrinkage": 0.2}, {"covariance": "OAS"}):
         found = confident_floors(X, 0.9, estimator=CORAL(**settings), n_folds=4)
         assert (found.lower >= 0.9).all()
         assert found.floors.min() > 0.9

@@ -2,18 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 from sklearn.covariance import ledoit_wolf as sklearn_ledoit_wolf
 
 from skcoral.correlation import (
     check_shrinkage,
     estimate,
-    estimate_from_rows,
     ledoit_wolf,
     sample_correlation,
 )
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
-from skcoral.margins import fit_margins
 from skcoral.moments import Moments
 
 
@@ -41,23 +38,6 @@ def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
     size = np.sqrt(np.diag(exact))
     expected = (exact / size[:, None] / size).astype(np.float64)
     np.testing.assert_allclose(estimate(Moments.from_rows(far)).R, expected, atol=1e-9, rtol=0)
-
-
-def test_spearman_is_scipys_with_ties():
-    X = np.round(table(), 1)
-    got = estimate_from_rows(X, Moments.from_rows(X), margins="ranks")
-    np.testing.assert_allclose(got.R, spearmanr(X).statistic, atol=1e-13)
-    np.testing.assert_allclose(got.mean, 0.5, atol=1e-13)
-    assert "the ranks of these 80 rows" in got.guarantee
-
-
-def test_weighted_ranks_are_those_of_repeated_rows():
-    X = np.round(table(25, 3), 0)
-    counts = np.random.default_rng(1).integers(0, 4, size=25)
-    weighted = fit_margins("ranks", X, sample_weight=counts).transform(X)
-    again = np.repeat(X, counts, axis=0)
-    repeated = fit_margins("ranks", again).transform(again)
-    np.testing.assert_allclose(np.repeat(weighted, counts, axis=0), repeated, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "p"), [(200, 3), (40, 10), (10, 30)])
@@ -143,29 +123,10 @@ def test_duplicates_are_named_with_their_factor():
     assert caught.value.redundant == ["metres"]
 
 
-@pytest.mark.parametrize(("margins", "said"), [("ranks", "ranks"), ("normal", "normal scores")])
-def test_a_relation_between_ranks_is_not_told_as_one_between_values(margins, said):
-    """Values and their exponentials have the same ranks and no linear relation."""
-    X = table(p=3)
-    X = np.column_stack([X, np.exp(X[:, 1])])
-    moments = Moments.from_rows(X, names=["a", "b", "c", "exp"])
-    found = estimate_from_rows(X, moments, margins=margins, on_singular="solve").deficiency
-    assert f"in the {said} of these rows `exp` = `b` (in standardised units" in found.told()
-    assert estimate_from_rows(X, moments, on_singular="solve").deficiency is None
-
-
 def test_a_table_of_nearly_equal_columns_is_not_singular():
     X = table(500, 2)
     X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])
     np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
-
-
-def test_equal_ranks_of_different_columns():
-    X = table(p=2)
-    X = np.column_stack([X, np.exp(X[:, 0])])
-    estimate(Moments.from_rows(X))
-    with pytest.raises(SingularCorrelationError, match=r"ranks.*`x2` = `x0`"):
-        estimate_from_rows(X, Moments.from_rows(X), margins="ranks")
 
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, float("nan"), "some", True, [0.1]])

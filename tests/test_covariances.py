@@ -167,8 +167,6 @@ def test_the_estimator_with_holes():
     empty[:, 1] = np.nan
     with pytest.raises(InvalidTableError, match="`x1`: fewer than two"):
         CORAL(0.9, missing="em").fit(empty)
-    with pytest.raises(InvalidArgumentError, match="margins='none'"):
-        CORAL(0.9, missing="em", margins="ranks").fit(X)
 
 
 def test_outputs_of_incomplete_rows_are_conditional_means():

@@ -166,8 +166,6 @@ def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
     others = [
         replace(plain, shrinkage="0.25"),
         replace(plain, shrinkage="auto"),
-        replace(plain, margins="ranks"),
-        replace(plain, margins="normal"),
         replace(plain, without=(source.names[0],)),
         replace(plain, weights=source.names[0]),
     ]

@@ -58,7 +58,6 @@ class Deficiency:
     n_rows: int | None = None
     lengths: Array | float = 1.0
     weak: Array | None = None
-    of: str = ""
 
     @property
     def rank(self) -> int:
@@ -93,7 +92,6 @@ class Deficiency:
         relations = "; ".join(self.relations[:5])
         if len(self.relations) > 5:
             relations += f"; and {len(self.relations) - 5} more relations"
-        rows = f"the {self.of} of these rows" if self.of else "these rows"
         if self.few_rows and self.n_rows is not None:
             reason = (
                 f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
@@ -102,12 +100,12 @@ class Deficiency:
             )
             remedy = f"at least {p + 1} rows, fewer columns, or explicit shrinkage"
             if self.relations:
-                reason += f". Some relations hold beyond that in {rows}: {relations}"
+                reason += f". Some relations hold beyond that in these rows: {relations}"
         else:
-            units = "in standardised units" if self.n_rows is None or self.of else "up to constants"
+            units = "in standardised units" if self.n_rows is None else "up to constants"
             reason = (
                 f"The correlation matrix has rank {r} of {p}, because in "
-                f"{'R' if self.n_rows is None else rows} {relations} "
+                f"{'R' if self.n_rows is None else 'these rows'} {relations} "
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
             remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
@@ -148,18 +146,18 @@ class Deficiency:
         )
 
 
-def of_table(found: Deficiency, n_rows: int, of: str = "") -> Deficiency:
+def of_table(found: Deficiency, n_rows: int) -> Deficiency:
     """The same for a table with so many rows; with too few, relations may be chance."""
     p = found.factor.shape[1]
     if n_rows > p:
-        return replace(found, n_rows=n_rows, of=of)
+        return replace(found, n_rows=n_rows)
     # What so few rows have in common anyway says nothing about the columns; a short relation does.
     short = [text for text in found.relations if text.count("`") <= 2 * _SHORT]
     if found.rank >= min(n_rows - 1, p):
         short = []
     names = list(dict.fromkeys(name for text in short for name in text.split("`")[1::2]))
     pivots = [text.split("`")[1] for text in short]
-    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots, of=of)
+    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
 
 
 def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:

@@ -1,7 +1,7 @@
 """From a table to the correlation matrix that everything else is about.
 
-Pearson correlations come from :class:`~skcoral.moments.Moments` alone; ranks, normal scores and the
-Ledoit–Wolf intensity need the rows themselves. What makes a matrix singular is described in terms
+Correlations come from :class:`~skcoral.moments.Moments` alone; the Ledoit–Wolf intensity needs the
+rows themselves. What makes a matrix singular is described in terms
 of the table: which columns are constant, copies or combinations of others, how many rows it takes.
 """
 
@@ -21,7 +21,6 @@ from ._singular import Deficiency, of_table
 from ._validation import check_shrinkage as check_shrinkage
 from ._validation import judge_correlation
 from .exceptions import InvalidTableError
-from .margins import Margins, fit_margins
 from .moments import SMALLEST_SPREAD, Moments
 from .results import Array
 
@@ -38,15 +37,13 @@ class CorrelationEstimate(Frozen):
         The correlation matrix, shrunk if asked; kept as a factor where columns are more than twice
         the rows.
     mean, scale : ndarray of shape (p,)
-        Mean and sample standard deviation of each column (of its scores, with margins).
+        Mean and sample standard deviation of each column.
     names : tuple of str
         The columns.
     n_rows : int
         Rows with a positive weight; 0 where a matrix was given.
     shrinkage : float
         The intensity that was used; 0 means that ``R`` is the sample's own matrix.
-    margins : Margins or None
-        The maps of the columns to ranks or normal scores, if asked for.
     weights : {"none", "frequency", "reliability"}
         Whether rows were weighted, and what the weights meant.
     deficiency : Deficiency or None
@@ -69,7 +66,6 @@ class CorrelationEstimate(Frozen):
     names: tuple[str, ...]
     n_rows: int
     shrinkage: float = 0.0
-    margins: Margins | None = None
     weights: str = "none"
     deficiency: Deficiency | None = None
     source: str = ""
@@ -84,13 +80,9 @@ class CorrelationEstimate(Frozen):
         """Return the correlation matrix."""
         return self.R.toarray() if isinstance(self.R, FactoredCorrelation) else self.R
 
-    def scores(self, rows: Any) -> Any:
-        """What the margins make of rows: ranks or normal scores, or the rows themselves."""
-        return rows if self.margins is None else self.margins.transform(rows)
-
     def standardised(self, rows: Any) -> Any:
-        """What a transformation acts on: rows, or their scores, in units of ``scale``."""
-        return (self.scores(rows) - self.mean) / self.scale
+        """What a transformation acts on: rows in units of ``scale``."""
+        return (rows - self.mean) / self.scale
 
     @property
     def is_wide(self) -> bool:
@@ -99,7 +91,7 @@ class CorrelationEstimate(Frozen):
 
     @property
     def is_about_rows(self) -> bool:
-        """Whether ``R`` is the plain correlation matrix of the rows (or of their scores)."""
+        """Whether ``R`` is the plain correlation matrix of the rows."""
         return not self.shrinkage and not self.source and self.weights == "none"
 
     @property
@@ -109,8 +101,6 @@ class CorrelationEstimate(Frozen):
             shrunk = f"shrunk towards the identity by {self.shrinkage:.4g}"
             return f"the matrix {shrunk if self.shrinkage else 'given'}"
         rows = f"these {self.n_rows:,} rows" + " with their weights" * (self.weights != "none")
-        if self.margins is not None:
-            rows = f"the {self.margins.noun} of {rows}"
         if self.source:
             return f"the correlation matrix that {self.source} estimates from {rows}"
         if not self.shrinkage:
@@ -143,8 +133,6 @@ def estimate(
     moments: Moments,
     *,
     shrinkage: float = 0.0,
-    margins: Margins | None = None,
-    scores: Moments | None = None,
     on_singular: str = "raise",
     rank_tol: float | None = None,
 ) -> CorrelationEstimate:
@@ -153,12 +141,9 @@ def estimate(
     Parameters
     ----------
     moments : Moments
-        Of the columns as they are.
+        Of the rows.
     shrinkage : float in [0, 1], default=0
         ``R`` becomes ``(1 - shrinkage) R + shrinkage I``.
-    margins, scores : Margins and Moments, optional
-        Maps of the columns to ranks or normal scores, and the moments of these: ``R``, mean and
-        scale are then those of the scores.
     on_singular : {"raise", "solve"}, default="raise"
         Whether a matrix of deficient rank is refused, or described in ``deficiency``.
     rank_tol : float, optional
@@ -181,27 +166,22 @@ def estimate(
            [0.550149, 1.      ]])
     """
     refuse_unusable(moments, shrinkage=shrinkage or float(on_singular == "solve"))
-    source = moments if scores is None else scores
-    scale = source.scale
-    R = sample_correlation(source)
+    R = sample_correlation(moments)
     if shrinkage:
         R *= 1.0 - shrinkage
         np.fill_diagonal(R, 1.0)
-    R, found = judge_correlation(
-        R, moments.names, scale=scale if scores is None else None, rank_tol=rank_tol
-    )
+    R, found = judge_correlation(R, moments.names, scale=moments.scale, rank_tol=rank_tol)
     if found is not None:
-        found = of_table(found, moments.n_rows, "" if margins is None else margins.noun)
+        found = of_table(found, moments.n_rows)
         if on_singular == "raise":
             raise found.error()
     return CorrelationEstimate(
         R=R,
-        mean=source.mean,
-        scale=scale,
+        mean=moments.mean,
+        scale=moments.scale,
         names=moments.names,
         n_rows=moments.n_rows,
         shrinkage=shrinkage,
-        margins=margins,
         weights=meaning(moments),
         deficiency=found,
         judged=True,
@@ -213,43 +193,26 @@ def estimate_from_rows(
     moments: Moments,
     *,
     sample_weight: ArrayLike | None = None,
-    margins: str = "none",
     shrinkage: object = None,
     on_singular: str = "raise",
     rank_tol: float | None = None,
 ) -> CorrelationEstimate:
-    """Estimate ``R`` with the rows at hand, as margins and the Ledoit–Wolf intensity need.
+    """Estimate ``R`` with the rows at hand, as the Ledoit–Wolf intensity needs.
 
     ``moments`` are those of the rows, with the same weights; ``shrinkage`` is None, "auto" or a
     number in (0, 1].
     """
     refuse_unusable(moments, shrinkage=1.0)
-    maps, table, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
     if isinstance(shrinkage, str) and shrinkage == "auto":
-        intensity = ledoit_wolf(table, scores, sample_weight=sample_weight)
+        intensity = ledoit_wolf(X, moments, sample_weight=sample_weight)
     else:
         intensity = check_shrinkage(shrinkage)
     return estimate(
         moments,
         shrinkage=intensity,
-        margins=maps,
-        scores=None if maps is None else scores,
         on_singular=on_singular,
         rank_tol=rank_tol,
     )
-
-
-def fit_scores(
-    margins: str, X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None
-) -> tuple[Margins | None, Array, Moments]:
-    """The maps of the columns, their scores, and the moments of these; without maps as given."""
-    rows = np.asarray(X, dtype=np.float64)
-    maps = fit_margins(margins, rows, sample_weight=sample_weight)
-    if maps is None:
-        return None, rows, moments
-    rows = maps.transform(rows)
-    scores = Moments(moments.names, weight_kind=moments.weight_kind)
-    return maps, rows, scores.update(rows, sample_weight=sample_weight)
 
 
 def sample_correlation(moments: Moments) -> Array:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._linalg import correlation_of_covariance
 from ._requirements import require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
-from .correlation import CorrelationEstimate, fit_scores, meaning, refuse_unusable
+from .correlation import CorrelationEstimate, meaning, refuse_unusable
 from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
 from .moments import Moments
 from .results import Array
@@ -72,19 +72,18 @@ def estimate_by(
     moments: Moments,
     *,
     sample_weight: Any = None,
-    margins: str = "none",
     on_singular: str = "raise",
     rank_tol: float | None = None,
 ) -> CorrelationEstimate:
     """Estimate ``R`` by any estimator of a covariance matrix, or a function from rows to a matrix.
 
-    The estimator sees the columns (or their scores) standardised, so that units do not matter.
+    The estimator sees the columns standardised, so that units do not matter.
     Where its variances differ from one, as those of robust estimators do, columns are standardised
     by its own. Weights only count rows, which are repeated: such estimators know no others.
     """
     refuse_unusable(moments, shrinkage=1.0)
-    maps, rows, scores = fit_scores(margins, X, moments, sample_weight=sample_weight)
-    Z = (_repeated(rows, sample_weight, moments) - scores.mean) / scores.scale
+    rows = np.asarray(X, dtype=np.float64)
+    Z = (_repeated(rows, sample_weight, moments) - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
     R, found = judge_correlation(correlation_of_covariance(C), moments.names, rank_tol=rank_tol)
@@ -92,11 +91,10 @@ def estimate_by(
         raise found.error()
     return CorrelationEstimate(
         R=R,
-        mean=scores.mean + centre * scores.scale,
-        scale=scores.scale * spread,
+        mean=moments.mean + centre * moments.scale,
+        scale=moments.scale * spread,
         names=moments.names,
         n_rows=moments.n_rows,
-        margins=maps,
         weights=meaning(moments),
         deficiency=found,
         source=name_of(covariance),

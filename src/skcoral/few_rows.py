@@ -15,7 +15,6 @@ from skcoral._singular import Deficiency, dropped_share, unit_columns, weak_part
 from skcoral._validation import SINGULAR_TOL, check_names
 from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
 from skcoral.exceptions import InvalidTableError
-from skcoral.margins import Margins
 from skcoral.moments import Moments
 from skcoral.results import Array
 
@@ -145,7 +144,7 @@ class RowMoments(Moments):
         return few
 
 
-def deficiency_of_rows(moments: RowMoments, rank_tol: float, of: str = "") -> Deficiency:
+def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
     """Factor and rank of the correlation matrix of few rows, without forming it."""
     length = np.sqrt(moments.squares)
     Z = moments.deviations / length
@@ -167,7 +166,6 @@ def deficiency_of_rows(moments: RowMoments, rank_tol: float, of: str = "") -> De
         variables=sorted({moments.names[k] for pair in pairs for k in pair}),
         redundant=copies,
         n_rows=moments.n_rows,
-        of=of,
     )
 
 
@@ -187,36 +185,26 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
     return sorted(found, key=lambda pair: pair[1])
 
 
-def estimate_few_rows(
-    moments: RowMoments,
-    *,
-    margins: Margins | None = None,
-    scores: RowMoments | None = None,
-    rank_tol: float | None = None,
-) -> CorrelationEstimate:
+def estimate_few_rows(moments: RowMoments, *, rank_tol: float | None = None) -> CorrelationEstimate:
     """Correlations of a table with many more columns than rows, as a factor.
 
     Parameters
     ----------
     moments : RowMoments
-        Of the columns as they are.
-    margins, scores : Margins and RowMoments, optional
-        Maps of the columns to ranks or normal scores, and the moments of these.
+        Of the rows.
     rank_tol : float, optional
         Directions with at most this share of the largest eigenvalue do not count; 1e-12 unless
         given.
     """
     refuse_unusable(moments, shrinkage=1.0)
-    source = moments if scores is None else scores
     tol = SINGULAR_TOL if rank_tol is None else rank_tol
-    found = deficiency_of_rows(source, tol, "" if margins is None else margins.noun)
+    found = deficiency_of_rows(moments, tol)
     return CorrelationEstimate(
         R=FactoredCorrelation(found.whole),
-        mean=source.mean,
-        scale=source.scale,
+        mean=moments.mean,
+        scale=moments.scale,
         names=moments.names,
         n_rows=moments.n_rows,
-        margins=margins,
         weights=meaning(moments),
         deficiency=found,
     )

@@ -45,8 +45,6 @@ class Measured(Fidelities, Frozen):
         Correlation matrices of variables and outputs; None where there are thousands.
     rows_used, rows_given : int or None
         Rows measured, of those in the table; None where a matrix was given.
-    margins : {"none", "ranks", "normal"}
-        What the variables were turned into; correlations with these are meant.
     weighted : bool
         Whether the figures are weighted by the sample weights (plain otherwise).
     complete : bool
@@ -70,7 +68,6 @@ class Measured(Fidelities, Frozen):
     after: Array | None = None
     rows_used: int | None = None
     rows_given: int | None = None
-    margins: str = "none"
     weighted: bool = False
     complete: bool = False
 
@@ -114,8 +111,7 @@ class Measured(Fidelities, Frozen):
 
     def headline(self) -> str:
         """The figures in one sentence."""
-        what = {"ranks": " of the ranks", "normal": " of the normal scores"}.get(self.margins, "")
-        what = f"weighted correlation{what}" if self.weighted else f"correlation{what}"
+        what = "weighted correlation" if self.weighted else "correlation"
         said = (
             f"largest {what} {self.largest_correlation_before:.2f} → "
             f"{self.largest_correlation:.2f}, largest VIF {vif_text(self.largest_vif_before)} → "
@@ -161,7 +157,7 @@ class Measurement:
             self.n_rows += len(outputs)
         return self
 
-    def result(self, *, rows_given: int | None = None, margins: str = "none") -> Measured:
+    def result(self, *, rows_given: int | None = None) -> Measured:
         """The figures of all rows so far."""
         (residual_before, vif_before, before), (residual, vif, after) = (
             side.figures() for side in self._sides
@@ -177,7 +173,6 @@ class Measurement:
             after=after,
             rows_used=self.n_rows,
             rows_given=self.n_rows if rows_given is None else rows_given,
-            margins=margins,
         )
 
 
@@ -245,7 +240,6 @@ def measure_matrix(
     anchors: Any = None,
     rows_used: int | None = None,
     rows_given: int | None = None,
-    margins: str = "none",
     weighted: bool = False,
 ) -> Measured:
     """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
@@ -268,7 +262,6 @@ def measure_matrix(
         after=after,
         rows_used=rows_used,
         rows_given=rows_given,
-        margins=margins,
         weighted=weighted,
     )
 

@@ -11,12 +11,22 @@ from .exceptions import RenamedError
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_RANKS = "put sklearn.preprocessing.QuantileTransformer in front, as in make_pipeline(…, CORAL())."
+
 #: Parameters that a class or function no longer takes, by its name.
-PARAMETERS: dict[str, dict[str, str]] = {}
+PARAMETERS: dict[str, dict[str, str]] = {
+    "CORAL": {
+        "margins": _RANKS,
+    },
+}
 #: Options that the command no longer takes.
-OPTIONS: dict[str, str] = {}
+OPTIONS: dict[str, str] = {
+    "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
+}
 #: Modules, functions and classes that are gone, by their full name.
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    "skcoral.margins": _RANKS,
+}
 
 
 def refusing_former_parameters(function: Callable[P, T]) -> Callable[P, T]:

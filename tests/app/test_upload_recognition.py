@@ -88,15 +88,6 @@ def test_a_file_can_be_declared_to_hold_a_matrix(open_app, metric, frame):
     assert "60" in errors
 
 
-def test_ranks_in_the_app(bring, metric, frame):
-    data = np.exp(frame).to_csv(index=False).encode()
-    at = bring("skewed.csv", data, floor="0.9", margins="ranks")
-    expected = api.decorrelate(frame.corr(method="spearman"), 0.9).objective
-    assert metric(at, "Residual") == pytest.approx(expected, rel=1e-3)
-    assert told(at).startswith("**Largest correlation of the ranks ")
-    assert "Certified for the ranks of these 60 rows" in told(at)
-
-
 def test_a_pasted_covariance_matrix(open_app, metric, frame):
     at = open_app(source="paste", floor="0.9")
     at.text_area(key="pasted").set_value(frame.cov().to_csv(sep="\t", decimal=",")).run()

@@ -116,7 +116,6 @@ def test_a_fit_by_another_estimator(answer, wine_csv):
         (["--covariance", "Ledoit"], "LedoitWolf"),
         (["--missing", "pairwise"], "drop"),
         (["--missing", "em", "--covariance", "OAS"], "--missing em"),
-        (["--missing", "em", "--margins", "ranks"], "--missing em"),
     ],
 )
 def test_estimates_that_are_invalid(main, holed_csv, options, said):

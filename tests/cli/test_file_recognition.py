@@ -58,7 +58,7 @@ def test_a_covariance_matrix_gives_the_answer_of_its_rows(answer, main, frame, t
     largest = np.abs(G - np.eye(4)).max()
     assert told["measured"]["largest_correlation"] == pytest.approx(largest, abs=1e-9)
     assert told["headline"] in report.read_text()
-    for option in (["--model", tmp_path / "m.json"], ["--margins", "ranks"], ["--weights", "debt"]):
+    for option in (["--model", tmp_path / "m.json"], ["--weights", "debt"]):
         status, _, err = main("fit", matrix, *option)
         assert status == 2
         assert "matrix" in err

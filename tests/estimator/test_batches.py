@@ -132,7 +132,7 @@ def test_fit_moments_of_two_sites(wine):
     assert coral.moments_.n_rows == before
 
 
-@pytest.mark.parametrize("settings", [{"shrinkage": "auto"}, {"margins": "ranks"}])
+@pytest.mark.parametrize("settings", [{"shrinkage": "auto"}, {"covariance": "OAS"}])
 def test_settings_that_need_all_rows_at_once(wine, settings):
     coral = CORAL(**settings)
     assert not hasattr(coral, "partial_fit")
@@ -148,7 +148,7 @@ def test_batches_with_other_columns(wine):
         coral.partial_fit(wine[wine.columns[::-1]])
 
 
-@pytest.mark.parametrize("settings", [{}, {"shrinkage": "auto"}, {"margins": "ranks"}])
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": "auto"}])
 def test_weights_are_repetitions(wine, settings):
     counts = np.random.default_rng(0).integers(0, 4, size=178)
     weighted = CORAL(0.6, **settings).fit(wine, sample_weight=counts)

@@ -14,8 +14,8 @@ from skcoral.exceptions import SingularCorrelationWarning
         CORAL(shrinkage="auto"),
         CORAL(shrinkage=0.1),
         CORAL(0.5, shrinkage=0.3, output_scale="original"),
-        CORAL(margins="ranks", shrinkage="auto"),
-        CORAL(margins="normal", shrinkage=0.2, output_scale="original"),
+        CORAL(shrinkage="auto"),
+        CORAL(shrinkage=0.2, output_scale="original"),
     ]
 )
 def test_scikit_learns_checks(estimator, check):

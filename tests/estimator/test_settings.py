@@ -70,7 +70,6 @@ def test_anchors(wine):
         ({"rho_min": 0.5, "budget": 0.1}, "not both"),
         ({"budget": 0.1, "support": np.eye(13)}, "support goes with floors"),
         ({"criterion": "cubed"}, "criterion must be one of"),
-        ({"margins": "kendall"}, "margins must be one of"),
         ({"weight_kind": "heavy"}, "weight_kind must be one of"),
         ({"output_scale": "big"}, "output_scale must be one of"),
         ({"shrinkage": 2.0}, "shrinkage must be"),
@@ -80,19 +79,6 @@ def test_anchors(wine):
 def test_settings_that_are_invalid(wine, settings, message):
     with pytest.raises(InvalidArgumentError, match=message):
         CORAL(**settings).fit(wine)
-
-
-def test_ranks_are_what_is_decorrelated(wine):
-    from scipy.stats import rankdata, spearmanr
-
-    coral = CORAL(margins="ranks").fit(wine)
-    np.testing.assert_allclose(coral.correlation_, spearmanr(wine).statistic, atol=1e-12)
-    outputs = coral.transform(wine)
-    np.testing.assert_allclose(np.corrcoef(outputs.T), np.eye(13), atol=1e-8)
-    ranks = rankdata(wine, axis=0)
-    fidelity = np.diag(np.corrcoef(outputs.T, ranks.T)[:13, 13:])
-    np.testing.assert_allclose(fidelity, coral.fidelity_, atol=1e-12)
-    assert "ranks" in coral.result_.details["guarantee"]
 
 
 def test_a_scale_set_after_the_fit_waits_for_the_next(wine):

@@ -11,25 +11,15 @@ from skcoral.models import load_model, save_model
 from skcoral.models.files import _checksum
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        (("result", "fields", "on_rows", "fields", "names", "$tuple"), "about other outputs"),
-        (("estimate", "fields", "margins", "fields", "scores", "$tuple"), "values of every column"),
-        (("estimate", "fields", "margins", "fields", "values", "$tuple"), "values of every column"),
-    ],
-)
 @pytest.mark.parametrize("keep", [0, 1])
-def test_parts_about_other_columns(tmp_path, path, said, keep):
+def test_parts_about_other_columns(tmp_path, keep):
     X = np.random.default_rng(0).normal(size=(30, 3)) @ np.triu(np.ones((3, 3)))
     file = tmp_path / "m.json"
-    save_model(CORAL(0.9, margins="ranks").fit(X), file)
+    save_model(CORAL(0.9).fit(X), file)
     envelope = json.loads(file.read_text("utf-8"))
-    part = envelope["content"]
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = part[path[-1]][:keep]
+    measured = envelope["content"]["result"]["fields"]["on_rows"]["fields"]
+    measured["names"]["$tuple"] = measured["names"]["$tuple"][:keep]
     envelope["checksum"] = _checksum(json.dumps(envelope))
     file.write_text(json.dumps(envelope), "utf-8")
-    with pytest.raises(ModelFileError, match=said):
+    with pytest.raises(ModelFileError, match="about other outputs"):
         load_model(file)

@@ -75,7 +75,7 @@ def test_what_is_refused(frame):
     with pytest.raises(InvalidTableError, match="divided in the same way"):
         coral_dask.moments(rows, sample_weight=da.ones(2000, chunks=100))
     with pytest.raises(InvalidArgumentError, match="all rows are needed"):
-        coral_dask.fit(CORAL(margins="ranks"), rows)
+        coral_dask.fit(CORAL(covariance="OAS"), rows)
     spoiled = frame.copy()
     spoiled.loc[1500, "d"] = np.nan
     with pytest.raises(InvalidTableError, match="`d`"):

@@ -113,8 +113,6 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         return "\n".join([f"from skcoral import {question}", *imports, "", *lines])
     if shrinkage != "none":
         chosen["shrinkage"] = shrinkage
-    if settings.margins != "none":
-        chosen["margins"] = repr(settings.margins)
     if settings.weights and settings.weight_kind != "auto":
         chosen["weight_kind"] = repr(settings.weight_kind)
     if scale != "unit":
@@ -168,7 +166,6 @@ def command(
         "weights": settings.weights or None,
         "weight_kind": settings.weight_kind if settings.weights else "auto",
         "include": [*settings.include] or None,
-        "margins": settings.margins,
         "shrinkage": None if settings.shrinkage == "none" else settings.shrinkage,
         "output_scale": scale,
         "output": f"decorrelated.{ending}",

@@ -89,11 +89,9 @@ class Problem:
 
     @cached_property
     def plain(self) -> Moments:
-        """Moments of what T acts on, every row counted once."""
+        """Moments of the complete rows, every row counted once."""
         assert self.rows is not None
-        maps = self.estimate.margins
-        rows = self.rows if maps is None else maps.transform(self.rows)
-        return Moments(self.names).update(rows)
+        return Moments(self.names).update(self.rows)
 
     @property
     def can_hold_out(self) -> bool:
@@ -125,7 +123,6 @@ def pose(source: Source, settings: Settings) -> Problem:
         settings.weights,
         settings.weight_kind,
         settings.shrinkage,
-        settings.margins,
     )
     if isinstance(source, TableSource):
         return _from_rows(source, kept, settings, key)
@@ -179,7 +176,6 @@ def _from_rows(
         rows,
         moments,
         sample_weight=weights,
-        margins=settings.margins,
         shrinkage=shrinkage if shrinkage in (None, "auto") else float(shrinkage),
         on_singular="solve",
     )
@@ -297,10 +293,9 @@ def _unfitted(problem: Problem, chosen: Mapping[str, Any]) -> CORAL:
     """The estimator with these settings; the shrinkage is the intensity that was found."""
     from skcoral.estimator import CORAL
 
-    margins, moments = problem.estimate.margins, problem.moments
+    moments = problem.moments
     settings: dict[str, Any] = {
         "shrinkage": problem.estimate.shrinkage or None,
-        "margins": "none" if margins is None else margins.kind,
         "weight_kind": "auto" if moments is None else moments.weight_kind,
     }
     return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **settings)

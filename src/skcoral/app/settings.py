@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._requirements import whole_number
-from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
 from skcoral.words import CRITERIA
 
@@ -116,7 +115,6 @@ class Settings:
     weights: str = _column()
     weight_kind: str = _choice("auto", WEIGHT_KINDS)
     shrinkage: str = _setting("none", _shrinkage, "none, auto or a number up to 1")
-    margins: str = _choice("none", MARGINS)
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The settings without those about columns that are not there, and notes on these.
@@ -127,10 +125,10 @@ class Settings:
         asked = self
         if not rows:
             shrinkage = "none" if self.shrinkage == "auto" else self.shrinkage
-            asked = replace(self, weights="", margins="none", confidence=0.0, shrinkage=shrinkage)
+            asked = replace(self, weights="", confidence=0.0, shrinkage=shrinkage)
             if asked != self:
                 notes.append(
-                    "Weights, margins, confidence and the advised shrinkage need rows, and here is "
+                    "Weights, confidence and the advised shrinkage need rows, and here is "
                     "only a matrix."
                 )
         own = dict(asked.own)

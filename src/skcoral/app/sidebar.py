@@ -27,11 +27,6 @@ from skcoral.app.sources import (
 from skcoral.exceptions import InvalidTableError
 
 _SHRINKAGE = {"none": "none", "auto": "as Ledoit and Wolf advise", "number": "by a number"}
-_MARGINS = {
-    "none": "the columns themselves",
-    "ranks": "their ranks",
-    "normal": "their normal scores",
-}
 _WEIGHT_KINDS = {
     "auto": "whole numbers count rows, others compare them",
     "frequency": "how often a row occurs",
@@ -220,7 +215,6 @@ def choose_columns(source: Source) -> None:
         st.rerun()
     if weights:
         state.choose("weight_kind", "Weights say", _WEIGHT_KINDS)
-    state.choose("margins", "What is decorrelated", _MARGINS)
     _shrinkage()
 
 

@@ -99,7 +99,7 @@ def fit(options: FitOptions) -> int:
 def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
     """What is asked for, as the settings of :class:`skcoral.CORAL`."""
     targets = ("budget", "max_vif", "max_correlation", "confidence")
-    as_given = (*targets, "criterion", "margins", "output_scale")
+    as_given = (*targets, "criterion", "output_scale")
     return {name: getattr(options, name) for name in as_given} | {
         "rho_min": floors_by_name(options.rho_min, names),
         "block_length": read_block_length(options.block_length),
@@ -113,7 +113,7 @@ def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held
     needs_rows = loaded.is_wide or not hasattr(estimator, "partial_fit")
     if needs_rows:
         in_parts = (
-            "Without --margins, --confidence, --covariance, --missing em and --shrinkage auto, "
+            "Without --confidence, --covariance, --missing em and --shrinkage auto, "
             "long tables are read in parts."
         )
         require_room(loaded, "" if loaded.is_wide else in_parts)
@@ -139,7 +139,6 @@ def _fit_matrix(estimator: Any, loaded: Loaded, options: FitOptions) -> None:
         loaded.table.label,
         {
             "--model": options.model is not None,
-            "--margins": options.margins != "none",
             "--confidence": options.confidence is not None,
             "--output-scale": options.output_scale != "unit",
             "--keep-sources": options.keep_sources,

@@ -112,7 +112,6 @@ class FitResult:
             **{name: result.details.get(name) for name in ("amplification", "new_rows")},
             "confidence": _confidence(estimator),
             "shrinkage": float(estimator.shrinkage_),
-            "margins": estimator.margins,
             "weights": estimator.estimate_.weights,
             "fidelity": by_name(measured.fidelity),
             "rho_min": by_name(result.rho_min),

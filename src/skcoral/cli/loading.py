@@ -287,20 +287,18 @@ class Correlations:
         return [*loaded.notes, loaded.constant_note, dropped, self.weights_note, self.weak_note]
 
 
-def correlations(
-    loaded: Loaded, *, margins: str = "none", shrinkage: float | str | None = None
-) -> Correlations:
+def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Correlations:
     """Read the rows of a table, or take the matrix that the file holds."""
     rank_tol = check_rank_tol(loaded.options.rank_tol)
     if loaded.matrix is not None:
         return Correlations(estimate_matrix(loaded.matrix, shrinkage), [], rank_tol=rank_tol)
     other = loaded.options.covariance is not None or loaded.options.missing == "em"
-    if loaded.is_wide or other or margins != "none" or shrinkage == "auto":
+    if loaded.is_wide or other or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
 
         require_room(loaded)
         held = hold(loaded)
-        model, weights = loaded.model(margins=margins, shrinkage=shrinkage), held.known
+        model, weights = loaded.model(shrinkage=shrinkage), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
             found, moments, _ = estimate_rows(

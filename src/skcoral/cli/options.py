@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-Margins = Literal["none", "ranks", "normal"]
 Criterion = Literal["squared", "worst", "absolute"]
 #: Options that every help page lists last.
 _LAST = ("force", "json")
@@ -185,9 +184,6 @@ class FitOptions(LayoutOptions, TableOptions):
         "Shrink the correlations towards the identity.", metavar="auto|NUMBER"
     )
     rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
-    margins: Margins = option(
-        "Decorrelate the columns, their ranks or their normal scores.", default="none"
-    )
     output_scale: Literal["unit", "original"] = option(
         "Standardised outputs, or in the units of their sources.", default="unit"
     )
@@ -234,7 +230,6 @@ class VerifyOptions(TableOptions):
 
     certificate: Path = argument("Made by 'coral fit --certificate'.", "CERTIFICATE")
     shrinkage: str | None = option("As it was given to 'coral fit'.", metavar="auto|NUMBER")
-    margins: Margins = option("As it was given to 'coral fit'.", default="none")
     rigorous: bool = flag("--rigorous", "In ball arithmetic (needs python-flint).")
 
 

@@ -83,15 +83,11 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
 
 
 class OutputMeasurement(Measurement):
-    """Figures of the rows that a model transforms, added batch by batch.
-
-    ``n_outside`` counts those with values beyond the ones that its margins were fitted on.
-    """
+    """Figures of the rows that a model transforms, added batch by batch."""
 
     def __init__(self, estimator: Any, loaded: Loaded) -> None:
         super().__init__(loaded.names, estimator.result_.names)
         self.estimator, self.loaded = estimator, loaded
-        self.n_outside = 0
 
     def add_rows(self, rows: Any, outputs: Any = None) -> None:
         """Add complete rows and their outputs, which are computed where they are not given."""
@@ -100,19 +96,16 @@ class OutputMeasurement(Measurement):
             complete = ~np.isnan(np.asarray(rows)).any(axis=1)
             rows, outputs = rows[complete], None if outputs is None else outputs[complete]
         if len(rows):
-            if estimator.margins_ is not None:
-                self.n_outside += estimator.margins_.outside(rows)
             outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
             self.add(estimator.standardised(rows), outputs)
 
     def measured(self) -> Measured | None:
         """The figures; None where rows are few or columns constant in them."""
-        margins, given = self.estimator.margins_, self.loaded.content.n_rows
+        given = self.loaded.content.n_rows
         if self.n_rows < 3:
             return None
         try:
-            kind = "none" if margins is None else margins.kind
-            found = self.result(rows_given=given, margins=kind)
+            found = self.result(rows_given=given)
         except InvalidTableError:
             return None
         partly = self.estimator.missing == "em" and found.rows_used != given

@@ -34,7 +34,7 @@ def transform(options: TransformOptions) -> int:
         with destination(outputs, output) as stream:
             assert stream is not None  # "-" is an output too
             n_rows, dropped = measurement.write(stream, output, options)
-    measured, outside = measurement.measured(), measurement.n_outside
+    measured = measurement.measured()
     if options.json:
         console.print_json(
             {
@@ -43,7 +43,6 @@ def transform(options: TransformOptions) -> int:
                 "model": str(model),
                 "rows": n_rows,
                 "dropped_rows": dropped,
-                "rows_outside": outside,
                 "columns": list(loaded.names),
                 "notes": loaded.notes,
                 "written": [output],
@@ -54,10 +53,6 @@ def transform(options: TransformOptions) -> int:
     told = [
         f"{console.counted(n_rows, 'row')} transformed with {model} ({len(loaded.names)} columns).",
         measured.headline() if measured is not None else "",
-        f"{console.counted(outside, 'row')} with values beyond those fitted: their ranks or scores "
-        "stay at the ends."
-        if outside
-        else "",
         expected_note(incomplete, 1, "is written" if incomplete == 1 else "are written"),
         *loaded.notes,
         loaded.dropped_note(dropped),

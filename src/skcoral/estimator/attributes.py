@@ -37,8 +37,8 @@ def solve(
 ) -> None:
     """Solve for ``table`` with an estimator's settings and set its fitted attributes.
 
-    The effect is measured on the moments of what T acts on (scores, with margins) without weights,
-    where they are known, or on the correlation matrix ``measured_on`` where there are no rows.
+    The effect is measured on the moments without weights, where they are known, or on the
+    correlation matrix ``measured_on`` where there are no rows.
     ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before.
     """
     given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
@@ -89,11 +89,10 @@ def _measure(
     table: CorrelationEstimate, result: Decorrelation, unweighted: Moments | None, moments: Moments
 ) -> Measured:
     source = moments if unweighted is None else unweighted
-    margins = "none" if table.margins is None else table.margins.kind
     if isinstance(source, RowMoments) and table.is_wide:
         Z = source.deviations / table.scale
         measurement = Measurement(table.names, result.names).add(Z, *result.outputs_and_sources(Z))
-        return measurement.result(margins=margins)
+        return measurement.result()
     # T acts on columns standardised by the estimate, with weights if there are any
     relative = (source.scale / table.scale)[:, None]
     found = measure_matrix(
@@ -103,7 +102,6 @@ def _measure(
         anchors=None if result.anchors is None else result.anchors * relative,
         rows_used=source.n_rows,
         rows_given=max(source.n_rows, moments.n_rows),
-        margins=margins,
         weighted=unweighted is None and table.weights != "none",
     )
     # without complete rows, the figures are those that the estimate implies
@@ -152,7 +150,6 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
     "correlation_": lambda model: model.estimate_.R,
     "fidelity_": lambda model: model.result_.fidelity,
     "floors_": lambda model: model.result_.rho_min,
-    "margins_": lambda model: model.estimate_.margins,
     "mean_": lambda model: model.estimate_.mean,
     "measured_": _measured,
     "n_iter_": _n_iter,

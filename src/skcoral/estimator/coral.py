@@ -73,11 +73,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     missing : {"raise", "em"}, default="raise"
         Refuse missing values (NaN), or estimate means and covariances in spite of them by maximum
         likelihood (EM), right where values are missing at random.
-    margins : {"none", "ranks", "normal"}, default="none"
-        What is decorrelated: the columns, their ranks (Spearman's correlations) or their normal
-        scores. ``Z`` is then the standardised table of ranks or scores, and fidelities are
-        correlations with these. The map of each column is kept and applied to new rows; see
-        :mod:`skcoral.margins`.
     weight_kind : {"auto", "frequency", "reliability"}, default="auto"
         What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
         to the others, whatever the scale. "auto" takes whole numbers as frequencies.
@@ -107,14 +102,12 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         Transformation of the standardised columns; the identity plus a product of two factors
         where columns are more than twice the rows.
     components_ : ndarray of shape (k, p)
-        The same acting on the columns (their scores, with margins): outputs are
+        The same acting on the columns: outputs are
         ``(X - mean_) @ components_.T + output_mean_``. Of a wide table, formed when asked for.
     mean_, scale_ : ndarray of shape (p,)
-        Mean and sample standard deviation of each column, or of its scores with margins.
+        Mean and sample standard deviation of each column.
     output_mean_ : ndarray of shape (k,)
         Mean of the outputs: zero, or that of the columns when ``output_scale="original"``.
-    margins_ : Margins or None
-        The maps of the columns to ranks or normal scores.
     measured_ : Measured
         What the transformation does to the rows fitted, in figures.
     correlation_ : ndarray of shape (p, p), or FactoredCorrelation
@@ -186,7 +179,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         block_length: int | Literal["auto"] | None = None,
         covariance: Any = None,
         missing: Literal["raise", "em"] = "raise",
-        margins: Literal["none", "ranks", "normal"] = "none",
         weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
         halflife: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
@@ -210,7 +202,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.block_length = block_length
         self.covariance = covariance
         self.missing = missing
-        self.margins = margins
         self.weight_kind = weight_kind
         self.halflife = halflife
         self.on_singular = on_singular
@@ -257,8 +248,8 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         Returns
         -------
         ndarray of shape (n, p), or DataFrame under ``set_output``
-            The rows, up to rounding (with margins, within the range of the rows fitted). Where
-            outputs of a table of deficient rank do not determine them, those of least norm.
+            The rows, up to rounding. Where outputs of a table of deficient rank do not determine
+            them, those of least norm.
 
         Warns
         -----
@@ -277,8 +268,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
             units /= self.moments_.scale
         Z = invert(self.T_, self.result_.rank, units)
         rows = Z * self.scale_ + self.mean_
-        if self.margins_ is not None:
-            rows = self.margins_.inverse_transform(rows)
         return in_container(self, rows.astype(outputs.dtype, copy=False), X, column_names(self))
 
     def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
@@ -330,7 +319,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         return tags
 
     def standardised(self, X: Any) -> np.ndarray:
-        """Return what the transformation acts on: columns, or scores, in units of ``scale_``.
+        """Return what the transformation acts on: columns in units of ``scale_``.
 
         Parameters
         ----------

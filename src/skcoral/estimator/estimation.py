@@ -12,7 +12,6 @@ from skcoral.correlation import CorrelationEstimate, check_shrinkage, estimate, 
 from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
 from skcoral.exceptions import SingularCorrelationWarning
 from skcoral.few_rows import RowMoments, estimate_few_rows
-from skcoral.margins import fit_margins
 from skcoral.moments import Moments
 
 Estimated = tuple[CorrelationEstimate, Moments, Moments]
@@ -23,8 +22,7 @@ def estimate_rows(
 ) -> Estimated:
     """Estimate the correlation matrix of rows with an estimator's settings.
 
-    Also returns the moments of the columns as they are, and those of what the transformation acts
-    on (scores, with margins) without weights.
+    Also returns the moments of the rows, with weights and without.
     """
     weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
     if estimator.missing == "em" and np.isnan(rows).any():
@@ -69,7 +67,6 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
     moments.update(rows, sample_weight=sample_weight)
     settings: dict[str, Any] = {
         "sample_weight": sample_weight,
-        "margins": estimator.margins,
         "on_singular": estimator.on_singular,
         "rank_tol": estimator.rank_tol,
     }
@@ -78,9 +75,9 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
         table = estimate_from_rows(rows, moments, shrinkage=estimator.shrinkage, **settings)
     else:
         table = estimate_by(other, rows, moments, **settings)
-    if table.margins is None and table.weights == "none":
+    if table.weights == "none":
         return table, moments, moments
-    return table, moments, Moments(names).update(table.scores(rows))
+    return table, moments, Moments(names).update(rows)
 
 
 def _from_incomplete_rows(
@@ -104,13 +101,7 @@ def _from_few_rows(
     estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
 ) -> Estimated:
     moments = unweighted = RowMoments(rows, names, **weighted)
-    maps, scores = None, None
-    if estimator.margins != "none" and moments.n_rows > 1:
-        maps = fit_margins(estimator.margins, rows, sample_weight=weighted["sample_weight"])
-        assert maps is not None
-        rows = maps.transform(rows)
-        scores = unweighted = RowMoments(rows, names, **weighted)
-    table = estimate_few_rows(moments, margins=maps, scores=scores, rank_tol=estimator.rank_tol)
+    table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
     if table.weights != "none":
         unweighted = RowMoments(rows, names)
     return table, moments, unweighted

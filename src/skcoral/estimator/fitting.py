@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from skcoral._lowrank import FactoredCorrelation, LowRankTransform
     from skcoral.correlation import CorrelationEstimate
-    from skcoral.margins import Margins
     from skcoral.measured import Measured
     from skcoral.results import Array, Certificate, Decorrelation, Threshold
 
@@ -43,7 +42,6 @@ class Fitting:
     fidelity_: Array
     floors_: Array
     confidence_: Any
-    margins_: Margins | None
     mean_: Array
     measured_: Measured
     moments_: Moments
@@ -104,8 +102,8 @@ class Fitting:
 
         Any number of rows will do, one included. After the last batch the result is that of
         :meth:`fit` on all rows together; with a ``halflife``, rows come in the order of time and
-        those that came before fade. Margins and the Ledoit–Wolf intensity need all rows at
-        once: with these settings there is no ``partial_fit``.
+        those that came before fade. The Ledoit–Wolf intensity needs all rows at once: with it there
+        is no ``partial_fit``.
 
         Parameters
         ----------

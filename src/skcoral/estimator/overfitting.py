@@ -47,13 +47,13 @@ def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
     too_long = model.estimate_.deficiency.rank**2 * rows.shape[1] > _EFFORT
     if too_long or sample_weight is not None or len(rows) < _FEWEST or result.anchors is not None:
         return _UNKNOWN
-    scores = np.asarray(model.estimate_.scores(rows), dtype=np.float64)
+    values = np.asarray(rows, dtype=np.float64)
     order = np.random.default_rng(0).permutation(len(rows))
     count = max(6, len(rows) // (5 if rows.shape[1] > 2 * len(rows) else 20))
-    moments = RowMoments(scores[order[count:]], result.names)
+    moments = RowMoments(values[order[count:]], result.names)
     if moments.constant_columns():
         return _UNKNOWN
-    refit = _Refit(model, moments, scores[order[:count]])
+    refit = _Refit(model, moments, values[order[:count]])
     kept, before, after = refit.measure(result.rho_min)
     correlations = f", too few to state correlations between outputs (fewer than {_STATED})"
     if count >= _STATED:

@@ -17,12 +17,10 @@ from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
 from skcoral.covariances import check_covariance
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.margins import MARGINS
 from skcoral.moments import WEIGHT_KINDS
 
 _CHOICES = {
     "criterion": ("squared", "worst", "absolute"),
-    "margins": MARGINS,
     "weight_kind": WEIGHT_KINDS,
     "on_singular": ("solve", "raise"),
     "output_scale": ("unit", "original"),
@@ -80,13 +78,11 @@ def _check_together(estimator: Any) -> None:
             "(covariance='LedoitWolf' shrinks too)."
         )
     if estimator.missing == "em" and (
-        estimator.covariance is not None
-        or estimator.margins != "none"
-        or estimator.shrinkage == "auto"
+        estimator.covariance is not None or estimator.shrinkage == "auto"
     ):
         raise InvalidArgumentError(
             "missing='em' estimates means and covariances of the columns as they are: it goes with "
-            "margins='none', no covariance= and a number for shrinkage, if any."
+            "no covariance= and a number for shrinkage, if any."
         )
     if estimator.confidence is not None and (
         estimator.rho_min is None or estimator.budget is not None
@@ -99,7 +95,6 @@ def _check_together(estimator: Any) -> None:
 def learns_in_batches(estimator: Any) -> bool:
     """Whether moments are enough for these settings; an AttributeError says why they are not."""
     need_rows = {
-        "margins": estimator.margins != "none",
         "shrinkage": estimator.shrinkage == "auto",
         "covariance": estimator.covariance is not None,
         "confidence": estimator.confidence is not None,

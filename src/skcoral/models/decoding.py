@@ -21,7 +21,6 @@ from skcoral.certificates.weak_directions import given_factor, has_weak_directio
 from skcoral.correlation import CorrelationEstimate
 from skcoral.exceptions import CertificateError, ModelFileError
 from skcoral.frames.pairs import criterion_of
-from skcoral.margins import Margins
 from skcoral.measured import Measured
 from skcoral.moments import SMALLEST_SPREAD, Moments
 from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status, Threshold
@@ -37,7 +36,6 @@ RECORDS: dict[str, type[Any]] = {
         DegreesOfFreedom,
         FactoredCorrelation,
         LowRankTransform,
-        Margins,
         Measured,
         Threshold,
     )
@@ -144,10 +142,6 @@ _FITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "names",
         lambda v: isinstance(v, tuple) and all(isinstance(name, str) for name in v),
     ),
-    "tuple[Array, ...]": (
-        "arrays of numbers",
-        lambda v: isinstance(v, tuple) and all(map(_is_numbers, v)),
-    ),
     "Status": (f"one of {get_args(Status)}", lambda v: v in get_args(Status)),
     "Criterion": (f"one of {get_args(Criterion)}", lambda v: v in get_args(Criterion)),
     "Mapping[str, Any]": ("a mapping", lambda v: isinstance(v, Mapping)),
@@ -193,14 +187,9 @@ def require_agreement(
     for name in ("fidelity", "rho_min", "prices", "weights"):
         if getattr(result, name).shape != (k,):
             raise ModelFileError(f"result.{name} must have one number per output.")
-    found, margins = result.on_rows, estimate.margins
+    found = result.on_rows
     if found is not None and (found.names != result.names or found.fidelity.shape != (k,)):
         raise ModelFileError("What was measured on its rows is about other outputs.")
-    if margins is not None:
-        pairs = zip(margins.values, margins.scores, strict=False)
-        whole = all(v.ndim == 1 and v.size and v.shape == s.shape for v, s in pairs)
-        if not whole or len(margins.values) != p or len(margins.scores) != p:
-            raise ModelFileError("Its margins must map the values of every column to scores.")
     if not math.isfinite(result.objective) or result.lower_bound > result.objective + _AGREEMENT:
         raise ModelFileError("The residual and its lower bound contradict each other.")
     if threshold is not None and not (

@@ -34,7 +34,7 @@ from skcoral.results import Decorrelation, Threshold
 from skcoral.showing import printable
 from skcoral.tables.sources import DAMAGED
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MODEL, _MOMENTS = "scikit-coral model", "scikit-coral moments"
 
 
@@ -266,7 +266,7 @@ def _read_json(kind: str, label: str, data: bytes) -> dict[str, Any]:
     if type(envelope.get("version")) is not int or envelope["version"] != FORMAT_VERSION:
         raise ModelFileError(
             f"{label}: format version {str(envelope.get('version'))[:60]}; this release reads "
-            f"version {FORMAT_VERSION}. Read it with the release that wrote it, or a later one."
+            f"version {FORMAT_VERSION}. Fit and save again, or use the release that wrote it."
         )
     content = envelope.get("content")
     if not isinstance(content, dict) or envelope.get("checksum") != found:

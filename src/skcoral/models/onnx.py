@@ -46,20 +46,8 @@ def to_onnx(model: Any, *, dtype: Any = np.float64) -> Any:
     if kind is None:
         raise InvalidArgumentError(f"dtype must be float64 or float32; got {np.dtype(dtype)}.")
     check_is_fitted(model)
-    _refuse_margins(model)
     update_registered_converter(CORAL, "SkcoralCORAL", _infer_shape, _convert)
     return convert(model, initial_types=[("X", kind([None, model.n_features_in_]))])
-
-
-def _refuse_margins(model: Any) -> None:
-    steps = [step for _, step in getattr(model, "steps", [("", model)])]
-    for step in steps:
-        if isinstance(step, CORAL) and step.margins_ is not None:
-            raise InvalidArgumentError(
-                f"The maps to {step.margins_.noun} (margins={step.margins_.kind!r}) have no ONNX "
-                "form here. Save the model as JSON (skcoral.models.save_model), or fit with "
-                "margins='none'."
-            )
 
 
 def _infer_shape(operator: Any) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def empty_figures(n: int, k: int, status: str) -> dict[str, Any]:
 class Models:
     """What makes the outputs of the rows of each window; NaN without a model.
 
-    ``offset`` and ``units`` are those of the outputs, ``maps`` the margins of single fits.
+    ``offset`` and ``units`` are those of the outputs.
     """
 
     mean: Array
@@ -68,7 +68,6 @@ class Models:
     T: Array
     offset: Array
     units: Array
-    maps: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, n: int, p: int, k: int) -> Models:
@@ -80,11 +79,6 @@ class Models:
     def outputs(self, rows: Array, window: Any) -> Array:
         """Outputs of ``rows``, each by the model of its window (-1: none)."""
         out = np.full((len(rows), self.T.shape[2]), np.nan)
-        if self.maps:
-            rows = rows.copy()
-            for k, margins in self.maps.items():
-                own = np.flatnonzero(window == k)
-                rows[own] = margins.transform(rows[own]) if len(own) else rows[own]
         has = np.flatnonzero(window >= 0)
         size = max(1, 2_000_000 // max(1, self.T[0].size)) if len(self.T) else 1
         for start in range(0, len(has), size):
@@ -156,8 +150,6 @@ class Run:
         models.offset[k] = model.output_mean_
         models.T[k] = result.T if isinstance(result.T, np.ndarray) else result.T.toarray()
         models.units[k] = model.moments_.scale if self.solver.original else 1.0
-        if model.margins_ is not None:
-            models.maps[k] = model.margins_
         figures["fidelity"][k], figures["status"][k] = result.fidelity, result.status
         if result.rank is None:  # a singular one takes as long as the solution: left to model(t)
             figures["threshold"][k] = model.threshold_.lower

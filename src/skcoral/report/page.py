@@ -27,7 +27,6 @@ _MARKS = {"ZCA-cor": "diamond", "PCA": "square"}
 _PAIRS = 15  # of the many that have no picture
 _EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 _VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
-_STANDARDISED = {"ranks": "standardised ranks", "normal": "standardised normal scores"}
 
 
 def render(facts: ReportFacts) -> str:
@@ -81,7 +80,6 @@ def render(facts: ReportFacts) -> str:
         marks=_MARKS,
         others=lambda j: [(_MARKS[method], f[j]) for method, f in facts.baselines.items()],
         curve=_curve(facts),
-        standardised=_STANDARDISED.get(measured.margins, "standardised sources"),
         made_of=[_made_of(facts, sources, j, name) for j, name in listed],
         versions=_versions(),
         **tables,
@@ -219,8 +217,6 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
     if sure is not None:
         asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
-    if estimator.margins_ is not None:
-        asked.append(("margins", f"{estimator.margins_.noun} of the columns"))
     if estimator.estimate_.weights != "none":
         asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
     asked.append(("outputs", words.units(result, estimator.output_scale)))

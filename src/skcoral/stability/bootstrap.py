@@ -221,7 +221,7 @@ def _left_out(sample: Resampler, train: Any, test: Any) -> tuple[Array, Array]:
     """What each row left out adds to the upper bound of a fold, and its influence."""
     table = sample.table(train)
     fold = api.threshold(table)
-    Z = standardised(table.scores(sample.rows), sample.weights)[test]
+    Z = standardised(sample.rows, sample.weights)[test]
     psi = 0.5 * (Z * (Z @ fold.T - fold.value * Z)) @ fold.weights
     # the bound itself, where the variances of the rows left out are put at one as R has them
     return fold.value + psi, psi
