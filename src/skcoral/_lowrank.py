@@ -68,6 +68,9 @@ class LowRankTransform:
     def __rmatmul__(self, Z: Any) -> Array:
         return self.apply(Z)
 
+    def __matmul__(self, M: Any) -> Array:
+        return np.asarray(M + self.left @ (self.right @ M))
+
     def solve(self, Y: Any) -> Array:
         """The rows whose outputs are ``Y``, or of least norm and nearest to that: ``Y T⁺``."""
         Y = np.asarray(Y, dtype=np.float64)

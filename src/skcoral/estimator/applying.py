@@ -1,10 +1,10 @@
-"""A fitted transformation applied to rows: the inverse, and the criterion on any rows."""
+"""A fitted transformation applied to rows and to coefficients: inverse, criterion, regression."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -43,6 +43,40 @@ def invert(T: Any, rank: int | None, outputs: Array) -> Array:
             stacklevel=3,
         )
     return rows
+
+
+class SourceCoefficients(NamedTuple):
+    """A linear model on the original columns: ``X @ coef.T + intercept``."""
+
+    coef: Array
+    intercept: Any
+
+
+def source_coefficients(model: Any, coef: Any, intercept: Any) -> SourceCoefficients:
+    """Coefficients on the outputs of a fitted transformer as coefficients on its columns.
+
+    With outputs ``y = s (T'(x - m) / d) + o``, the model ``b'y + c`` is ``a'x + c + b'o - a'm``
+    where ``a = T(s b) / d``. This needs no inverse of T, so T may be singular or not square.
+    """
+    names = model.result_.names
+    try:
+        b, c = (np.asarray(given, dtype=np.float64) for given in (coef, intercept))
+    except (TypeError, ValueError):
+        raise InvalidArgumentError("coef and intercept must be numbers.") from None
+    if b.ndim not in (1, 2) or b.shape[-1] != len(names):
+        raise InvalidArgumentError(
+            f"coef must have one coefficient for each of the {len(names)} outputs, as coef_ of a "
+            f"linear model fitted on them has; got shape {b.shape}."
+        )
+    if c.shape not in ((), b.shape[:-1]):
+        raise InvalidArgumentError(
+            f"intercept must be one number for each target; got shape {c.shape} for coefficients "
+            f"of shape {b.shape}."
+        )
+    scaled = b * model.moments_.scale if model.output_scale_ == "original" else b
+    a = (model.T_ @ scaled.T).T / model.scale_
+    moved = c + b @ model.output_mean_ - a @ model.mean_
+    return SourceCoefficients(a, moved if moved.ndim else float(moved))
 
 
 def in_container(estimator: Any, rows: Array, given: Any, names: Sequence[str]) -> Any:

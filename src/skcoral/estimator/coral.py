@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skcoral.covariances import expected_rows
-from skcoral.estimator.applying import in_container, invert, residual_of
+from skcoral.estimator.applying import (
+    SourceCoefficients,
+    in_container,
+    invert,
+    residual_of,
+    source_coefficients,
+)
 from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
@@ -269,6 +275,39 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         Z = invert(self.T_, self.result_.rank, units)
         rows = Z * self.scale_ + self.mean_
         return in_container(self, rows.astype(outputs.dtype, copy=False), X, column_names(self))
+
+    def source_coefficients(self, coef: Any, intercept: Any = 0.0) -> SourceCoefficients:
+        """Turn coefficients on the outputs into coefficients on the original columns.
+
+        Both give the same fitted values: the outputs are linear in the columns.
+
+        Parameters
+        ----------
+        coef : array-like of shape (k,) or (n_targets, k)
+            Coefficients of a linear model on the outputs, such as ``coef_`` of scikit-learn's.
+        intercept : float or array-like of shape (n_targets,), default=0.0
+            Its intercept.
+
+        Returns
+        -------
+        SourceCoefficients
+            ``coef`` of shape (p,) or (n_targets, p), and ``intercept``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from skcoral import CORAL
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> coral = CORAL(rho_min=0.9).fit(X)
+        >>> model = LinearRegression().fit(coral.transform(X), y)
+        >>> coef, intercept = coral.source_coefficients(model.coef_, model.intercept_)
+        >>> bool(np.allclose(X @ coef + intercept, model.predict(coral.transform(X))))
+        True
+        """
+        check_is_fitted(self)
+        return source_coefficients(self, coef, intercept)
 
     def score(self, X: Any, y: None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the residual criterion on these rows, so that larger is better.
