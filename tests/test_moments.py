@@ -313,3 +313,27 @@ def test_a_state_that_no_rows_have(field, value):
     state[field] = np.full_like(state[field], value)
     with pytest.raises(InvalidTableError, match="no moments of any rows"):
         Moments.from_state(state)
+
+
+def test_moments_without_some_rows_and_faded():
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(60, 4)) * 10.0 ** np.arange(-3, 1) + 1e4
+    part = Moments.from_rows(X).remove(X[:20])
+    assert part.n_rows == 40
+    assert np.allclose(part.covariance, np.cov(X[20:].T), rtol=1e-9)
+    assert np.allclose(part.mean, X[20:].mean(axis=0), rtol=1e-14)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    part = Moments.from_rows(X, sample_weight=weights).remove(X[:5], sample_weight=weights[:5])
+    whole = Moments.from_rows(X[5:], sample_weight=weights[5:])
+    assert np.allclose(part.covariance, whole.covariance, rtol=1e-9)
+    with pytest.raises(InvalidTableError, match="at least one has to stay"):
+        Moments.from_rows(X).remove(X)
+    with pytest.raises(InvalidTableError, match="not among those added"):
+        Moments.from_rows(X[:10]).remove(X[:3] + 1e9)
+    faded = Moments.from_rows(X[:30]).forget(0.25).update(X[30:])
+    weighted = Moments.from_rows(X, sample_weight=np.r_[np.full(30, 0.25), np.ones(30)])
+    assert np.allclose(faded.covariance, weighted.covariance, rtol=1e-12)
+    assert faded.weight == weighted.weight
+    assert not faded.weights_count_rows
+    with pytest.raises(InvalidTableError, match="factor"):
+        faded.forget(0.0)

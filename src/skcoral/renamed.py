@@ -18,9 +18,12 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
         "margins": _RANKS,
     },
+    "rolling": {"brief": "leave it out; all windows are solved with the same effort."},
+    "grouped": {"brief": "leave it out; all groups are solved with the same effort."},
 }
 #: Options that the command no longer takes.
 OPTIONS: dict[str, str] = {
+    "--brief": "leave it out; all windows are solved with the same effort.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

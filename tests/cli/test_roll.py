@@ -206,20 +206,6 @@ def test_windows_of_few_rows_are_reported_with_their_own_figures(prices, main, t
     assert f"{told} {weakest:g} in its window." in panel.summary()
 
 
-def test_brief_searches_of_singular_windows(main, tmp_path):
-    rng = np.random.default_rng(0)
-    X = 0.5 * rng.normal(size=(6, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(6, 6))
-    table = pd.DataFrame(X, columns=list("abcdef"))
-    path, log = tmp_path / "few.csv", tmp_path / "windows.csv"
-    table.to_csv(path, index=False)
-    options = ["--window", 5, "--rho-min", 0.95, "--brief", "-o", tmp_path / "out.csv"]
-    main("roll", path, *options, "--windows", log)
-    with pytest.warns(UserWarning, match="window"):
-        brief, full = (rolling(table, 5, rho_min=0.95, brief=b).columns for b in (True, False))
-    assert (full["lower_bound"] > brief["lower_bound"] + 1e-4).all()
-    assert np.allclose(pd.read_csv(log)["lower_bound"], brief["lower_bound"], atol=1e-12)
-
-
 def test_a_window_longer_than_the_table(prices, main, tmp_path):
     status, said, _ = main("roll", prices[0], "--window", 500, "-o", tmp_path / "out.csv")
     assert status == 0

@@ -173,3 +173,30 @@ def test_metadata_routing(wine):
 def test_weights_that_are_no_numbers(wine):
     with pytest.raises(InvalidTableError, match="sample_weight must contain only numbers"):
         CORAL().fit(wine, sample_weight="many")
+
+
+def fat_tails(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_t(3, size=(n, 4)) * 10.0 ** np.arange(-3, 1) + 1e4
+
+
+def test_halflife_of_batches_is_that_of_all_rows():
+    X = fat_tails(90)
+    weights = 0.5 ** (np.arange(89, -1, -1) / 20.0)
+    wanted = CORAL(rho_min=0.95).fit(X, sample_weight=weights)
+    whole = CORAL(rho_min=0.95, halflife=20.0).fit(X)
+    parts = CORAL(rho_min=0.95, halflife=20.0)
+    for start, end in ((0, 1), (1, 50), (50, 90)):
+        parts.partial_fit(X[start:end])
+    for model in (whole, parts, CORAL(rho_min=0.95, halflife=20.0).fit(iter([X[:40], X[40:]]))):
+        assert np.allclose(model.T_, wanted.T_, atol=1e-9)
+        assert np.allclose(model.scale_, wanted.scale_, rtol=1e-12)
+    plain = CORAL(rho_min=0.95).fit(X)
+    assert not np.allclose(plain.T_, wanted.T_, atol=1e-3)
+    old = CORAL(rho_min=0.95, halflife=0.5).fit(np.vstack([1e3 * fat_tails(300, seed=1), X]))
+    again = CORAL(rho_min=0.95, halflife=0.5).fit(X)
+    assert np.allclose(old.T_, again.T_, atol=1e-8)  # what is old enough counts nothing
+    with pytest.raises(InvalidArgumentError, match="halflife"):
+        CORAL(halflife=-1.0).fit(X)
+    with pytest.raises(InvalidArgumentError, match="count none"):
+        CORAL(halflife=5.0, weight_kind="frequency").fit(X)

@@ -258,7 +258,6 @@ class RollOptions(TableOptions):
     min_rows: int | None = option("Complete rows that a window needs [all].", min=2)
     halflife: float | None = option("Age at which a row counts half.", metavar="ROWS")
     expanding: bool = flag("--expanding", "Windows begin with the first row.")
-    brief: bool = flag("--brief", "Search singular windows briefly: faster, wider gaps.")
     rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
     criterion: Criterion = option(_MEASURE, default="squared")
     output: str = option(

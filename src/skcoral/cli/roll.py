@@ -27,7 +27,7 @@ from skcoral.tables.cells import plain_cells
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 
-_BATCH = 2_000  # rows at a time: the progress bar moves, and windows are still solved in stacks
+_BATCH = 2_000  # rows at a time, after which the progress bar moves
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
 _MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
 _NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
@@ -70,7 +70,7 @@ class _Run:
         self.first_reason = ""
         self.least = dict.fromkeys(_MEASURED, np.nan)
         self.largest = dict.fromkeys(_MEASURED, np.nan)
-        as_given = ("step", "lag", "min_rows", "halflife", "expanding", "brief", "criterion")
+        as_given = ("step", "lag", "min_rows", "halflife", "expanding", "criterion")
         self.settings: dict[str, Any] = {name: getattr(options, name) for name in as_given} | {
             "window": _number_or_text(options.window),
             "refit": None if options.refit is None else _number_or_text(options.refit),

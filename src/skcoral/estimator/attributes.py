@@ -34,22 +34,28 @@ def solve(
     floors: Any = None,
     judged: Judged | None = None,
     measured_on: Any = None,
+    near: Any = None,
+    measure: bool = True,
 ) -> None:
     """Solve for ``table`` with an estimator's settings and set its fitted attributes.
 
     The effect is measured on the moments without weights, where they are known, or on the
     correlation matrix ``measured_on`` where there are no rows.
-    ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before.
+    ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before;
+    ``near`` is a model of a similar matrix to start from. Without ``measure`` the effect is
+    measured when it is asked for.
     """
     given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
-    result = solve_for(given, estimator, floors=floors)
+    regular = table.deficiency is None
+    warm = near.result_ if near is not None and regular else None
+    result = solve_for(given, estimator, floors=floors, warm=warm)
     long = table.is_wide and len(table.names) > _LONG
     on_rows = None
     if measured_on is not None:
         on_rows = measure_matrix(measured_on, result.T, result.names)
-    elif not long:
+    elif measure and not long:
         on_rows = _measure(table, result, unweighted, moments)
-    if table.deficiency is None:  # of a singular matrix it takes as long again: on request
+    if regular:  # of a singular matrix it takes as long again: on request
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
     estimator.output_scale_ = estimator.output_scale  # a setting changed later waits for a new fit

@@ -92,7 +92,6 @@ class Fitting:
                 rows = read_rows(self, X, reset=True, may_miss=self.missing == "em")
                 sample_weight = faded(self.halflife, len(rows), sample_weight)
                 self._fit_rows(rows, sample_weight, groups)
-                measure_overfitting(self, rows, sample_weight)
             undo.pop_all()
         return self
 
@@ -171,17 +170,30 @@ class Fitting:
     def __sklearn_is_fitted__(self) -> bool:
         return "moments_" in self.__dict__
 
-    def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit_near(
+        self, rows: Array, names: tuple[str, ...], sample_weight: Any, near: Self | None
+    ) -> Self:
+        """Fit rows that were read before, from a model of the same settings for similar rows.
+
+        The effect on the rows is measured when it is asked for.
+        """
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self._fit_rows(rows, sample_weight, None, near=near, measure=False)
+        return self
+
+    def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any, **how: Any) -> None:
         names = column_names(self)
         table, self.moments_, unweighted = estimate_rows(self, rows, names, sample_weight)
         floors = None
         if self.confidence is not None:
             self.confidence_ = confident(self, rows, sample_weight, groups)
             floors = self.confidence_.floors
-        solve(self, table, self.moments_, unweighted, floors=floors)
+        solve(self, table, self.moments_, unweighted, floors=floors, **how)
         if floors is not None:
             self.result_ = with_details(self.result_, confidence=self.confidence_.sentence())
         measure_rounding(self, None if np.isnan(rows).any() else rows, sample_weight)
+        measure_overfitting(self, rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
         require_batches(self)

@@ -139,7 +139,8 @@ class Panel(Drawn):
         CORAL
             Fitted, with its certificate.
         """
-        return CORAL(**self.settings).fit(self._rows(t, group))
+        rows, weights = self._rows(t, group)
+        return CORAL(**self.settings).fit(rows, sample_weight=weights)
 
     def summary(self) -> str:
         """How many windows there are, how they ended, and the range of their figures."""

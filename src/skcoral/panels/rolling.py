@@ -11,17 +11,16 @@ import numpy as np
 
 from skcoral._requirements import listing
 from skcoral._validation import check_count
-from skcoral.estimator import CORAL
 from skcoral.estimator.rows import named_rows
-from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.panels.blocks import run
 from skcoral.panels.results import Panel, warn_about_windows, window_columns
-from skcoral.panels.solver import Solver
+from skcoral.panels.solver import Solver, run
 from skcoral.panels.tables import Rows, read
 from skcoral.panels.windows import Rule, Windows, check_times, cut, rule
+from skcoral.renamed import refusing_former_parameters
 
 
+@refusing_former_parameters
 def rolling(
     X: Any,
     window: Any,
@@ -34,7 +33,6 @@ def rolling(
     halflife: float | None = None,
     expanding: bool = False,
     refit: Any = None,
-    brief: bool = False,
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
@@ -42,8 +40,8 @@ def rolling(
     """Decorrelate each row by the model of its own window of rows.
 
     Every window is solved and certified as :class:`skcoral.CORAL` would solve its rows alone, to
-    1e-8 in the outputs; neighbouring windows are solved together and from one another, which takes
-    a tenth of the time. No output depends on a later row.
+    1e-8 in the outputs, and faster, from the solution of the window before. No output depends on a
+    later row.
 
     Parameters
     ----------
@@ -68,15 +66,12 @@ def rolling(
         Complete rows that a window needs: by default the whole window, or p + 1 in a span of time.
         Windows with fewer have the status "short".
     halflife : float, optional
-        Rows count less the older they are, half as much after this many; see
-        :class:`skcoral.CORAL`.
+        Rows count less the older they are, half as much after this many: they have the
+        ``sample_weight`` ``0.5 ** (age / halflife)``.
     expanding : bool, default=False
         Windows begin with the first row; ``window`` is then the least number of rows.
     refit : int or str, optional
         A new model only with every so many windows, or with each calendar period ("W", "MS", "QS").
-    brief : bool, default=False
-        Search singular windows briefly, without the branching and the further starts of a single
-        fit: about two fifths of the time, wider gaps, and outputs that a full search may improve.
     n_jobs : int, optional
         Processes, as in joblib. The outputs do not depend on it.
     callback : callable, optional
@@ -122,18 +117,16 @@ def rolling(
         min_rows=min_rows,
         refit=refit,
     )
-    if halflife is not None:
-        settings["halflife"] = halflife
-    return _panel(rows, how, settings, n_jobs, callback, brief)
+    return _panel(rows, how, Solver(rows.names, settings, halflife), n_jobs, callback)
 
 
+@refusing_former_parameters
 def grouped(
     X: Any,
     by: Any,
     *,
     window: Any = None,
     min_rows: int | None = None,
-    brief: bool = False,
     n_jobs: int | None = None,
     callback: Callable[[int, int], object] | None = None,
     **settings: Any,
@@ -152,7 +145,7 @@ def grouped(
     min_rows : int, optional
         Complete rows that a group needs: two by default; with windows, as in :func:`rolling`.
         Groups with fewer have the status "short".
-    brief, n_jobs, callback, **settings
+    n_jobs, callback, **settings
         As in :func:`rolling`.
 
     Returns
@@ -172,12 +165,13 @@ def grouped(
     if hasattr(X, "map_partitions"):
         from skcoral.panels.dask import grouped_dask
 
-        return grouped_dask(X, by, window=window, min_rows=min_rows, brief=brief, **settings)
+        return grouped_dask(X, by, window=window, min_rows=min_rows, **settings)
     if window is not None:
-        each: dict[str, Any] = {"brief": brief, "n_jobs": n_jobs, "callback": callback}
+        each: dict[str, Any] = {"n_jobs": n_jobs, "callback": callback}
         return rolling(X, window, by=by, min_rows=min_rows, **each, **settings)
     how = Rule(2 if min_rows is None else check_count("min_rows", min_rows, minimum=2))
-    return _panel(read(X, by=by), how, settings, n_jobs, callback, brief)
+    rows = read(X, by=by)
+    return _panel(rows, how, Solver(rows.names, settings), n_jobs, callback)
 
 
 def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
@@ -206,19 +200,16 @@ def _times(rows: Rows, how: Rule) -> tuple[Any, Any]:
 def _panel(
     rows: Rows,
     how: Rule,
-    settings: dict[str, Any],
+    solver: Solver,
     n_jobs: int | None,
     callback: Callable[[int, int], object] | None,
-    brief: bool,
 ) -> Panel:
-    check_settings(CORAL(**settings))
-    if settings.get("missing", "raise") != "raise":
+    if solver.settings.get("missing", "raise") != "raise":
         raise InvalidArgumentError(
             "Windows and groups are made of complete rows, so missing='em' changes nothing there: "
             "leave it out, or fill missing values first."
         )
     times, zone = _times(rows, how)
-    solver = Solver(rows.names, settings, brief=brief)
     names = solver.output_names
     complete: Any = ~np.isnan(rows.values).any(axis=1)
     parts = [part for _, part in rows.groups]
@@ -240,14 +231,16 @@ def _panel(
         keys={**keys, rows.label: last},
         columns=columns,
         by_output=by_output,
-        settings=settings,
+        settings=solver.settings,
         _frame=rows.frame,
-        _rows=partial(_window_rows, rows, complete, windows),
+        _rows=partial(_window_rows, rows, complete, windows, solver),
     )
 
 
-def _window_rows(rows: Rows, complete: Any, windows: Windows, t: Any, group: Any) -> Any:
-    """The complete rows of the window that row ``t`` belongs to."""
+def _window_rows(
+    rows: Rows, complete: Any, windows: Windows, solver: Solver, t: Any, group: Any
+) -> tuple[Any, Any]:
+    """The complete rows of the window that row ``t`` belongs to, and their weights."""
     wanted = None if group is None else group if isinstance(group, tuple) else (group,)
     labels = rows.labels[rows.order]
     same = np.asarray(labels == _as_label(labels, t))
@@ -269,7 +262,7 @@ def _window_rows(rows: Rows, complete: Any, windows: Windows, t: Any, group: Any
         )
     (window,) = found.values()
     own = rows.values[complete][windows.starts[window] : windows.ends[window]]
-    return named_rows(own, rows.names)
+    return named_rows(own, rows.names), solver.weights(len(own))
 
 
 def _as_label(labels: Any, t: Any) -> Any:

@@ -11,12 +11,9 @@ import numpy as np
 
 from skcoral._requirements import refuse_missing
 from skcoral._validation import check_names
-from skcoral.estimator import CORAL
-from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError
-from skcoral.panels.blocks import run
 from skcoral.panels.results import window_columns
-from skcoral.panels.solver import Solver
+from skcoral.panels.solver import Solver, run
 from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
 from skcoral.results import Array
 
@@ -52,15 +49,14 @@ class Roller:
         names: Sequence[str],
         window: Any,
         *,
+        halflife: float | None = None,
         n_jobs: int | None = None,
-        brief: bool = False,
         **settings: Any,
     ) -> None:
         self.names = check_names(names, len(names))
         how = {name: settings.pop(name) for name in RULE_OPTIONS if name in settings}
-        check_settings(CORAL(**settings))
         self.rule = rule(window, len(self.names), **how)
-        self.solver = Solver(self.names, settings, brief=brief)
+        self.solver = Solver(self.names, settings, halflife)
         self.n_jobs = n_jobs
         self.needs_times = self.rule.needs_times
         self._values = np.empty((0, len(self.names)))
