@@ -84,7 +84,7 @@ for day in returns.index[121::10]:
         "CORAL, floor 0.9": model.result_,
     }
     for name, answer in methods.items():
-        bets = effective_bets(equal, covariance, answer)
+        bets = effective_bets(covariance, equal, answer)
         shared = bets.shared / bets.variance
         records.append((day, name, bets.effective, answer.min_fidelity, shared))
 table = pd.DataFrame(records, columns=["day", "factors", "bets", "weakest", "shared"])

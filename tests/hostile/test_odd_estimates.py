@@ -79,7 +79,7 @@ def test_bets_take_arrays_and_frames_as_they_are(table):
     b = np.array([1.0, 2.0, 3.0])
     wanted = np.linalg.solve(T, np.sqrt(np.diag(covariance)) * b)
     for given in (T, pd.DataFrame(T), T.tolist()):
-        found = effective_bets(b, covariance, given)
+        found = effective_bets(covariance, b, given)
         np.testing.assert_allclose(found.exposures, wanted, rtol=1e-12)
         np.testing.assert_allclose(found.contributions.sum(), b @ covariance @ b, rtol=1e-12)
 
@@ -89,9 +89,9 @@ def test_bets_refuse_a_transformation_of_other_factors(table):
     model = CORAL(rho_min=0.8).fit(swapped)
     for T in (model, model.result_, decorrelate(swapped.corr(), 0.8)):
         with pytest.raises(InvalidArgumentError, match="same order"):
-            effective_bets([1, 2, 3], covariance, T)
-    assert effective_bets([1, 2, 3], covariance, CORAL(rho_min=0.8).fit(table)).effective > 1
+            effective_bets(covariance, [1, 2, 3], T)
+    assert effective_bets(covariance, [1, 2, 3], CORAL(rho_min=0.8).fit(table)).effective > 1
     with pytest.raises(InvalidArgumentError, match="finite"):
-        effective_bets([1, 2, 3], covariance, np.full((3, 3), np.nan))
+        effective_bets(covariance, [1, 2, 3], np.full((3, 3), np.nan))
     with pytest.raises(InvalidArgumentError, match="overflows"):
-        effective_bets([1e200] * 3, covariance)
+        effective_bets(covariance, [1e200] * 3)

@@ -25,7 +25,7 @@ def test_contributions_add_up_to_the_variance(seed):
     variance = float(np.var(X.to_numpy() @ b, ddof=1))
     answers = [None, pca(R), zca_cor(R), cholesky(R), threshold(R), decorrelate(R, 0.97), np.eye(5)]
     for T in [*answers, CORAL(rho_min=0.95).fit(X)]:
-        bets = effective_bets(b, X.cov(), T)
+        bets = effective_bets(X.cov(), b, T)
         assert bets.variance == pytest.approx(variance, rel=1e-10)
         assert bets.contributions.sum() == pytest.approx(variance, rel=1e-9)
         assert bets.shares.sum() == pytest.approx(1.0)
@@ -34,7 +34,7 @@ def test_contributions_add_up_to_the_variance(seed):
             variance - (bets.exposures**2).sum(), rel=1e-6, abs=1e-12
         )
     for T in (None, pca(R), threshold(R)):  # uncorrelated: squares, and nothing shared
-        bets = effective_bets(b, X.cov(), T)
+        bets = effective_bets(X.cov(), b, T)
         assert np.allclose(bets.contributions, bets.exposures**2, rtol=1e-8)
         assert abs(bets.shared) < 1e-9 * variance
         assert np.allclose(bets.shares, bets.contributions / variance, atol=1e-9)
@@ -44,7 +44,7 @@ def test_the_outputs_carry_the_same_portfolio():
     X = factors()
     model = CORAL(rho_min=0.96).fit(X)
     b = np.array([3.0, -1.0, 0.5, 2.0, 0.1])
-    bets = effective_bets(b, X.cov(), model)
+    bets = effective_bets(X.cov(), b, model)
     carried = model.transform(X) @ bets.exposures
     assert np.allclose(carried, (X - X.mean()).to_numpy() @ b)
 
@@ -55,11 +55,11 @@ def test_extremes():
     scale = np.sqrt(np.diag(sigma))
     T = minimum_torsion(X.corr()).T
     # a portfolio that is one of the uncorrelated factors is one bet, all of them alike are p
-    one = effective_bets(T[:, 2] / scale, sigma)
+    one = effective_bets(sigma, T[:, 2] / scale)
     assert one.effective == pytest.approx(1.0, abs=1e-8)
     assert np.argmax(one.shares) == 2
-    assert effective_bets(T.sum(axis=1) / scale, sigma).effective == pytest.approx(5.0)
-    nothing = effective_bets(np.zeros(5), sigma)
+    assert effective_bets(sigma, T.sum(axis=1) / scale).effective == pytest.approx(5.0)
+    nothing = effective_bets(sigma, np.zeros(5))
     assert nothing.variance == 0.0
     assert np.isnan(nothing.shares).all()
 
@@ -86,16 +86,19 @@ def test_minimum_torsion_loses_the_least_on_average(seed):
 
 def test_portfolios_by_name():
     X = factors()
-    by_name = effective_bets({"f1": 2.0, "f4": -1.0}, X.cov())
-    by_place = effective_bets([0.0, 2.0, 0.0, 0.0, -1.0], X.cov())
+    by_name = effective_bets(X.cov(), {"f1": 2.0, "f4": -1.0})
+    by_place = effective_bets(X.cov(), [0.0, 2.0, 0.0, 0.0, -1.0])
     assert by_name.effective == by_place.effective
     assert by_name.to_frame().index.tolist() == list(X.columns)
     assert "effective" in repr(by_name)
     with pytest.raises(InvalidArgumentError, match="not among the factors"):
-        effective_bets({"f9": 1.0}, X.cov())
+        effective_bets(X.cov(), {"f9": 1.0})
     with pytest.raises(InvalidArgumentError, match="5 finite numbers"):
-        effective_bets([1.0, 2.0], X.cov())
+        effective_bets(X.cov(), [1.0, 2.0])
     with pytest.raises(InvalidArgumentError, match="no inverse"):
-        effective_bets(np.ones(5), X.cov(), np.zeros((5, 5)))
+        effective_bets(X.cov(), np.ones(5), np.zeros((5, 5)))
     with pytest.raises(InvalidArgumentError, match="variances above 0"):
-        effective_bets([1.0, 1.0], [[1.0, 0.0], [0.0, 0.0]])
+        effective_bets([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0])
+    for exposures in ([1.0, 1.0], {"a": 1.0, "b": 1.0}, pd.Series([1.0, 1.0])):
+        with pytest.raises(InvalidArgumentError, match="The covariance comes first"):
+            effective_bets(exposures, np.eye(2))

@@ -129,6 +129,8 @@ def test_figures_are_those_of_single_fits():
     assert (table["min_fidelity"] >= 0.95).all()
     assert table.index.equals(X.index[59:])
     assert "31 windows" in panel.summary()
+    assert repr(panel).startswith("Panel(31 windows of 5 outputs: ")
+    assert "\n" not in repr(panel)
 
 
 @settings(max_examples=4, deadline=None)

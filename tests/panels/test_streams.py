@@ -52,6 +52,13 @@ def test_batches_give_what_the_whole_table_gives(asked):
     assert np.allclose(thresholds, whole.threshold["lower"], atol=1e-9, equal_nan=True)
 
 
+def test_objects_of_a_stream_are_shown_in_one_line():
+    roller = Roller(["a", "b"], 5)
+    pushed = roller.push(np.random.default_rng(0).normal(size=(12, 2)))
+    assert repr(pushed) == "Pushed(12 rows, 4 without output, 8 windows)"
+    assert repr(roller) == "Roller(2 variables, 5 rows kept after row 7)"
+
+
 def test_memory_does_not_grow_with_the_number_of_windows():
     rng = np.random.default_rng(0)
 
@@ -85,6 +92,7 @@ def test_groups_of_a_dask_table():
     table = dd.from_pandas(X.drop(columns="date"), npartitions=4)
     panel = grouped(table, by="desk", rho_min=0.95)
     wanted = grouped(X.drop(columns="date"), by="desk", rho_min=0.95)
+    assert repr(panel) == "DaskPanel(5 columns in 4 partitions, computed when asked for)"
     made = panel.outputs.compute(scheduler="synchronous").sort_index()
     assert list(made.columns) == list(wanted.outputs.columns)
     names = [f"f{j}" for j in range(4)]

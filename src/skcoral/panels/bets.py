@@ -12,6 +12,7 @@ factor above its floor instead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,7 @@ class Bets(Shown, Frozen):
 
     Examples
     --------
-    >>> bets = effective_bets([1.0, 1.0], [[1.0, 0.0], [0.0, 3.0]])
+    >>> bets = effective_bets([[1.0, 0.0], [0.0, 3.0]], [1.0, 1.0])
     >>> bets.shares.round(6).tolist(), round(bets.effective, 3)
     ([0.25, 0.75], 1.755)
     """
@@ -80,15 +81,15 @@ class Bets(Shown, Frozen):
         )
 
 
-def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
+def effective_bets(covariance: Any, exposures: Any, T: Any = None) -> Bets:
     """Spread the variance of a portfolio over decorrelated factors.
 
     Parameters
     ----------
-    exposures : array-like of shape (p,), Series or mapping by name
-        Exposures ``b`` of the portfolio to the factors.
     covariance : array-like or DataFrame of shape (p, p)
         Of the factors.
+    exposures : array-like of shape (p,), Series or mapping by name
+        Exposures ``b`` of the portfolio to the factors.
     T : array of shape (p, p), or a result that has one, optional
         The transformation of the standardised factors: a :class:`~skcoral.results.Decorrelation`,
         a fitted :class:`skcoral.CORAL`, a :class:`~skcoral.baselines.Baseline`, or an array.
@@ -106,11 +107,11 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
     >>> from skcoral.panels import effective_bets
     >>> from skcoral.baselines import pca
     >>> covariance = [[1.0, 0.8], [0.8, 1.0]]
-    >>> round(effective_bets([1.0, 1.0], covariance).effective, 6)
+    >>> round(effective_bets(covariance, [1.0, 1.0]).effective, 6)
     2.0
-    >>> round(effective_bets([1.0, 1.0], covariance, pca(covariance)).effective, 6)
+    >>> round(effective_bets(covariance, [1.0, 1.0], pca(covariance)).effective, 6)
     1.0
-    >>> round(effective_bets([1.0, 0.0], covariance).effective, 3)
+    >>> round(effective_bets(covariance, [1.0, 0.0]).effective, 3)
     1.649
     """
     sigma, scale, names = _read_covariance(covariance)
@@ -152,6 +153,11 @@ def effective_bets(exposures: Any, covariance: Any, T: Any = None) -> Bets:
 
 
 def _read_covariance(covariance: Any) -> tuple[Array, Array, tuple[str, ...]]:
+    if isinstance(covariance, Mapping) or np.ndim(covariance) == 1:
+        raise InvalidArgumentError(
+            "covariance must be a square matrix; got one number for each factor. The covariance "
+            "comes first: effective_bets(covariance, exposures)."
+        )
     sigma, _ = float_array(covariance, "covariance", InvalidArgumentError)
     if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1]:
         raise InvalidArgumentError(f"covariance must be square; got shape {sigma.shape}.")

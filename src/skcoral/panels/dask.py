@@ -9,7 +9,7 @@ from typing import Any
 from skcoral.exceptions import InvalidArgumentError, SkippedWindowsWarning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DaskPanel:
     """What :func:`skcoral.panels.grouped` returns for a Dask DataFrame.
 
@@ -32,6 +32,10 @@ class DaskPanel:
 
     outputs: Any
     windows: Any
+
+    def __repr__(self) -> str:
+        columns, parts = len(self.outputs.columns), self.outputs.npartitions
+        return f"DaskPanel({columns} columns in {parts} partitions, computed when asked for)"
 
 
 def grouped_dask(X: Any, by: Any, **arguments: Any) -> DaskPanel:

@@ -24,7 +24,7 @@ _WITHOUT = {  # why complete rows have no output, by the status of their window
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pushed:
     """Outputs of one batch of rows, and figures of the windows that ended in it.
 
@@ -36,6 +36,10 @@ class Pushed:
     figures: dict[str, Any]
     gone: int
     without: Counter[str]
+
+    def __repr__(self) -> str:
+        rows, windows = len(self.outputs), len(self.figures["status"])
+        return f"Pushed({rows} rows, {self.without.total()} without output, {windows} windows)"
 
 
 class Roller:
@@ -64,6 +68,10 @@ class Roller:
         self.gone = 0  # rows before those that are kept
         self._anchor: int | None = None
         self._reported = -1  # row that the last window reported ended with
+
+    def __repr__(self) -> str:
+        kept = len(self._values)
+        return f"Roller({len(self.names)} variables, {kept} rows kept after row {self.gone})"
 
     def push(self, values: Any, times: Any = None) -> Pushed:
         """Take the next rows, NaN where missing, with dates where windows need them."""
