@@ -51,7 +51,7 @@ def test_an_example_has_a_title_true_links_and_names_its_data(name):
     assert re.fullmatch(r"plot_\d\d_\w+", name)
     for other in re.findall(r"<sphx_glr_gallery_(\w+)\.py>", text):
         assert other in EXAMPLES
-    if not re.search("load_wine|load_diabetes|wdi_correlation", text):
+    if not re.search("load_wine|load_diabetes|wdi_correlation|Longley", text):
         assert "**simulated**" in text
 
 
@@ -60,19 +60,23 @@ def test_the_readme_compares_the_methods_with_the_figures_of_today():
     page = (ROOT / "README.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| ([^|]+?) \| (\d.*?) \|$", page, re.MULTILINE))
     left = table.loc["CORAL, floor 0.9", "largest |r|"]
-    few = int(table.loc["dropping columns", "outputs"])
-    dropped = rows.pop(f"dropping columns, none above {left:.2f}")
-    assert dropped.startswith(
-        f"{few} of 13 | {table.loc['dropping columns', 'largest |r|']:.2f} | 1, but {13 - few} are"
-    )
-    assert f"leaves {few} of 13" in page
-    assert len(rows) == 5
-    for name, row in rows.items():
-        outputs, largest, weakest, mean = table.loc[
-            name.removesuffix(", best matching"), ["outputs", "largest |r|", "weakest", "mean"]
+    for name, limit in {"by correlation": f"{left:.2f}", "by VIF": "2"}.items():
+        few, largest, inflation = table.loc[
+            f"dropping {name}", ["outputs", "largest |r|", "largest VIF"]
         ]
+        row = rows.pop(f"dropping {name}, none above {limit}")
+        figures = f"{few:.0f} of 13 | {largest:.2f} | {inflation:.1f}"
+        assert row.startswith(f"{figures} | 1, but {13 - few:.0f} are gone")
+        assert re.search(rf"leaves {few:.0f}\b", page)
+    assert len(rows) == 6
+    for name, row in rows.items():
+        outputs, largest, inflation, weakest, mean = table.loc[
+            name.removesuffix(", best matching"),
+            ["outputs", "largest |r|", "largest VIF", "weakest", "mean"],
+        ]
+        residual = f"{largest:.2f}" if largest > 1e-8 else "0"
         kept = "1 | 1" if weakest == 1 else f"{weakest:.3f} | {mean:.3f}"
-        assert row == f"{outputs:.0f} | {f'{largest:.2f}' if largest > 1e-8 else '0'} | {kept}"
+        assert row == f"{outputs:.0f} | {residual} | {inflation:.1f} | {kept}"
     zca, coral = table.loc["ZCA-cor"], table.loc["CORAL at ρ★"]
     assert (
         f"higher mean ({zca['mean']:.3f} against {coral['mean']:.3f}) and CORAL the higher minimum "

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skcoral import decorrelate, threshold
+from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import cholesky, pca, sparse_pca, zca, zca_cor
 from skcoral.datasets import load_wine
 from skcoral.measures import vif, worst_residual
@@ -38,11 +38,13 @@ transformations = {
     "ZCA-cor": zca_cor(R).T,
     "CORAL at ρ★": threshold(R).T,
     "CORAL, floor 0.9": chosen.T,
+    "CORAL, no VIF above 2": maximize_fidelity(R, 2, criterion="vif").T,
 }
 
 # %%
 # Dropping columns is a method, too. Of the strongest pair, the column that is correlated more with
-# all others goes, until no correlation is larger than what CORAL leaves at a floor of 0.9.
+# all others goes, until no correlation is larger than what CORAL leaves at a floor of 0.9. Or the
+# column with the largest VIF goes, until none is above 2.
 
 
 def drop_columns(R, limit):
@@ -55,9 +57,19 @@ def drop_columns(R, limit):
         kept.pop(int(i if size[i].mean() >= size[j].mean() else j))
 
 
-left = worst_residual(R, chosen.T)
-kept = drop_columns(R, left)
-print(f"kept of {p} columns:", ", ".join(wine.columns[kept]))
+def drop_by_vif(R, limit):
+    kept = list(range(len(R)))
+    while (factors := vif(R[np.ix_(kept, kept)])).max() > limit:
+        kept.pop(int(factors.argmax()))
+    return kept
+
+
+dropped = {
+    "dropping by correlation": drop_columns(R, worst_residual(R, chosen.T)),
+    "dropping by VIF": drop_by_vif(R, 2),
+}
+for name, kept in dropped.items():
+    print(f"{name} keeps {len(kept)} of {p} columns:", ", ".join(wine.columns[kept]))
 
 # %%
 # One table
@@ -79,15 +91,16 @@ def judge(T):
 
 
 table = pd.DataFrame({name: judge(T) for name, T in transformations.items()}).T
-part = R[np.ix_(kept, kept)]
-table.loc["dropping columns"] = {
-    "outputs": len(kept),
-    "largest |r|": worst_residual(part, np.eye(len(kept))),
-    "largest VIF": vif(part).max(),
-    "weakest": 1.0,  # of those that are left
-    "mean": 1.0,
-    "sources per output": 1.0,
-}
+for name, kept in dropped.items():
+    part = R[np.ix_(kept, kept)]
+    table.loc[name] = {
+        "outputs": len(kept),
+        "largest |r|": worst_residual(part, np.eye(len(kept))),
+        "largest VIF": vif(part).max(),
+        "weakest": 1.0,  # of those that are left
+        "mean": 1.0,
+        "sources per output": 1.0,
+    }
 table = table.astype({"outputs": int})
 print(table.round(3).to_string())
 
@@ -97,15 +110,15 @@ print(table.round(3).to_string())
 
 order = [
     "PCA", "sparse PCA", "Cholesky", "ZCA", "ZCA-cor", "CORAL at ρ★", "CORAL, floor 0.9",
-    "dropping columns",
+    "CORAL, no VIF above 2", "dropping by correlation", "dropping by VIF",
 ]  # fmt: skip
 blue, grey, orange, ink = "#0072B2", "#5f6b7a", "#D55E00", "#1f2933"
-figure, ax = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.8, 4.8), layout="constrained")
 for y, name in enumerate(order):
     if name in transformations:
         dots = np.diag(R @ transformations[name])
     else:
-        dots = np.where(np.isin(np.arange(p), kept), 1.0, 0.0)
+        dots = np.where(np.isin(np.arange(p), dropped[name]), 1.0, 0.0)
     colour = blue if "CORAL" in name else grey
     level = y + 0.26 * (np.argsort(np.argsort(dots)) / (p - 1) - 0.5) * 2
     ax.scatter(dots, level, s=34, color=colour, alpha=0.75, linewidths=0, zorder=3)
