@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from skcoral import decorrelate
+from skcoral import decorrelate, threshold
 
 
 def test_fidelities_in_the_population_have_the_variance_of_the_delta_method():
@@ -69,3 +69,69 @@ def test_the_gap_on_the_central_path_is_two_p_tau():
     assert np.sum(off(lifted) ** 2) / 2 - bound == pytest.approx(2 * 3 * tau)
     least = decorrelate(R, rho).objective
     assert bound < least < bound + 2 * 3 * tau
+
+
+def factor_model(rng, p):
+    loadings = rng.normal(size=(p, 3))
+    covariance = loadings @ loadings.T + np.diag(rng.uniform(0.5, 2, p))
+    scale = np.sqrt(np.diag(covariance))
+    return covariance / np.outer(scale, scale)
+
+
+def test_outputs_of_an_exact_decorrelator_vary_more_in_the_population():
+    """Normal rows: variances by the formula, covariances by less, so that fidelities fall."""
+    rng = np.random.default_rng(0)
+    n, p = 60, 20
+    R = factor_model(rng, p)
+    root, tables = np.linalg.cholesky(R), []
+    for _ in range(200):
+        sample = np.cov((rng.normal(size=(n, p)) @ root.T).T)
+        deviations = np.sqrt(np.diag(sample))
+        values, vectors = np.linalg.eigh(sample / np.outer(deviations, deviations))
+        T = (vectors / np.sqrt(values)) @ vectors.T / deviations[:, None]
+        variance, covariance = np.diag(T.T @ R @ T), np.diag(R @ T)
+        fitted = np.diag(sample @ T) / deviations
+        tables.append(
+            [
+                variance.mean(),
+                (covariance / fitted).mean(),
+                (covariance / np.sqrt(variance) / fitted).mean(),
+            ]
+        )
+    variance, covariance, fidelity = np.mean(tables, axis=0)
+    assert variance == pytest.approx((n - 1) / (n - p - 2), rel=0.02)
+    assert covariance == pytest.approx(1.19, abs=0.02)
+    assert fidelity == pytest.approx(0.96, abs=0.01)
+
+
+def test_the_optimism_of_the_threshold_is_of_second_order_and_the_same_on_both_sides():
+    """Three normal variables: both ends against the exact second derivative, by simulation."""
+    rng = np.random.default_rng(1)
+    R = np.array([[1, 0.6, 0.5], [0.6, 1, 0.55], [0.5, 0.55, 1.0]])
+    n, root, found = 200, np.linalg.cholesky(R), threshold(R)
+    upper = np.triu_indices(3, 1)
+    gradient = (found.T @ np.diag(found.weights))[upper]
+    h = 1e-3
+    second = np.empty((3, 3))
+    for a, b in np.ndindex(3, 3):
+        values = []
+        for x, y in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+            moved = R.copy()
+            for k, step in ((a, x), (b, y)):
+                moved[upper[0][k], upper[1][k]] += h * step
+                moved[upper[1][k], upper[0][k]] += h * step
+            values.append(threshold(moved).value)
+        second[a, b] = (values[0] - values[1] - values[2] + values[3]) / (4 * h * h)
+    low, high, curves = [], [], []
+    for _ in range(600):
+        sample = np.corrcoef((rng.normal(size=(n, 3)) @ root.T).T)
+        change = (sample - R)[upper]
+        rows = threshold(sample)
+        D, S = np.diag(rows.weights), rows.certificate.arrays["S"]
+        low.append(rows.value - found.value - gradient @ change)  # the first order cancels
+        high.append((np.trace(np.linalg.solve(S, D @ R @ D)) + np.trace(S)) / 2 - found.value)
+        curves.append(change @ second @ change / 2)
+    assert np.mean(curves) < 0
+    assert np.mean(low) == pytest.approx(np.mean(curves), rel=0.1)
+    assert np.mean(high) == pytest.approx(-np.mean(curves), rel=0.1)
+    assert min(high) > 0

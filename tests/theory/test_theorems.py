@@ -4,8 +4,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import ortho_group
 
-from skcoral import decorrelate, maximize_fidelity
+from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.baselines import minimum_torsion
+from skcoral.datasets import make_system
 
 
 def correlation(seed, p):
@@ -148,3 +151,84 @@ def test_the_tie_break_leaves_one_transformation(criterion, seed):
     problem = cp.Problem(cp.Maximize(cp.sum(f)), [cp.sigma_max(K) <= 1, f >= rho[idle]])
     problem.solve(solver="CLARABEL")
     assert answer.fidelity[idle].sum() == pytest.approx(problem.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_minimum_torsion_is_the_global_maximum_and_the_only_fixed_point(seed):
+    """Ascent from random orthogonal matrices never gets above it and ends there, up to signs."""
+    R = correlation(seed, 4)
+    A = factor(R)
+    best = np.sum(np.diag(R @ minimum_torsion(R).T) ** 2)
+    rises = 0
+    for Q in ortho_group.rvs(4, size=30, random_state=seed):
+        f = np.sum(A * Q, axis=0)
+        for _ in range(3000):
+            U, _, V = np.linalg.svd(A * f)
+            moved = np.sum(A * (U @ V), axis=0)
+            if np.abs(moved - f).max() < 1e-13:
+                break
+            f = moved
+        rises += np.sum(f**2) > np.sum((A * Q).sum(axis=0) ** 2)
+        assert np.sum(f**2) == pytest.approx(best, abs=1e-8)
+    assert rises == 30
+    # detection with equal priors, over all measurements: the same value
+    measurement = [cp.Variable((4, 4), PSD=True) for _ in range(4)]
+    success = [a @ M @ a for a, M in zip(A.T, measurement, strict=True)]
+    problem = cp.Problem(cp.Maximize(sum(success)), [sum(measurement) == np.eye(4)])
+    problem.solve(solver="CLARABEL")
+    assert best == pytest.approx(problem.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_squared_threshold_is_the_value_of_minimax_detection(seed):
+    R = correlation(seed, 4)
+    A = factor(R)
+    measurement, worst = [cp.Variable((4, 4), PSD=True) for _ in range(4)], cp.Variable()
+    success = [a @ M @ a >= worst for a, M in zip(A.T, measurement, strict=True)]
+    problem = cp.Problem(cp.Maximize(worst), [sum(measurement) == np.eye(4), *success])
+    problem.solve(solver="CLARABEL")
+    found = threshold(R)
+    assert found.value**2 == pytest.approx(problem.value, abs=1e-6)
+    prior = np.array([constraint.dual_value for constraint in success]).ravel()
+    assert prior == pytest.approx(found.weights, abs=1e-4)
+
+
+def test_multipliers_of_the_largest_mean_exist_at_the_threshold_unless_some_floors_are_idle(wine):
+    """All variables binding, or the others uncorrelated with them: the weights stay bounded."""
+    blocks = np.zeros((5, 5))
+    blocks[:3, :3] = [[1, 0.7, 0.4], [0.7, 1, 0.4], [0.4, 0.4, 1]]
+    blocks[3:, 3:] = [[1, 0.1], [0.1, 1]]
+    for R, binding, bounded in (
+        (np.array([[1, 0.6, 0.5], [0.6, 1, 0.5], [0.5, 0.5, 1]]), 3, True),
+        (blocks, 3, True),
+        (wine.correlation, 12, False),
+    ):
+        found = threshold(R)
+        assert np.sum(found.weights > 0) == binding
+        near, nearer = (decorrelate(R, found.value - room).weights.max() for room in (1e-5, 1e-7))
+        assert (nearer < 1.1 * near) == bounded
+        assert bounded or nearer > 5 * near
+
+
+def test_zero_pair_weights_move_the_end_of_exact_decorrelation():
+    R = np.array([[1, 0.8, 0.1], [0.8, 1, 0.1], [0.1, 0.1, 1]])
+    weights = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    C, G, constraints = lifted(R)
+    common = cp.Variable()
+    free = [G[0, 2] == 0, G[1, 2] == 0, cp.diag(C) >= common]
+    problem = cp.Problem(cp.Maximize(common), [*constraints, *free])
+    problem.solve(solver="CLARABEL")
+    assert problem.value == pytest.approx(0.99868, abs=1e-5)
+    assert threshold(R).value == pytest.approx(0.89443, abs=1e-5)
+    below, above = (
+        decorrelate(R, problem.value + d, pair_weights=weights).objective for d in (-1e-5, 1e-5)
+    )
+    assert below < 1e-12 < 1e-11 < above
+
+
+def test_the_papers_lower_ends_are_rounded_to_nearest(wine):
+    """Three true thresholds lie below the printed lower ends, by less than the last digit."""
+    true = [threshold(R).value for R in (*map(make_system, (6, 18, 50)), wine.correlation)]
+    printed = np.array([0.971817, 0.958528, 0.949077, 0.826231])
+    assert ((printed > true) == [False, True, True, True]).all()
+    assert np.abs(printed - true).max() < 1e-6
