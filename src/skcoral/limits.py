@@ -61,6 +61,8 @@ class Limits:
     workbook_bytes : int
         Bytes of a workbook, or of a page of a Parquet file, after decompression; they are read as
         a whole.
+    workbook_memory : int
+        Memory of the process that reads a workbook.
     piped_bytes : int
         Bytes from a pipe, a device or standard input, which are kept in a temporary file.
     record_bytes : int
@@ -87,6 +89,7 @@ class Limits:
     unpacked_bytes: int = 64 * 1024 * MB
     unpacked_ratio: int = 200
     workbook_bytes: int = 1024 * MB
+    workbook_memory: int = 1536 * MB
     piped_bytes: int = 8 * 1024 * MB
     record_bytes: int = 64 * MB
     model_bytes: int = 1024 * MB
@@ -131,6 +134,7 @@ VISITOR = VisitorLimits(
     sheet_cells=5_000_000,
     unpacked_bytes=100 * MB,
     workbook_bytes=300 * MB,
+    workbook_memory=768 * MB,
     piped_bytes=25 * MB,
     record_bytes=2 * MB,
     model_bytes=25 * MB,

@@ -25,7 +25,18 @@ def workbook(sheet: bytes, strings: bytes = b"", *, extra: dict[str, bytes] | No
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    types = "http://schemas.openxmlformats.org/package/2006/content-types"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    kinds = {"workbook": "sheet.main", "worksheets/sheet1": "worksheet"}
+    kinds["sharedStrings"] = "sharedStrings"
+    listed = "".join(
+        f'<Override PartName="/xl/{name}.xml" ContentType="{kind}.{what}+xml"/>'
+        for name, what in kinds.items()
+    )
     parts = {
+        "[Content_Types].xml": f'<Types xmlns="{types}">{listed}</Types>'.encode(),
+        "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>'.encode(),
         "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
         '<sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">'
@@ -130,7 +141,16 @@ def laughs() -> bytes:
     return f'<!DOCTYPE sst [<!ENTITY l0 "ha">{entities}]><sst><si><t>&l29;</t></si></sst>'.encode()
 
 
+def far_xls(data: bytes) -> bytes:
+    """An .xls file whose only whole number stands in the last row, beyond the last column."""
+    at = data.index(struct.pack("<HHHH", 0x27E, 10, 2, 1))
+    return data[: at + 4] + struct.pack("<HH", 65535, 65535) + data[at + 8 :]
+
+
 EXCEL: dict[str, Make] = {
+    "corners": lambda m: workbook(
+        table() + b'<row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+    ),
     "row-number-1e12": lambda m: workbook(
         table() + b'<row r="1000000000000"><c><v>1</v></c></row>'
     ),

@@ -14,7 +14,7 @@ from skcoral import cli
 from skcoral.app import sources as app_sources
 from skcoral.exceptions import CoralError
 from skcoral.limits import Limits, choose
-from skcoral.tables import delimited, workbook
+from skcoral.tables import delimited
 from skcoral.tables import sources as table_sources
 
 MB = 2**20
@@ -54,7 +54,6 @@ def scale(size):
     constants = {
         table_sources: ["_HARMLESS"],
         delimited: ["_FIRST", "_BLANK_LINES"],
-        workbook: ["_SMALL_PART", "_LONGEST_TAG"],
     }
     for module, names in constants.items():
         for name in names:

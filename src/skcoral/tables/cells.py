@@ -103,16 +103,36 @@ def _is_null(column: Any) -> NDArray[np.bool_]:
     return np.from_dlpack(pc.cast(pc.is_null(column), pa.uint8())).astype(bool)
 
 
-def text_array(texts: Sequence[str]) -> Any:
+def text_array(texts: Sequence[str | None]) -> Any:
     """Texts as a pyarrow array; as ``pyarrow.array``, which would import pandas."""
     import pyarrow as pa
 
-    data = [text.encode() for text in texts]
+    data = [b"" if text is None else text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, data)], dtype=np.int64)
     if ends[-1] > np.iinfo(np.int32).max:
         raise InvalidTableError("A column has more than 2 GiB of text in one batch of rows.")
-    buffers = pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(data))
+    there = _bits(np.array([text is not None for text in texts], dtype=bool))
+    buffers = pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(data)), there
     return pa.StringArray.from_buffers(len(data), *buffers)
+
+
+def number_array(values: Array) -> Any:
+    """Numbers as a pyarrow array, null where there is none; whole ones where all of them are."""
+    import pyarrow as pa
+
+    missing = np.isnan(values)
+    kind, data = pa.float64(), np.ascontiguousarray(values)
+    whole = np.where(missing, 0.0, values)
+    if (whole == np.floor(whole)).all() and (np.abs(whole) < 2**53).all():
+        kind, data = pa.int64(), whole.astype(np.int64)
+    return pa.Array.from_buffers(kind, len(values), [_bits(~missing), pa.py_buffer(data)])
+
+
+def _bits(there: NDArray[np.bool_]) -> Any:
+    """Which cells hold a value, as Arrow stores it; None where all do."""
+    import pyarrow as pa
+
+    return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
 
 
 def text_scalar(text: str) -> Any:

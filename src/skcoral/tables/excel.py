@@ -1,39 +1,74 @@
-"""Excel: the table in one sheet of a workbook."""
+"""Workbooks of Excel and OpenDocument (.xlsx, .xlsb, .xls, .ods): the table in one sheet."""
 
 from __future__ import annotations
 
-import itertools
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
-from skcoral._requirements import listing
-from skcoral.exceptions import InvalidTableError
-from skcoral.limits import Limits, current
-from skcoral.tables.cells import check_names
-from skcoral.tables.dialect import LOOKED_AT, has_numbers, has_units, header_place, is_note
-from skcoral.tables.sources import DAMAGED
-from skcoral.tables.table import Batch, Table
-from skcoral.tables.workbook import Workbook, open_workbook
+import numpy as np
 
+from skcoral._requirements import listing
+from skcoral.exceptions import InvalidTableError, TooLargeError
+from skcoral.limits import MB, Limits, current
+from skcoral.tables.cells import check_names, number_array, text_array
+from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place
+from skcoral.tables.table import Batch, Table
+
+_EVERYTHING = 2**31
 #: Columns that are looked at to find the header of a sheet.
 _LOOKED_AT_COLUMNS = 400
+_MOST_NOTES = 100
 
 
 def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     """Open one sheet of a workbook; values only, a formula counts as its last computed value."""
     limits = current()
-    with listed_workbook(label, stream, limits) as book:
+    with open_workbook(label, stream, limits) as book:
         if not book.sheets or (sheet is not None and sheet not in book.sheets):
             raise InvalidTableError(
                 f"{label}: there is no sheet {'with cells' if sheet is None else repr(sheet)}.\n"
                 f"It has: {', '.join(book.sheets) or 'nothing but charts'}."
             )
         chosen = _first_table(book) if sheet is None else sheet
-        numbered = list(book.rows(chosen))
-    if not numbered:
-        raise InvalidTableError(f"{label}: the sheet is empty.\nGive a table with a header row.")
-    place = header_place([_as_list(cells) for _, cells in numbered[:LOOKED_AT]])
+        head_rows = book.head(chosen)
+        if not head_rows:
+            raise InvalidTableError(
+                f"{label}: the sheet is empty.\nGive a table with a header row."
+            )
+        parts = list(book.rows(chosen))
+    place = header_place(head_rows)
+    units = has_units(head_rows[place:], 0)
+    at = [row for places, _ in parts for row in places]
+    columns = [_joined([part[j] for _, part in parts]) for j in range(len(parts[0][1]))]
+    header = [column[place] for column in columns]
+    width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
+    limits.require("columns", width, label)
+    limits.require("sheet_cells", width * len(at), label)
+    names = tuple("" if cell is None else _name(cell) for cell in header[:width])
+    check_names(label, names, f"row {at[place]}")
+    start = place + 1 + units
+    outside = [i for c in columns[width:] for i, cell in enumerate(c[start:]) if cell is not None]
+    if outside:
+        raise InvalidTableError(
+            f"{label}: row {at[start + min(outside)]} has a value to the right of the last named "
+            f"column {names[-1]!r}.\nGive every column a name in row {at[place]}, or remove it."
+        )
+    last = max(start, len(at) - _MOST_NOTES)
+    tail = zip(*(column[last:] for column in columns[:width]), strict=True)
+    texts = [["" if cell is None else str(cell) for cell in row] for row in tail]
+    end = last + end_of_rows(texts)
+    notes = [(at[i], texts[i - last][0].strip()) for i in range(end, len(at))]
+    body = [_as_arrow(column[start:end]) for column in columns[:width]]
+    batch = Batch(at[start:end], body)
     others = tuple(name for name in book.sheets if name != chosen)
     assumed = []
     if others and sheet is None:
@@ -41,36 +76,13 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
             f"Sheet {chosen!r} was read; the workbook also has {listing(others, 6, quote='')}."
         )
     if place:
-        assumed.append(
-            f"The header was found in row {numbered[place][0]}; the rows above it are left out."
-        )
-    numbered, notes = _without_notes(numbered[place:])
-    head_row, head = numbered[0]
-    if has_units([_as_list(cells) for _, cells in numbered[:LOOKED_AT]], 0):
-        assumed.append(
-            f"Row {numbered[1][0]} holds words under the names (units?) and is left out."
-        )
-        del numbered[1]
-    width = max(head) + 1
-    limits.require("columns", width, label)
-    names = tuple(str(head[j]).strip() if j in head else "" for j in range(width))
-    check_names(label, names, f"row {head_row}")
-    places = [row for row, _ in numbered[1:]]
-    body = [cells for _, cells in numbered[1:]]
-    for row, cells in numbered[1:]:
-        if max(cells) >= width:
-            raise InvalidTableError(
-                f"{label}: row {row} has a value to the right of the last named column "
-                f"{names[-1]!r}.\nGive every column a name in row {head_row}, or remove it."
-            )
+        assumed.append(f"The header was found in row {at[place]}; the rows above it are left out.")
+    if units:
+        assumed.append(f"Row {at[place + 1]} holds words under the names (units?) and is left out.")
 
     def batches(size: int, chosen: Sequence[int] | None) -> Iterator[Batch]:
-        for start in range(0, len(body), size):
-            part = body[start : start + size]
-            done = (start + len(part)) / len(body)
-            wanted = range(width) if chosen is None else chosen
-            columns = [[row.get(j) for row in part] for j in wanted]
-            yield Batch(places[start : start + size], columns, done)
+        wanted = batch if chosen is None else Batch(batch.rows, [body[j] for j in chosen])
+        return wanted.parts(size)
 
     return Table(
         label,
@@ -78,48 +90,128 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         "row",
         "excel",
         batches,
-        n_rows=len(body),
+        n_rows=len(batch.rows),
         assumed=tuple(assumed),
         other_sheets=others,
         skipped=notes,
     )
 
 
-def _without_notes(numbered: list[Any]) -> tuple[list[Any], list[tuple[int, str]]]:
-    """Rows without the notes at the end (single texts in the first column), and these notes."""
-    last = len(numbered)
-    while last > 2:
-        cells = numbered[last - 1][1]
-        if set(cells) != {0} or not is_note([str(cells[0])]):
-            break
-        last -= 1
-    return numbered[:last], [(row, str(cells[0]).strip()) for row, cells in numbered[last:]]
+class Workbook:
+    """A workbook in a process of its own; see :mod:`skcoral.tables.workbook_process`."""
+
+    def __init__(self, label: str, process: subprocess.Popen[bytes], limits: Limits) -> None:
+        self._label, self._process, self._limits = label, process, limits
+        self.late = False  # whether it was ended because its time was over
+        self.sheets: list[str] = []
+
+    def head(self, sheet: str) -> list[list[Any]]:
+        """The first rows of a sheet that hold a value."""
+        rows: list[list[Any]] = []
+        for _, columns in self.rows(sheet, LOOKED_AT):
+            rows += map(list, zip(*columns[:_LOOKED_AT_COLUMNS], strict=True))
+        return rows
+
+    def rows(self, sheet: str, most: int = _EVERYTHING) -> Iterator[tuple[list[int], list[Any]]]:
+        """Blocks of rows that hold a value: their numbers, and their cells by column."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the answer tells why
+            pickle.dump((sheet, most), self._process.stdin)
+            self._process.stdin.flush()
+        while (block := self.answer()) is not None:
+            yield block
+
+    def answer(self) -> Any:
+        """What the process answers; an error where it cannot."""
+        assert self._process.stdout is not None
+        try:
+            found = pickle.load(self._process.stdout)
+        except (EOFError, pickle.UnpicklingError):
+            if self.late:
+                self._limits.require("seconds", np.inf, self._label)
+            memory = f"{self._limits.workbook_memory / MB:,.0f} MB"
+            raise TooLargeError(
+                f"{self._label}: from the first cell to the last, a sheet of the workbook takes "
+                f"more than {memory} of memory.\nDelete cells that stand far from the table, or "
+                "save the table as CSV."
+            ) from None
+        if isinstance(found, str):
+            raise InvalidTableError(
+                f"{self._label}: the workbook cannot be read ({found.strip()[:120]}).\n"
+                "Open it in a spreadsheet program and save it without a password, or as CSV."
+            )
+        return found
+
+
+@contextmanager
+def open_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Workbook]:
+    """Open a workbook, whatever its format."""
+    import python_calamine
+
+    with suppress(zipfile.BadZipFile):  # .xls is none
+        size = sum(entry.file_size for entry in zipfile.ZipFile(stream).infolist())
+        limits.require("workbook_bytes", size, label)
+    stream.seek(0)
+    data = stream.read()
+    limits.require("workbook_bytes", len(data), label)
+    script = Path(__file__).with_name("workbook_process.py")
+    folder = Path(python_calamine.__file__).parents[1]
+    command = [sys.executable, "-I", "-S", str(script), str(folder), str(limits.workbook_memory)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "RUST_BACKTRACE": "0"},
+    ) as process:
+        book = Workbook(label, process, limits)
+
+        def stop() -> None:
+            book.late = True
+            process.kill()
+
+        timer = threading.Timer(min(limits.seconds, threading.TIMEOUT_MAX), stop)
+        timer.start()
+        try:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):
+                pickle.dump(len(data), process.stdin)
+                process.stdin.write(data)
+                process.stdin.flush()
+            del data
+            book.sheets = book.answer()
+            yield book
+        finally:
+            timer.cancel()
+            process.kill()
+            with suppress(BrokenPipeError):
+                process.stdin.close()  # type: ignore[union-attr]
 
 
 def _first_table(book: Workbook) -> str:
     """The first sheet with two columns of numbers under a header; else the first one."""
     for sheet in book.sheets if len(book.sheets) > 1 else ():
-        rows = [_as_list(cells) for _, cells in itertools.islice(book.rows(sheet), LOOKED_AT)]
+        rows = book.head(sheet)
         if has_numbers(rows, header_place(rows)):
             return sheet
-    return next(iter(book.sheets))
+    return book.sheets[0]
 
 
-def _as_list(cells: dict[int, Any]) -> list[Any]:
-    return [cells.get(j) for j in range(min(max(cells), _LOOKED_AT_COLUMNS) + 1)]
+def _joined(parts: list[list[Any]]) -> list[Any]:
+    return parts[0] if len(parts) == 1 else [cell for part in parts for cell in part]
 
 
-@contextmanager
-def listed_workbook(label: str, stream: BinaryIO, limits: Limits) -> Iterator[Workbook]:
-    """Open a workbook; every error of its reader, now or at the rows, becomes one of the table."""
-    try:
-        book = open_workbook(stream, label, limits)
-        with closing(book.archive):
-            yield book
-    except InvalidTableError:
-        raise
-    except DAMAGED as error:
-        raise InvalidTableError(
-            f"{label}: the workbook cannot be read ({error}).\n"
-            "Open it in a spreadsheet program and save it again as .xlsx, or as CSV."
-        ) from error
+def _name(cell: Any) -> str:
+    """The name that a cell of the header gives; workbooks know no whole numbers."""
+    whole = isinstance(cell, float) and cell.is_integer()
+    return f"{cell:.0f}" if whole else str(cell).strip()
+
+
+def _as_arrow(cells: list[Any]) -> Any:
+    """A column of numbers or of texts as an Arrow array, any other as it is."""
+    kinds = set(map(type, cells)) - {NoneType}
+    if kinds == {float}:
+        return number_array(np.array(cells, dtype=np.float64))
+    if kinds == {str}:
+        return text_array(cells)
+    return [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]

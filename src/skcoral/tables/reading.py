@@ -31,9 +31,10 @@ _ENDINGS: dict[str, Format] = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
 }
+#: The part that makes an archive a workbook of Excel (.xlsx, .xlsb) or OpenDocument (.ods).
+_WORKBOOKS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
@@ -59,7 +60,7 @@ def open_table(
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel"}, optional
-        Recognised from content and name by default.
+        Recognised from content and name by default; "excel" is .xlsx, .xlsb, .xls and .ods.
     separator, decimal, encoding : str, optional
         Dialect of a text file; recognised by default, and ``assumed`` says what was.
     sheet : str, optional
@@ -109,7 +110,7 @@ def open_table(
 
             table = open_parquet(label, found.open)
         elif named in ("parquet", "excel"):
-            wanted = "Parquet" if named == "parquet" else "Excel (.xlsx)"
+            wanted = "Parquet" if named == "parquet" else "Excel or OpenDocument"
             raise InvalidTableError(
                 f"{label}: this is not a file of type {wanted}: its first bytes are "
                 f"{stream.read(8)!r}.\nCheck the file, or name it after what it is (.csv, .tsv)."
@@ -136,9 +137,9 @@ def sheet_names(
     with found.open() as stream:
         if _kind(stream, found.label) != "excel":
             return ()
-        from skcoral.tables.excel import listed_workbook
+        from skcoral.tables.excel import open_workbook
 
-        with listed_workbook(found.label, stream, current()) as book:
+        with open_workbook(found.label, stream, current()) as book:
             return tuple(book.sheets)
 
 
@@ -158,14 +159,11 @@ def _kind(stream: BinaryIO, label: str) -> str:
     if head.startswith(PARQUET):
         return "parquet"
     if head.startswith(OLD_EXCEL):
-        raise InvalidTableError(
-            f"{label}: this is an old Excel file (.xls) or an encrypted one.\n"
-            "Save it as .xlsx without a password, or as CSV."
-        )
+        return "excel"
     if head.startswith(ZIP):
         try:
             with zipfile.ZipFile(stream) as archive:
-                if "xl/workbook.xml" in archive.namelist():
+                if not _WORKBOOKS.isdisjoint(archive.namelist()):
                     return "excel"
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise InvalidTableError(

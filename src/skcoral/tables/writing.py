@@ -31,9 +31,10 @@ from skcoral.tables.table import Format
 
 #: What begins a formula; the second half are the wide letters of East Asian keyboards.
 _FORMULA_STARTS = "=+-@＝＋－＠"
-#: Characters that XML lacks or changes, and the beginning of what looks like the escape of one.
+#: Characters that XML lacks or changes, the beginning of what looks like the escape of one, and
+#: texts of nothing but blanks, which readers take for layout.
 _NOT_IN_XML = re.compile(
-    "_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
+    "\\A[ \\t\\n]+\\Z|_(?=x[0-9A-Fa-f]{4}_)|[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]"
 )
 #: Characters of written numbers; one that separates cells makes quotes necessary.
 _IN_NUMBERS = "0123456789+-.,einf"
@@ -64,7 +65,7 @@ def output_format(path: str | Path) -> Format:
     ('csv', 'excel')
     """
     found = format_of_name(str(path))
-    if found is None or Path(path).suffix.lower() == ".zip":
+    if found is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods"):
         raise InvalidArgumentError(
             f"{printable(str(path))}: the ending does not say which format to write.\n"
             "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."
@@ -393,5 +394,5 @@ def _as_text(cell: Any) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A character as workbooks write those that XML does not have."""
-    return f"_x{ord(match[0]):04X}_"
+    """Characters as workbooks write those that XML does not have."""
+    return "".join(f"_x{ord(c):04X}_" for c in match[0])

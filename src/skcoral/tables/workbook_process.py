@@ -1,0 +1,82 @@
+"""The script of the process that reads workbooks; run by :mod:`skcoral.tables.excel`, not imported.
+
+The library keeps a sheet as one dense block between its outermost cells and ends the process where
+that does not fit: two cells far apart, in a file of two kilobytes, stand for 500 GB. A process of
+its own has a limit of memory, can be ended at any time, and takes nothing else with it.
+
+It reads a workbook and then requests, a sheet and a number of rows each, from standard input, and
+answers with pickles: first the names of the sheets, then for each request blocks of row numbers and
+columns, closed by None. An error is answered by its text.
+"""
+
+import io
+import pickle
+import sys
+from typing import Any, BinaryIO
+
+_ROWS = 20_000
+
+
+def main(folder: str, memory: int) -> None:
+    """Serve one workbook; ``folder`` is where the library is, ``memory`` the bytes allowed."""
+    sys.path.append(folder)
+    import python_calamine as calamine
+
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    except (ImportError, ValueError):  # no such limit on Windows
+        pass
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    try:
+        data = io.BytesIO(requests.read(pickle.load(requests)))
+        book = calamine.CalamineWorkbook.from_filelike(data)
+        tables = (s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet)
+        _answer(answers, [sheet.name for sheet in tables])
+        sheet = None
+        while True:
+            name, n_rows = pickle.load(requests)
+            if sheet is None or sheet.name != name:
+                sheet = None  # room for the next one
+                sheet = book.get_sheet_by_name(name)
+            _answer_rows(answers, sheet, n_rows)
+    except EOFError:
+        return
+    except BaseException as error:  # the library panics on some damaged files
+        _answer(answers, f"{error or type(error).__name__}")
+
+
+def _answer_rows(answers: BinaryIO, sheet: Any, n_rows: int) -> None:
+    rows: list[list[Any]] = []
+    places: list[int] = []
+    for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1):
+        if row.count("") == len(row):
+            continue
+        rows.append(row)
+        places.append(place)
+        if len(rows) == min(_ROWS, n_rows):
+            _answer(answers, (places, _columns(rows)))
+            rows, places = [], []
+            n_rows -= _ROWS
+        if n_rows <= 0:
+            break
+    if rows:
+        _answer(answers, (places, _columns(rows)))
+    _answer(answers, None)
+
+
+def _columns(rows: list[list[Any]]) -> list[list[Any]]:
+    found = list(map(list, zip(*rows, strict=True)))
+    return [
+        [None if c == "" else c for c in column] if "" in column else column for column in found
+    ]
+
+
+def _answer(answers: BinaryIO, content: Any) -> None:
+    pickle.dump(content, answers, protocol=5)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

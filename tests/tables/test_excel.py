@@ -1,0 +1,158 @@
+"""Workbooks of every format, read by a process of limited memory and time."""
+
+import io
+import os
+import sys
+import time
+import zipfile
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+
+from skcoral.exceptions import InvalidTableError, TooLargeError
+from skcoral.limits import Limits, use
+from skcoral.tables.cells import plain_cells
+from skcoral.tables.excel import open_workbook
+from skcoral.tables.reading import open_table, sheet_names
+from workbooks import saved, workbook
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
+import bombs
+
+CELLS = 'office:value-type="float" office:value="{}"'
+ODS = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>
+<table:table table:name="s">{}</table:table></office:spreadsheet></office:body>
+</office:document-content>"""
+
+
+MANIFEST = """<manifest:manifest
+ xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">
+<manifest:file-entry manifest:full-path="/"/></manifest:manifest>"""
+
+
+def open_document(rows):
+    """An .ods file."""
+    lines = []
+    for row in rows:
+        cells = "".join(
+            f'<table:table-cell office:value-type="string"><text:p>{c}</text:p></table:table-cell>'
+            if isinstance(c, str)
+            else f"<table:table-cell {CELLS.format(c)}/>"
+            for c in row
+        )
+        lines.append(f"<table:table-row>{cells}</table:table-row>")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", MANIFEST)
+        archive.writestr("content.xml", ODS.format("".join(lines)))
+    return stream.getvalue()
+
+
+#: A .xls file that another program wrote.
+PEOPLE = (Path(__file__).parent / "data" / "people.xls").read_bytes()
+ROWS = [["who", "x", "y"], ["a", 1.5, 2], ["b", 2.5, 1], ["c", 0.5, 7]]
+
+
+def test_open_document_sheets():
+    data = open_document(ROWS)
+    assert sheet_names(data, name="t.ods") == ("s",)
+    frame = open_table(data, name="t.ods").to_frame()
+    assert frame.to_dict("list") == {"who": ["a", "b", "c"], "x": [1.5, 2.5, 0.5], "y": [2, 1, 7]}
+
+
+def test_old_workbooks():
+    frame = open_table(PEOPLE, name="people.xls").to_frame()
+    assert frame["height"].tolist() == [1.65, 1.78, 1.6]
+    assert frame["name"].tolist() == ["Ada", "Alan", "Grace"]
+
+
+def test_cells_keep_their_kinds():
+    day, span = date(2020, 1, 2), timedelta(hours=30)
+    rows = [["whole", "half", "day", "span", "truth", "word", "mixed", "error"]]
+    rows += [[7, 0.5, day, span, True, "x", 1, "=1/0"], [8, None, day, span, False, None, "b", 2]]
+    table = open_table(workbook(rows), name="t.xlsx")
+    (batch,) = table.batches()
+    assert [plain_cells(column) for column in batch.columns] == [
+        [7, 8], [0.5, None], [day] * 2, [span] * 2, [True, False], ["x", None], [1, "b"], [None, 2],
+    ]  # fmt: skip
+    assert str(batch.columns[0].type) == "int64"
+
+
+def test_moments_with_a_time_and_rows_that_are_far_down():
+    book = openpyxl.Workbook()
+    for place, row in ((7, ["a", "b", "when"]), (9, [1, 2, None]), (12, [3, 5, None])):
+        for j, cell in enumerate(row, start=2):
+            book.active.cell(place, j, cell)
+    book.active["D9"] = datetime(2020, 1, 2, 3, 4)
+    table = open_table(saved(book), name="t.xlsx")
+    (batch,) = table.batches()
+    assert (table.names, list(batch.rows)) == (("a", "b", "when"), [9, 12])
+    assert batch.columns[2] == [datetime(2020, 1, 2, 3, 4), None]
+
+
+def test_blocks_of_rows_are_one_table():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(45_000, 2))
+    table = open_table(workbook([["a", "b"], *values.tolist()]), name="t.xlsx")
+    assert table.n_rows == 45_000
+    np.testing.assert_allclose(table.to_numpy(["a", "b"]), values, rtol=1e-14)
+
+
+FAR = (
+    b'<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize("data", [bombs.workbook(FAR), bombs.far_xls(PEOPLE)], ids=["xlsx", "xls"])
+def test_cells_far_apart_are_refused(data):
+    with pytest.raises(TooLargeError, match="more than 1,536 MB of memory"):
+        open_table(data, name="t")
+    assert open_table(workbook(ROWS), name="t.xlsx").names == ("who", "x", "y")
+
+
+def test_reading_ends_in_time():
+    slow = bombs.workbook(bombs.table() + b" " * 200_000_000)
+    start = time.monotonic()
+    with use(Limits(seconds=0.05)), pytest.raises(TooLargeError, match="reading has taken"):
+        open_table(slow, name="t.xlsx")
+    assert time.monotonic() - start < 5
+
+
+def test_the_process_ends_with_its_reader():
+    with open_workbook("t", io.BytesIO(workbook(ROWS)), Limits()) as book:
+        process = book._process
+        next(book.rows("Sheet"))
+    assert process.poll() is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+
+
+def test_encrypted_workbooks_are_refused():
+    data = (Path(__file__).parent / "data" / "encrypted.xlsx").read_bytes()
+    with pytest.raises(InvalidTableError, match="without a password"):
+        open_table(data, name="t.xlsx")
+
+
+def zipped(**files):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"{name}.csv", content)
+    return stream.getvalue()
+
+
+def test_archives_of_several_files_and_encrypted_ones():
+    with pytest.raises(InvalidTableError, match="holds 2 files, and one is wanted"):
+        open_table(zipped(a="x,y\n1,2\n", b="x,y\n1,2\n"), name="t.zip")
+    data = bytearray(zipped(a="x,y\n1,2\n"))
+    data[6] |= 1  # the flag of the file's own header, and that of the directory
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(InvalidTableError, match="encrypted"):
+        open_table(bytes(data), name="t.zip")
