@@ -20,6 +20,8 @@ from skcoral.exceptions import InvalidArgumentError, TooLargeError
 
 MB = 2**20
 _PREFIX = "CORAL_MAX_"
+#: Bytes that any file may unpack to.
+_HARMLESS = 64 * MB
 _LONGEST = 1e9  # seconds that a timer takes; more is no limit
 #: What there is too much of, and what to do besides raising the limit.
 _REFUSALS = {
@@ -53,14 +55,14 @@ class Limits:
     cells : int
         Numbers of a table that is held in memory; one that is read in parts has no such limit.
     sheet_cells : int
-        Cells of a workbook, and values in the lists of a Parquet file.
+        Cells of a workbook.
     unpacked_bytes : int
         Bytes of a text file after decompression.
     unpacked_ratio : int
-        How many times its size a file may unpack to, beyond its first 64 MB.
+        How many times its size a file may unpack to, beyond its first 64 MB; eight bytes for each
+        value of a Parquet file.
     workbook_bytes : int
-        Bytes of a workbook, or of a page of a Parquet file, after decompression; they are read as
-        a whole.
+        Bytes of a workbook after decompression.
     workbook_memory : int
         Memory of the process that reads a workbook.
     piped_bytes : int
@@ -87,7 +89,7 @@ class Limits:
     cells: int = 100_000_000
     sheet_cells: int = 10_000_000
     unpacked_bytes: int = 64 * 1024 * MB
-    unpacked_ratio: int = 200
+    unpacked_ratio: int = 1000
     workbook_bytes: int = 1024 * MB
     workbook_memory: int = 1536 * MB
     piped_bytes: int = 8 * 1024 * MB
@@ -111,6 +113,11 @@ class Limits:
             what = what or usual.format(f"more than {found}" if found == limit else found)
             advice = f"{advice or remedy} {self.remedy(name)}".lstrip()
             raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
+
+    def require_ratio(self, unpacked: int, packed: int, label: str) -> None:
+        """Refuse what unpacks to many times its size; few megabytes may, whatever their source."""
+        if unpacked > _HARMLESS:
+            self.require("unpacked_ratio", unpacked // max(packed, 1), label)
 
     def remedy(self, name: str) -> str:
         """How the limit is raised."""

@@ -275,6 +275,9 @@ PARQUET: dict[str, Make] = {
     ),
     "understated-list-plain": lambda m: understated(100 * m, 5, use_dictionary=False),
     "overstated-page": lambda m: overstated_page(2**31 - 1),
+    "rows-without-end": lambda m: parquet(
+        {"a": zeros(500 * m), "b": zeros(500 * m)}, compression="zstd", row_group_size=500 * m
+    ),
     "half-a-footer": lambda m: parquet({"a": [1.0, 2.0], "b": [2.0, 1.0]})[:-20] + b"PAR1",
     "footer-length": lambda m: b"PAR1" + bytes(100) + struct.pack("<I", 2**31 - 1) + b"PAR1",
     "magic-only": lambda m: b"PAR1PAR1",

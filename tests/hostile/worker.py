@@ -10,12 +10,11 @@ import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 
-from skcoral import cli
+from skcoral import cli, limits
 from skcoral.app import sources as app_sources
 from skcoral.exceptions import CoralError
 from skcoral.limits import Limits, choose
 from skcoral.tables import delimited
-from skcoral.tables import sources as table_sources
 
 MB = 2**20
 
@@ -46,13 +45,13 @@ def scale(size):
     """Multiply what an input may have: the limits, and the constants beside them."""
     amounts = [f.name for f in fields(Limits) if not f.name.endswith(("seconds", "ratio"))]
 
-    def scaled(limits):
-        return replace(limits, **{k: int(size * getattr(limits, k)) for k in amounts})
+    def scaled(found):
+        return replace(found, **{k: int(size * getattr(found, k)) for k in amounts})
 
     choose(scaled(Limits()))
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
-        table_sources: ["_HARMLESS"],
+        limits: ["_HARMLESS"],
         delimited: ["_FIRST", "_BLANK_LINES"],
     }
     for module, names in constants.items():

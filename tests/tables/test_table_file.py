@@ -230,13 +230,6 @@ def test_text_that_is_not_utf_8(tmp_path):
         from_csv(tmp_path / "t.csv", delimiter=";;")
 
 
-def test_lists_are_written_as_text(frame, tmp_path):
-    frame[FEATURES].assign(parts=[[1, 2]] * N).to_parquet(tmp_path / "table.parquet")
-    table = from_parquet(tmp_path / "table.parquet", columns=FEATURES)
-    table.transform(table.fit(CORAL()), tmp_path / "out.csv", keep=["parts"])
-    assert set(pd.read_csv(tmp_path / "out.csv")["parts"]) == {"[1, 2]"}
-
-
 def test_a_folder_is_read_in_the_order_of_its_names(frame, tmp_path):
     for name, rows in (("b", frame[200:]), ("a", frame[:200])):
         rows.to_csv(tmp_path / f"{name}.csv", index=False, float_format="%.17g")

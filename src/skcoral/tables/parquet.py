@@ -1,4 +1,4 @@
-"""Parquet files, read page by page."""
+"""Parquet files, read page by page; columns of lists and records are refused by their schema."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from skcoral.exceptions import InvalidTableError
 from skcoral.limits import Clock, Limits, current
 from skcoral.tables.cells import check_names
-from skcoral.tables.parquet_pages import require_declared_pages
 from skcoral.tables.table import Batch, Table
 
 
-def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
-    """Open a Parquet file; batches are read one after the other."""
+def open_parquet(label: str, opener: Callable[[], BinaryIO], size: int) -> Table:
+    """Open a Parquet file of ``size`` bytes; batches are read one after the other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -35,9 +34,9 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
             file = pq.ParquetFile(stream)
             limits.require("columns", file.metadata.num_columns, label)
             names = tuple(file.schema_arrow.names)
-            _refuse_lists(label, file.metadata, limits)
-            require_declared_pages(label, stream, file.metadata, limits)
+            nested = {f.name: str(f.type) for f in file.schema_arrow if pa.types.is_nested(f.type)}
             total = file.metadata.num_rows
+            limits.require_ratio(8 * total * len(names), size, label)
             # A text that occurs in every row is stored once, and stays so.
             texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
@@ -48,6 +47,12 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
         done = text = 0
         clock = Clock(limits, label)
         chosen = None if places is None else [names[j] for j in places]
+        held = next((name for name in chosen or names if name in nested), None)
+        if held is not None:
+            raise InvalidTableError(
+                f"{label}: a cell of column {held!r} holds several values ({nested[held][:60]}).\n"
+                "Write the file without that column, or with one column for each value."
+            )
         with opener() as stream:
             try:
                 # Page by page: row groups may be as large as the file.
@@ -63,6 +68,8 @@ def open_parquet(label: str, opener: Callable[[], BinaryIO]) -> Table:
                     for piece in _within_limits(part, sizes, label, limits):
                         rows = range(done + 1, done + 1 + piece.num_rows)
                         done += piece.num_rows
+                        if done > total:
+                            raise pa.ArrowInvalid(f"more than the {total:,} rows that it declares")
                         yield Batch(rows, piece.columns, done / max(total, 1))
             except (pa.ArrowException, OSError) as error:
                 raise damaged(error) from error
@@ -74,17 +81,6 @@ def _is_text(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_binary(kind))
-
-
-def _refuse_lists(label: str, metadata: Any, limits: Limits) -> None:
-    """Refuse cells with more values than fit: a list of any length takes a few bytes in a file."""
-    for j in range(metadata.num_columns):
-        nested = metadata.schema.column(j).max_repetition_level > 0
-        for i in range(metadata.num_row_groups if nested else 0):
-            chunk = metadata.row_group(i).column(j)
-            column = f"{label}: column {chunk.path_in_schema.split('.')[0]!r}"
-            what = f"its lists have {chunk.num_values:,} values"
-            limits.require("sheet_cells", chunk.num_values, column, what, "Leave it out.")
 
 
 def _text_bytes(part: Any) -> NDArray[np.int64]:

@@ -108,7 +108,7 @@ def open_table(
         elif kind == "parquet":
             from skcoral.tables.parquet import open_parquet
 
-            table = open_parquet(label, found.open)
+            table = open_parquet(label, found.open, found.size)
         elif named in ("parquet", "excel"):
             wanted = "Parquet" if named == "parquet" else "Excel or OpenDocument"
             raise InvalidTableError(

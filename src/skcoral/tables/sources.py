@@ -30,8 +30,6 @@ PACKED = {
     "Zstandard": b"\x28\xb5\x2f\xfd",
 }
 ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
-#: Bytes that any file may unpack to.
-_HARMLESS = 64 * MB
 _CHUNK = 1 << 16
 
 
@@ -223,11 +221,9 @@ class _Metered(io.RawIOBase):
         data = self._source.read(len(buffer))
         buffer[: len(data)] = data
         self._total += len(data)
-        if self._total > _HARMLESS:
-            self._limits.require("unpacked_bytes", self._total, self._label)
-            # What has been unpacked so far comes from what has been read so far.
-            ratio = self._total // max(self.packed.tell(), 1)
-            self._limits.require("unpacked_ratio", ratio, self._label)
+        self._limits.require("unpacked_bytes", self._total, self._label)
+        # What has been unpacked so far comes from what has been read so far.
+        self._limits.require_ratio(self._total, self.packed.tell(), self._label)
         return len(data)
 
 
