@@ -171,15 +171,6 @@ def test_anchors_and_floors_by_name(wine):
     assert (named.floors_[[0, 1, 3]] == 0.0).all()
 
 
-def test_missing_values_go_through_the_bootstrap():
-    X = table(150)
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    holed = confident_floors(X, 0.9, estimator=CORAL(missing="em"), n_boot=20)
-    assert holed.method == "bootstrap"
-    whole = confident_floors(table(150), 0.9, method="bootstrap", n_boot=20)
-    assert holed.floors.mean() > whole.floors.mean() - 0.005
-
-
 def test_what_is_invalid_is_refused(wine):
     for settings, message in (
         ({"confidence": 95}, "at most 0.9995"),

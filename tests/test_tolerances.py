@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skcoral import CORAL, covariances, decorrelate, maximize_fidelity
+from skcoral import CORAL, decorrelate, maximize_fidelity
 from skcoral._lowrank import LowRankTransform
 from skcoral._singular import Relations, linear_relations
 from skcoral._validation import (
@@ -19,7 +19,6 @@ from skcoral._validation import (
     judge_correlation,
 )
 from skcoral.certificates import check
-from skcoral.covariances import em_moments
 from skcoral.datasets import load_wine, make_system
 from skcoral.exact import Options, best_exact
 from skcoral.exact import results as exact_results
@@ -351,27 +350,6 @@ def test_a_gap_that_a_solver_calls_closed(gap: float, closed: bool, objective: f
     assert solved.certified == closed
 
 
-def test_maximum_likelihood_of_incomplete_rows_is_a_fixed_point_of_em() -> None:
-    """One more step, written down once more, changes less than 1e-9."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3))
-    X[rng.random(X.shape) < 0.4] = np.nan
-    X = X[~np.isnan(X).all(axis=1)]
-    moments = em_moments(X, ("a", "b", "c"))
-    mean, C = moments.mean, moments.comoment / len(X)
-    first, second = np.zeros(3), np.zeros((3, 3))
-    for row in X:
-        there, gone = ~np.isnan(row), np.isnan(row)
-        full, rest = row - mean, np.zeros((3, 3))
-        slope = np.linalg.solve(C[np.ix_(there, there)], C[np.ix_(there, gone)])
-        full[gone] = full[there] @ slope
-        rest[np.ix_(gone, gone)] = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
-        first += full / len(X)
-        second += (np.outer(full, full) + rest) / len(X)
-    change = np.abs(second - np.outer(first, first) - C) / np.outer(*[np.sqrt(np.diag(C))] * 2)
-    assert 1e-11 < change.max() < 1e-9
-
-
 @pytest.mark.parametrize(
     ("weight", "refused"), [(3e-100, False), (0.3e-100, True), (0.3e100, False), (3e100, True)]
 )
@@ -382,13 +360,3 @@ def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool)
             Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
     else:
         Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
-
-
-@pytest.mark.parametrize(("least", "regular"), [(3e-10, True), (0.3e-10, False)])
-def test_directions_without_variance_among_incomplete_rows(least: float, regular: bool) -> None:
-    """Of twins, the slopes on both are those of least norm once their difference has none."""
-    assert covariances._is_regular(np.diag([1.0, least])) == regular
-    C = np.array([[1.0, 1 - least, 0.5], [1 - least, 1.0, 0.5 + 1e-6], [0.5, 0.5 + 1e-6, 1.0]])
-    slope = covariances._slope(C, np.array([True, True, False]), regular=False)[:, 0]
-    # eigenvalues 2 and `least`, whose ratio is half of it
-    assert (abs(slope[0] - slope[1]) > 1) == (0.5 * least > 1e-10)

@@ -324,13 +324,8 @@ def repeated(names: Sequence[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def refuse_missing(
-    rows: NDArray[Any], names: Sequence[str], advice: str = "", *, may_miss: bool = False
-) -> None:
-    """Raise an error that names the columns with infinite or, unless they may be, missing values.
-
-    With ``advice`` about missing values.
-    """
+def refuse_missing(rows: NDArray[Any], names: Sequence[str], *, may_miss: bool = False) -> None:
+    """Refuse, by column, infinite values and (unless ``may_miss``) missing ones."""
     # the sum is not finite if any cell is not, and is cheaper than a mask of all cells
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum(dtype=np.float64)):
@@ -347,7 +342,6 @@ def refuse_missing(
         raise InvalidTableError(
             f"The table has {'; '.join(told)}. Drop these rows, or fill them (scikit-learn's "
             "SimpleImputer goes before this step in a pipeline)."
-            + (f" {advice}" if advice and "NaN" in told[0] else "")
         )
 
 

@@ -1,13 +1,11 @@
-"""Correlation matrices by other estimators: scikit-learn's, a function, EM for missing values."""
+"""Correlation matrices by other estimators: those of scikit-learn, or a function."""
 
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ._linalg import correlation_of_covariance
 from ._requirements import require_finite, require_symmetric, square_matrix
@@ -18,9 +16,6 @@ from .moments import Moments
 from .results import Array
 
 _MOST_REPEATED = 5_000_000  # rows that frequency weights may stand for
-_EM_STEPS = 1000
-_EM_CLOSE = 1e-9
-_EM_SINGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 
 
 def check_covariance(covariance: Any) -> Any:
@@ -145,117 +140,3 @@ def _repeated(rows: Array, sample_weight: Any, moments: Moments) -> Array:
             f"all (up to {_MOST_REPEATED:,}). Use smaller weights, or leave out covariance."
         )
     return np.repeat(rows, weights.astype(np.intp), axis=0)
-
-
-def em_moments(
-    X: Any, names: tuple[str, ...], *, sample_weight: Any = None, weight_kind: str = "auto"
-) -> Moments:
-    """Moments of a table with missing values, by maximum likelihood for normal rows (EM).
-
-    Right where values are missing at random: whether one is missing may hang on the others of its
-    row, not on itself. The covariance is positive definite wherever one of the complete data would
-    be, which pairwise correlations are not. Rows without any value are left out.
-    """
-    rows = np.asarray(X, dtype=np.float64)
-    seen = ~np.isnan(rows)
-    used = seen.any(axis=1)
-    weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
-    used &= weights > 0
-    counts = (seen & used[:, None]).sum(axis=0)
-    if (counts < 2).any():
-        bare = [name for name, few in zip(names, counts < 2, strict=True) if few]
-        raise InvalidTableError(
-            f"{', '.join(f'`{name}`' for name in bare)}: fewer than two values are there, which "
-            "determine no correlation. Leave out the column."
-        )
-    rows, seen, weights = rows[used], seen[used], weights[used]
-    together = seen.T.astype(np.float64) @ seen
-    if not together.all():
-        i, j = (int(k) for k in np.argwhere(together == 0)[0])
-        raise InvalidTableError(
-            f"`{names[i]}` and `{names[j]}` are never both there in a row, so nothing is known "
-            "about how they correlate. Leave out one of them."
-        )
-    filled = np.where(seen, rows, np.nanmean(rows, axis=0))
-    moments = Moments(names, weight_kind=weight_kind)
-    moments.update(filled, sample_weight=None if sample_weight is None else weights)
-    refuse_unusable(moments, shrinkage=1.0)
-    if seen.all():
-        return moments
-    centre, unit = filled.mean(axis=0), filled.std(axis=0)
-    Z = (rows - centre) / unit
-    patterns = _patterns(seen)
-    total, p = weights.sum(), len(names)
-    mean = np.zeros(p)
-    C = np.diag(np.nansum(weights[:, None] * Z * Z, axis=0) / (weights @ seen))
-    for _ in range(_EM_STEPS):
-        first, second = np.zeros(p), np.zeros((p, p))
-        regular = _is_regular(C)
-        for there, part in patterns:
-            w, full, gone = weights[part], Z[part] - mean, ~there
-            if gone.any():
-                slope = _slope(C, there, regular)
-                full[:, gone] = full[:, there] @ slope
-                rest = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ slope
-                second[np.ix_(gone, gone)] += w.sum() * rest
-            first += w @ full
-            second += (full * w[:, None]).T @ full
-        shift = first / total
-        update = second / total - np.outer(shift, shift)
-        change = max(np.abs(update - C).max(), np.abs(shift).max())
-        mean, C = mean + shift, 0.5 * (update + update.T)
-        if change < _EM_CLOSE:
-            break
-    else:
-        warnings.warn(
-            f"After {_EM_STEPS} steps of EM, correlations still change by {change:.1e}: too much "
-            "is missing to determine them. Leave out columns with few values.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    state = moments.state()
-    state["mean"] = np.stack((centre + mean * unit, np.zeros(p)))
-    state["comoment"] = np.stack((C * np.outer(unit, unit) * total, np.zeros((p, p))))
-    return Moments.from_state(state)
-
-
-def expected_rows(rows: Array, table: CorrelationEstimate) -> Array:
-    """Rows with each missing value replaced by its conditional mean, as for normal rows.
-
-    Expected values vary less than those that are there; a row without any value becomes the mean.
-    """
-    Z, R = (rows - table.mean) / table.scale, table.to_numpy()
-    regular = _is_regular(R)
-    for there, part in _patterns(~np.isnan(Z)):
-        Z[np.ix_(part, ~there)] = Z[np.ix_(part, there)] @ _slope(R, there, regular)
-    return np.where(np.isnan(rows), Z * table.scale + table.mean, rows)
-
-
-def _patterns(seen: Any) -> list[tuple[Any, Any]]:
-    """Which values are there, for each way in which some are missing, and the rows of it."""
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(which.ravel()))[:-1]
-    return list(zip(patterns, np.split(order, ends), strict=True))
-
-
-def _is_regular(C: Array) -> bool:
-    spectrum = np.linalg.eigvalsh(C)
-    return bool(spectrum[0] > _EM_SINGULAR * spectrum[-1])
-
-
-def _slope(C: Array, there: Any, regular: bool) -> Array:
-    """Slopes of the other variables on those that are there, some of which may determine others."""
-    own, other = C[np.ix_(there, there)], C[np.ix_(there, ~there)]
-    if regular:
-        return np.asarray(np.linalg.solve(own, other))
-    return np.asarray(np.linalg.pinv(own, rcond=_EM_SINGULAR, hermitian=True) @ other)
-
-
-def effective_rows(X: Any) -> int:
-    """Rows in which the pair of columns with the most missing values is complete.
-
-    Every correlation that EM estimates is known at least as well as from this many complete rows.
-    """
-    seen = (~np.isnan(np.asarray(X, dtype=np.float64))).astype(np.float64)
-    return int((seen.T @ seen).min())

@@ -47,8 +47,6 @@ class Measured(Fidelities, Frozen):
         Rows measured, of those in the table; None where a matrix was given.
     weighted : bool
         Whether the figures are weighted by the sample weights (plain otherwise).
-    complete : bool
-        Whether only complete rows are measured, of a fit that others took part in as well.
 
     Examples
     --------
@@ -69,7 +67,6 @@ class Measured(Fidelities, Frozen):
     rows_used: int | None = None
     rows_given: int | None = None
     weighted: bool = False
-    complete: bool = False
 
     @property
     def largest_correlation_before(self) -> float:
@@ -125,8 +122,7 @@ class Measured(Fidelities, Frozen):
         """How many rows were measured, in words."""
         if self.rows_used is None:
             return "a correlation matrix"
-        how = "complete, the others estimated" if self.complete else "used"
-        return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows {how}"
+        return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows used"
 
     def _kept(self) -> str:
         weakest = f"{shortened(self.weakest)} {rounded_down(self.min_fidelity, 3):.3f}"

@@ -12,11 +12,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _RANKS = "put sklearn.preprocessing.QuantileTransformer in front, as in make_pipeline(…, CORAL())."
+_IMPUTER = "put an imputer of sklearn.impute in front, or leave incomplete rows out."
 
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
         "margins": _RANKS,
+        "missing": _IMPUTER,
     },
     "rolling": {"brief": "leave it out; all windows are solved with the same effort."},
     "grouped": {"brief": "leave it out; all groups are solved with the same effort."},
@@ -24,6 +26,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
 #: Options that the command no longer takes.
 OPTIONS: dict[str, str] = {
     "--brief": "leave it out; all windows are solved with the same effort.",
+    "--missing": "rows with missing values are left out; fill them before to keep them.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

@@ -1,4 +1,4 @@
-"""Matrices, missing values and portfolios that invite wrong numbers or bare tracebacks."""
+"""Matrices and portfolios that invite wrong numbers or bare tracebacks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import pytest
 
 from skcoral import CORAL, decorrelate
 from skcoral.choosing import compare_floors
-from skcoral.covariances import em_moments
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidCorrelationError,
     InvalidFloorError,
-    InvalidTableError,
     RoundingWarning,
 )
 from skcoral.panels import effective_bets
@@ -27,26 +25,6 @@ def table() -> pd.DataFrame:
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(60, 3)) @ [[1, 0.8, 0.3], [0, 1, 0.5], [0, 0, 1]]
     return pd.DataFrame(rows, columns=list("abc"))
-
-
-def test_missing_values_beside_columns_that_determine_each_other(table):
-    holes = np.random.default_rng(0).random((60, 3)) < 0.1
-    gappy = table.where(~holes)
-    both = em_moments(gappy.assign(z=2 * gappy["a"] + 1), tuple("abcz"))
-    alone = em_moments(gappy, tuple("abc"))
-    np.testing.assert_allclose(both.covariance[:3, :3], alone.covariance, atol=1e-6)
-    # a total that is always there gives back what is missing of its only missing part
-    known = gappy.assign(b=table["b"], total=table["a"] + table["b"], c=table["c"])
-    exact = np.cov(table.T, bias=True)
-    found = em_moments(known, ("a", "b", "c", "total")).covariance[:3, :3] * 59 / 60
-    np.testing.assert_allclose(found, exact, atol=1e-6)
-
-
-def test_columns_that_are_never_there_together_are_refused(table):
-    early = np.arange(60) < 30
-    apart = table.assign(a=table["a"].where(early), b=table["b"].where(~early))
-    with pytest.raises(InvalidTableError, match="`a` and `b` are never both there"):
-        CORAL(missing="em").fit(apart)
 
 
 def test_a_matrix_with_two_different_halves_is_refused(table):

@@ -104,7 +104,6 @@ def test_a_row_of_several_groups_needs_its_group(table):
         {"n_jobs": "all"},
         {"min_rows": "x"},
         {"min_rows": 1},
-        {"missing": "em"},
     ],
 )
 def test_arguments_without_a_meaning_are_refused(table, arguments):

@@ -113,7 +113,7 @@ def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held
     needs_rows = loaded.is_wide or not hasattr(estimator, "partial_fit")
     if needs_rows:
         in_parts = (
-            "Without --confidence, --covariance, --missing em and --shrinkage auto, "
+            "Without --confidence, --covariance and --shrinkage auto, "
             "long tables are read in parts."
         )
         require_room(loaded, "" if loaded.is_wide else in_parts)
@@ -184,8 +184,7 @@ def _write_and_measure(
         with console.progress("Measuring"):
             for part in loaded.rows():
                 measurement.add_rows(named_rows(part.values, loaded.names))
-    found = measurement.measured() if own.rows_used else None  # none: no complete row
-    return found or replace(own, rows_given=loaded.content.n_rows)
+    return measurement.measured() or replace(own, rows_given=loaded.content.n_rows)
 
 
 def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:

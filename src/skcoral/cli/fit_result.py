@@ -12,7 +12,6 @@ from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.run import in_options
 from skcoral.measured import Measured
-from skcoral.tables.notes import expected_note
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
 _ATTRIBUTES = ("status", "criterion", "objective", "lower_bound", "gap", "rank")
@@ -38,7 +37,6 @@ class FitResult:
                 loaded.passed_through_note,
                 loaded.dropped_note(self.dropped),
                 self._weights_note(),
-                self._incomplete_note(),
             ]
         told += [self.estimator.result_.details.get("rounding", ""), self._rank_note()]
         return [sentence for sentence in (*told, self.layout) if sentence]
@@ -50,13 +48,6 @@ class FitResult:
         idle = (self.measured.rows_used or 0) - moments.n_rows
         zero = f" Not used, of weight zero: {console.counted(idle, 'row')}." if idle > 0 else ""
         return self.loaded.weights_note(moments) + zero
-
-    def _incomplete_note(self) -> str:
-        if self.loaded.options.missing != "em":
-            return ""
-        used = self.measured.rows_used or 0
-        use = "took part in the estimate, which is right where values are missing at random"
-        return expected_note(self.estimator.n_samples_seen_ - used, used, use)
 
     def _rank_note(self) -> str:
         result, tol = self.estimator.result_, self.estimator.rank_tol

@@ -77,7 +77,7 @@ class Loaded:
 
         as_given = ("covariance", "weight_kind", "rank_tol")
         settings |= {name: getattr(self.options, name) for name in as_given}
-        return CORAL(**settings, missing="em" if self.options.missing == "em" else "raise")
+        return CORAL(**settings)
 
     @property
     def constant_note(self) -> str:
@@ -115,8 +115,7 @@ class Loaded:
         if weights and self.options.weights is None:
             how += f" To weight the rows: --weights {shlex.quote(weights[0])}."
         doubt = doubtful_note(self.doubtful, how)
-        em = "EM, in spite of missing values" if self.options.missing == "em" else ""
-        by = self.options.covariance or em
+        by = self.options.covariance
         estimated = f"Correlations are estimated by {by}." if by else ""
         told = [*reading_notes(self.table, self.content, self.names), doubt, estimated]
         return [sentence for sentence in told if sentence]
@@ -128,7 +127,6 @@ class Loaded:
             self.names,
             weights=self.options.weights,
             on_batch=on_batch,
-            may_miss=self.options.missing == "em",
         )
 
 
@@ -194,7 +192,6 @@ def _part_of_matrix(
         {
             "--weights": options.weights is not None,
             "--covariance": options.covariance is not None,
-            "--missing em": options.missing == "em",
         },
     )
     named = replace(table, names=matrix.names)
@@ -292,8 +289,7 @@ def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Cor
     rank_tol = check_rank_tol(loaded.options.rank_tol)
     if loaded.matrix is not None:
         return Correlations(estimate_matrix(loaded.matrix, shrinkage), [], rank_tol=rank_tol)
-    other = loaded.options.covariance is not None or loaded.options.missing == "em"
-    if loaded.is_wide or other or shrinkage == "auto":
+    if loaded.is_wide or loaded.options.covariance is not None or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
 
         require_room(loaded)

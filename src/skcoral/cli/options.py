@@ -118,9 +118,6 @@ class TableOptions(FileOptions):
     covariance: str | None = option(
         "Correlations by an estimator of scikit-learn: LedoitWolf, …", metavar="NAME"
     )
-    missing: Literal["drop", "em"] = option(
-        "Leave out incomplete rows, or estimate in spite of them (EM).", default="drop"
-    )
     rank_tol: float | None = None
 
 
@@ -271,7 +268,6 @@ class RollOptions(TableOptions):
     weight_kind: Literal["auto"] = "auto"
     matrix: Literal[False] = False
     covariance: None = None
-    missing: Literal["drop"] = "drop"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -92,9 +91,6 @@ class OutputMeasurement(Measurement):
     def add_rows(self, rows: Any, outputs: Any = None) -> None:
         """Add complete rows and their outputs, which are computed where they are not given."""
         estimator = self.estimator
-        if estimator.missing == "em":  # estimated values are not measured
-            complete = ~np.isnan(np.asarray(rows)).any(axis=1)
-            rows, outputs = rows[complete], None if outputs is None else outputs[complete]
         if len(rows):
             outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
             self.add(estimator.standardised(rows), outputs)
@@ -105,11 +101,9 @@ class OutputMeasurement(Measurement):
         if self.n_rows < 3:
             return None
         try:
-            found = self.result(rows_given=given)
+            return self.result(rows_given=given)
         except InvalidTableError:
             return None
-        partly = self.estimator.missing == "em" and found.rows_used != given
-        return replace(found, complete=partly)
 
     def write(self, stream: BinaryIO, path: str, options: LayoutOptions) -> tuple[int, list[int]]:
         """Write and measure the rows; returns how many, and where those left out stand."""

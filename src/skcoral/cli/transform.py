@@ -12,7 +12,6 @@ from skcoral.cli.run import OK, UsageError
 from skcoral.exceptions import InvalidTableError
 from skcoral.showing import printable
 from skcoral.tables.columns import select_variables
-from skcoral.tables.notes import expected_note
 from skcoral.tables.table import Table
 
 
@@ -49,11 +48,9 @@ def transform(options: TransformOptions) -> int:
             }
         )
         return OK
-    incomplete = n_rows - measurement.n_rows
     told = [
         f"{console.counted(n_rows, 'row')} transformed with {model} ({len(loaded.names)} columns).",
         measured.headline() if measured is not None else "",
-        expected_note(incomplete, 1, "is written" if incomplete == 1 else "are written"),
         *loaded.notes,
         loaded.dropped_note(dropped),
     ]

@@ -16,7 +16,7 @@ from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation
 
-_SAME = "Give the options of the fit: --covariance, --missing, --shrinkage, --weights."
+_SAME = "Give the options of the fit: --covariance, --shrinkage, --weights."
 
 
 def verify(options: VerifyOptions) -> int:

@@ -101,7 +101,7 @@ def _measure(
         return measurement.result()
     # T acts on columns standardised by the estimate, with weights if there are any
     relative = (source.scale / table.scale)[:, None]
-    found = measure_matrix(
+    return measure_matrix(
         sample_correlation(source),
         result.T * relative,
         result.names,
@@ -110,10 +110,6 @@ def _measure(
         rows_given=max(source.n_rows, moments.n_rows),
         weighted=unweighted is None and table.weights != "none",
     )
-    # without complete rows, the figures are those that the estimate implies
-    if table.source.startswith("EM"):
-        return replace(found, complete=True, rows_used=0 if source is moments else source.n_rows)
-    return found
 
 
 def _threshold(model: Any) -> Threshold:

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcoral.covariances import expected_rows
 from skcoral.estimator.applying import (
     SourceCoefficients,
     in_container,
@@ -76,9 +75,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         ``sklearn.covariance`` or its name ("LedoitWolf", "OAS", "MinCovDet", …), or a function from
         standardised rows to a p × p matrix. Floors then hold for that matrix, and ``measured_``
         says what the rows themselves show.
-    missing : {"raise", "em"}, default="raise"
-        Refuse missing values (NaN), or estimate means and covariances in spite of them by maximum
-        likelihood (EM), right where values are missing at random.
     weight_kind : {"auto", "frequency", "reliability"}, default="auto"
         What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
         to the others, whatever the scale. "auto" takes whole numbers as frequencies.
@@ -184,7 +180,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         simultaneous: bool = True,
         block_length: int | Literal["auto"] | None = None,
         covariance: Any = None,
-        missing: Literal["raise", "em"] = "raise",
         weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
         halflife: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
@@ -207,7 +202,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.simultaneous = simultaneous
         self.block_length = block_length
         self.covariance = covariance
-        self.missing = missing
         self.weight_kind = weight_kind
         self.halflife = halflife
         self.on_singular = on_singular
@@ -228,8 +222,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         Parameters
         ----------
         X : array-like of shape (n, p)
-            The rows. With ``missing="em"``, values may be missing: outputs are then those expected
-            given the values that are there, which vary less than outputs of complete rows.
+            The rows.
 
         Returns
         -------
@@ -237,9 +230,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
             The outputs, in the input's floating-point type.
         """
         check_is_fitted(self)
-        rows = read_rows(self, X, reset=False, may_miss=self.missing == "em")
-        if np.isnan(rows).any():
-            rows = expected_rows(rows, self.estimate_).astype(rows.dtype, copy=False)
+        rows = read_rows(self, X, reset=False)
         out = self._centred_outputs(rows) + self.output_mean_
         return out.astype(rows.dtype, copy=False)
 
@@ -354,7 +345,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = self.missing == "em"
         return tags
 
     def standardised(self, X: Any) -> np.ndarray:

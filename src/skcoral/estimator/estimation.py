@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from skcoral.correlation import CorrelationEstimate, check_shrinkage, estimate, estimate_from_rows
-from skcoral.covariances import check_covariance, effective_rows, em_moments, estimate_by
+from skcoral.correlation import CorrelationEstimate, estimate, estimate_from_rows
+from skcoral.covariances import check_covariance, estimate_by
 from skcoral.exceptions import SingularCorrelationWarning
 from skcoral.few_rows import RowMoments, estimate_few_rows
 from skcoral.moments import Moments
@@ -25,9 +22,7 @@ def estimate_rows(
     Also returns the moments of the rows, with weights and without.
     """
     weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
-    if estimator.missing == "em" and np.isnan(rows).any():
-        found = _from_incomplete_rows(estimator, rows, names, weighted)
-    elif rows.shape[1] > 2 * rows.shape[0] and not _needs_matrix(estimator):
+    if rows.shape[1] > 2 * rows.shape[0] and not _needs_matrix(estimator):
         found = _from_few_rows(estimator, rows, names, weighted)
     else:
         found = _from_rows(estimator, rows, names, sample_weight)
@@ -78,23 +73,6 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
     if table.weights == "none":
         return table, moments, moments
     return table, moments, Moments(names).update(rows)
-
-
-def _from_incomplete_rows(
-    estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
-) -> Estimated:
-    moments = em_moments(rows, names, **weighted)
-    table = estimate(
-        moments,
-        shrinkage=check_shrinkage(estimator.shrinkage),
-        on_singular=estimator.on_singular,
-        rank_tol=estimator.rank_tol,
-    )
-    known = f"EM (each pair known from {effective_rows(rows):,} rows or more)"
-    # the effect is measured on complete rows, where there are enough of them
-    complete = Moments(names).update(rows[~np.isnan(rows).any(axis=1)])
-    enough = complete.n_rows > 2 and not complete.constant_columns()
-    return replace(table, source=known), moments, complete if enough else moments
 
 
 def _from_few_rows(

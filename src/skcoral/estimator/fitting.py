@@ -89,7 +89,7 @@ class Fitting:
             if comes_in_batches(X):
                 self._fit_batches(X, sample_weight)
             else:
-                rows = read_rows(self, X, reset=True, may_miss=self.missing == "em")
+                rows = read_rows(self, X, reset=True)
                 sample_weight = faded(self.halflife, len(rows), sample_weight)
                 self._fit_rows(rows, sample_weight, groups)
             undo.pop_all()
@@ -192,7 +192,7 @@ class Fitting:
         solve(self, table, self.moments_, unweighted, floors=floors, **how)
         if floors is not None:
             self.result_ = with_details(self.result_, confidence=self.confidence_.sentence())
-        measure_rounding(self, None if np.isnan(rows).any() else rows, sample_weight)
+        measure_rounding(self, rows, sample_weight)
         measure_overfitting(self, rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:

@@ -31,8 +31,8 @@ def named_rows(values: Any, names: Sequence[str]) -> Any:
     return pd.DataFrame(values, columns=list(names))
 
 
-def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) -> NDArray[Any]:
-    """Return ``X`` as a finite array of float64 or float32, with NaN only where it ``may_miss``.
+def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[Any]:
+    """Return ``X`` as a finite array of float64 or float32.
 
     ``n_features_in_`` and ``feature_names_in_`` of the estimator are set (``reset``), or compared
     with.
@@ -62,9 +62,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, may_miss: bool = False) ->
         # Other libraries have errors of their own for columns that are no arrays of numbers.
         raise InvalidTableError(f"The table cannot be read as numbers: {error}.") from error
     refuse_text(X)  # text that reads like numbers passes scikit-learn
-    advice = "Or estimate the correlations in spite of missing values: CORAL(missing='em')."
-    known = getattr(estimator, "missing", "em") == "em"
-    refuse_missing(rows, column_names(estimator), "" if known else advice, may_miss=may_miss)
+    refuse_missing(rows, column_names(estimator))
     return rows
 
 

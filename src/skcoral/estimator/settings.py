@@ -24,7 +24,6 @@ _CHOICES = {
     "weight_kind": WEIGHT_KINDS,
     "on_singular": ("solve", "raise"),
     "output_scale": ("unit", "original"),
-    "missing": ("raise", "em"),
 }
 
 
@@ -77,13 +76,6 @@ def _check_together(estimator: Any) -> None:
             "covariance= and shrinkage= both choose the matrix: give one of them "
             "(covariance='LedoitWolf' shrinks too)."
         )
-    if estimator.missing == "em" and (
-        estimator.covariance is not None or estimator.shrinkage == "auto"
-    ):
-        raise InvalidArgumentError(
-            "missing='em' estimates means and covariances of the columns as they are: it goes with "
-            "no covariance= and a number for shrinkage, if any."
-        )
     if estimator.confidence is not None and (
         estimator.rho_min is None or estimator.budget is not None
     ):
@@ -98,7 +90,6 @@ def learns_in_batches(estimator: Any) -> bool:
         "shrinkage": estimator.shrinkage == "auto",
         "covariance": estimator.covariance is not None,
         "confidence": estimator.confidence is not None,
-        "missing": estimator.missing != "raise",
     }
     named = [f"{n}={getattr(estimator, n)!r}" for n, needed in need_rows.items() if needed]
     if not named:

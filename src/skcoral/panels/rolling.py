@@ -204,11 +204,6 @@ def _panel(
     n_jobs: int | None,
     callback: Callable[[int, int], object] | None,
 ) -> Panel:
-    if solver.settings.get("missing", "raise") != "raise":
-        raise InvalidArgumentError(
-            "Windows and groups are made of complete rows, so missing='em' changes nothing there: "
-            "leave it out, or fill missing values first."
-        )
     times, zone = _times(rows, how)
     names = solver.output_names
     complete: Any = ~np.isnan(rows.values).any(axis=1)

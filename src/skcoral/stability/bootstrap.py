@@ -41,7 +41,7 @@ class Bootstrap(Shown, Frozen):
         ρ★ of the population, as estimated: that of the table is too low on average.
     threshold_interval : tuple of float
         Interval for ρ★ of the population around that estimate. For matrices that are not the rows'
-        own (shrinkage, covariance, missing values) and singular ones, percentiles of the
+        own (shrinkage, covariance) and singular ones, percentiles of the
         replicates reflected about the table's ρ★.
     threshold_samples : ndarray of shape (replicates,)
         ρ★ of each replicate.

@@ -190,8 +190,7 @@ def confident_floors(
         For rows in the order of time: the length of stretches that count as one observation.
     method : {"left_out", "bootstrap"}, default="left_out"
         Fits that leave a part of the rows out, measured there; or refits to resampled rows,
-        measured on the table. The first takes a tenth of the time and covers better; with missing
-        values it is always the second.
+        measured on the table. The first takes a tenth of the time and covers better.
     n_folds : int, default=10
         Parts that are left out in turn.
     n_boot : int, default=200
@@ -239,8 +238,6 @@ def confident_floors(
     for goal in ("budget", "max_vif", "max_correlation"):
         if getattr(sample.model, goal) is not None:
             raise InvalidArgumentError(f"Floors are raised, so give floors (rho_min), not {goal}.")
-    if sample.incomplete:
-        method = "bootstrap"  # rows left out could not be measured one by one
     if method == "bootstrap" and n_boot * (1.0 - level) < 1.0 - 1e-9:
         raise InvalidArgumentError(
             f"{n_boot} resampled tables support a confidence of {1.0 - 1.0 / n_boot:.4g} at most; "

@@ -219,9 +219,9 @@ def _length(rows: Array, block_length: Any) -> int:
     n = len(rows)
     if isinstance(block_length, str) and block_length == "auto":
         rows = np.asarray(rows, dtype=np.float64)
-        spread = np.nanstd(rows, axis=0)
-        Z = (rows - np.nanmean(rows, axis=0)) / np.where(spread > 0.0, spread, 1.0)
-        return int(np.ceil(automatic_block_length(np.where(np.isnan(Z), 1.0, Z * Z))))
+        spread = rows.std(axis=0)
+        Z = (rows - rows.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        return int(np.ceil(automatic_block_length(Z * Z)))
     if isinstance(block_length, str):
         raise InvalidArgumentError(
             f"block_length is a whole number of rows or 'auto'; got {shown_value(block_length)}."

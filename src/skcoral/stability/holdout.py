@@ -129,7 +129,7 @@ def holdout(
     estimator : CORAL
         Cloned for each fold; it need not be fitted.
     X : array-like of shape (n, p)
-        The rows. Where values are missing (``missing="em"``), complete ones are measured.
+        The rows.
     cv : int, splitter or iterable, default=5
         A whole number assigns the rows to that many folds at random with a fixed seed, whatever
         the order of the table; otherwise as in scikit-learn. Dependent rows are kept together:
@@ -173,11 +173,10 @@ def holdout(
                     sample_weight=None if weights is None else weights[train],
                     **({} if groups is None else {"groups": np.asarray(groups)[train]}),
                 )
-            fitted.append(_measure(model, *_complete(model, X, train, weights)))
+            fitted.append(_measure(model, X, train, weights))
             where = "held back"
-            left = _complete(model, X, test, weights)
-            new.append(_measure(model, *left))
-            sizes.append(_n_rows(left[0]))
+            new.append(_measure(model, X, test, weights))
+            sizes.append(len(np.arange(_n_rows(X))[test]))
             noise.append(_noise(model, sizes[-1]))
         except InvalidTableError as error:
             raise InvalidTableError(f"Fold {fold}, rows {where}: {error}") from error
@@ -210,7 +209,7 @@ def _splits(estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any) -
         return check_cv(cv).split(X, groups=groups)
     folds, gap = check_count("cv", cv, minimum=2), 0
     if groups is not None or block_length is not None:
-        rows = read_rows(clone(estimator), X, reset=True, may_miss=estimator.missing == "em")
+        rows = read_rows(clone(estimator), X, reset=True)
         known = read_dependence(rows, groups=groups, block_length=block_length)
         if groups is not None:
             return known.folds(folds)
@@ -236,17 +235,11 @@ def _times(X: Any) -> Any:
     return None
 
 
-def _complete(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Any, Any]:
-    """The complete rows among some of a table, and their weights."""
-    rows = read_rows(model, rows_at(X, part), reset=False, may_miss=model.missing == "em")
-    part = np.arange(_n_rows(X))[part][~np.isnan(rows).any(axis=1)]
-    return rows_at(X, part), None if weights is None else weights[part]
-
-
-def _measure(model: CORAL, X: Any, weights: Any) -> tuple[Array, Array, float, float]:
+def _measure(model: CORAL, X: Any, part: Any, weights: Any) -> tuple[Array, Array, float, float]:
     """Fidelities, largest residual of each output, and the criterion after and before."""
     result = model.result_
-    Z = model.standardised(X)
+    Z = model.standardised(rows_at(X, part))
+    weights = None if weights is None else weights[part]
     outputs, sources = result.outputs_and_sources(Z)
     # names the columns that are constant in these rows
     raw = residual_of(result, sources, sample_weight=weights)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,10 +59,8 @@ class Resampler:
         self.model: Any = clone(CORAL() if estimator is None else estimator)
         self.model.confidence = None
         check_settings(self.model)
-        rows = read_rows(self.model, X, reset=True, may_miss=self.model.missing == "em")
+        rows = read_rows(self.model, X, reset=True)
         self.rows: Array = np.ascontiguousarray(rows, dtype=np.float64)
-        #: Whether values are missing, so that rows cannot be measured one by one.
-        self.incomplete = bool(np.isnan(self.rows).any())
         self.names = column_names(self.model)
         weights = faded(self.model.halflife, len(rows), sample_weight)
         self.weights: Array | None = checked_weights(weights, len(rows))
@@ -87,11 +84,6 @@ class Resampler:
             # warnings are given for the whole table only
             warnings.simplefilter("ignore", SingularCorrelationWarning)
             return estimate_rows(self.model, rows, self.names, weights)[0]
-
-    @cached_property
-    def whole(self) -> CorrelationEstimate:
-        """The correlation matrix of the whole table."""
-        return self.table()
 
     def fit(
         self,

@@ -154,21 +154,9 @@ class Draws:
 
 
 def fidelity_on(fit: Fitted, sample: Resampler) -> Array:
-    """Correlations of a fit's outputs with their sources, on all rows of the table.
-
-    Where values are missing, those that the table's own estimate implies.
-    """
-    if not sample.incomplete:
-        u, v = (standardised(side, sample.weights) for side in fit.outputs_and_sources(sample.rows))
-        return mean_of(u * v, sample.weights)
-    R, relative = sample.whole.R, (sample.whole.scale / fit.table.scale)[:, None]
-    T, anchors = fit.result.T * relative, fit.result.anchors
-    targets = (np.eye(len(R)) if anchors is None else anchors) * relative
-    products = (
-        np.einsum("ij,ij->j", a, R @ b) for a, b in ((targets, T), (T, T), (targets, targets))
-    )
-    covariance, *variances = products
-    return np.asarray(covariance / np.sqrt(variances[0] * variances[1]))
+    """Correlations of a fit's outputs with their sources, on all rows of the table."""
+    u, v = (standardised(side, sample.weights) for side in fit.outputs_and_sources(sample.rows))
+    return mean_of(u * v, sample.weights)
 
 
 def standardised(values: Array, weights: Array | None) -> Array:

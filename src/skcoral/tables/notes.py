@@ -65,18 +65,6 @@ def dropped_note(n_rows: int, places: Sequence[int] = (), unit: str = "row") -> 
     return f"{n_rows:,} row{s} with missing values {are} left out{where if places else ''}."
 
 
-def expected_note(n_incomplete: int, n_complete: int, use: str) -> str:
-    """What the outputs of rows with missing values are, where some are used."""
-    if n_incomplete < 1:
-        return ""
-    rows, its = ("1 row", "its") if n_incomplete == 1 else (f"{n_incomplete:,} rows", "their")
-    return (
-        f"{rows} with missing values {use}: {its} outputs are those expected given the values that "
-        "are there, and vary less. Figures are "
-        + ("measured on complete rows." if n_complete else "implied by the estimate.")
-    )
-
-
 def weights_note(name: str, moments: Moments, otherwise: Mapping[str, str] | None = None) -> str:
     """What the weights in the column ``name`` were taken for.
 

@@ -194,20 +194,15 @@ def complete_rows(
     weights: str | None = None,
     on_batch: Callable[[Batch], None] | None = None,
     size: int = BATCH_ROWS,
-    may_miss: bool = False,
 ) -> Iterator[Complete]:
-    """Go through the table and give the complete rows of the columns ``names`` as numbers.
-
-    With ``may_miss`` one value is enough, and NaN stands where others are missing.
-    """
+    """Go through the table and give the complete rows of the columns ``names`` as numbers."""
     places = [table.index(name) for name in names]
     weight_place = None if weights is None else table.index(weights)
     for batch in table.batches(size):
         values = np.empty((len(batch.rows), len(places)))
         for k, (j, name) in enumerate(zip(places, names, strict=True)):
             values[:, k] = finite_numbers(table, batch.columns[j], batch.rows, name)
-        gone = np.isnan(values)
-        usable: Any = ~(gone.all(axis=1) if may_miss else gone.any(axis=1))
+        usable: Any = ~np.isnan(values).any(axis=1)
         w = None
         if weights is not None and weight_place is not None:
             w = finite_numbers(table, batch.columns[weight_place], batch.rows, weights)

@@ -140,7 +140,7 @@ class TableFile:
                 features,
                 estimator,
                 columns=columns,
-                refuse_incomplete=estimator.missing != "em",
+                refuse_incomplete=True,
                 size=self.batch_rows,
             )
             if not written:

@@ -85,8 +85,7 @@ def write_transformed(
     )
     n_rows = 0
     dropped: list[int] = []
-    may_miss = estimator.missing == "em"
-    for part in complete_rows(table, names, on_batch=on_batch, size=size, may_miss=may_miss):
+    for part in complete_rows(table, names, on_batch=on_batch, size=size):
         dropped.extend(part.dropped)
         cells = dict(zip(table.names, part.batch.columns, strict=True))
         if dropped and refuse_incomplete:
@@ -94,7 +93,7 @@ def write_transformed(
             gone = [n for n in names if np.isnan(table.numbers(cells[n][i : i + 1])[0][0])]
             raise InvalidTableError(
                 f"{table.label}: {table.unit} {dropped[0]} has no value in {listing(gone)}.\n"
-                "Fill it, leave the row out, or fit with missing='em'."
+                "Fill it, or leave the row out."
             )
         if len(part.values):
             named = hasattr(estimator, "feature_names_in_")
