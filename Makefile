@@ -18,7 +18,7 @@ PYTEST := -m pytest --quiet
 OLD_LIBRARIES := -W default::DeprecationWarning -W default::PendingDeprecationWarning
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs docs-serve docs-check lint types imports unit test-slow test-lowest mutants fuzz bench coverage cov lock clean
+.PHONY: help demo test docs docs-serve docs-check theory-pdf lint types imports unit test-slow test-lowest mutants fuzz bench coverage cov lock clean
 
 help:
 	@echo "make demo         run the main job on the Wine data"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs         the documentation site, in build/site"
 	@echo "make docs-serve   show it on this machine (PORT=8000)"
 	@echo "make docs-check   build it and check links, anchors, and pages in a browser"
+	@echo "make theory-pdf   the theory as one article, in build/theory.pdf (needs Chromium)"
 	@echo "make test-slow    the long studies"
 	@echo "make test-lowest  the tests on the lowest declared versions (Python 3.11 or 3.12)"
 	@echo "make mutants      a mutation run of one package (PACKAGE=certificates COUNT=60 SEED=0)"
@@ -75,6 +76,10 @@ docs-serve: docs
 
 docs-check: docs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -m site tests/site
+
+# The pages of the theory without their numerical checks; fonts-lmodern sets the text in the letters of the formulas.
+theory-pdf: $(READY)
+	$(ONE_THREAD) $(BIN)/python docs/_article/build.py
 
 test-slow: $(READY)
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:benchmark -m slow

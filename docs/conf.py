@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "llms",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "article.rst"]  # the article has settings of its own
 nitpicky = True
 numfig = True  # equations carry the number of their page, so that other pages can refer to them
 
