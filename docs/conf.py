@@ -100,7 +100,11 @@ html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_theme_options = {
-    "logo": {"text": "scikit-coral"},
+    "logo": {
+        "text": "scikit-coral",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
