@@ -2,10 +2,10 @@
 
     python verify_singular_certificate.py file.json [matrix.npy]
 
-Prints "verified" and ends with 0, or what does not hold and 1. Proofs by parts ("branched" and
-"rank_parts") are not covered here: it says so and ends with 2. It computes in plain double
-precision, so floors within 1e-6 of one may be refused although they are true; `coral verify` judges
-all of them. The inequalities are those of docs/guide/certificates.md.
+Prints "verified" and ends with 0, or what does not hold and 1; a file of full rank is not covered
+here: it says so and ends with 2. It computes in plain double precision, so floors within 1e-6 of
+one may be refused although they are true; `coral verify` judges all of them. The inequalities are
+those of docs/guide/certificates.md.
 """
 
 import hashlib
@@ -103,9 +103,8 @@ def verify(file, matrix=None):
     checksum = "sha256:" + hashlib.sha256(content.encode()).hexdigest()
     given = file["format"], file["version"], file["checksum"]
     expect(given == ("scikit-coral certificate", 1, checksum), "another version, or altered")
-    if proof["kind"] in ("branched", "rank_parts") or claim["rank"] is None:
-        other = "full rank is for verify_certificate.py" if claim["rank"] is None else proof["kind"]
-        raise NotImplementedError(f"not covered here ({other}); use coral verify")
+    if claim["rank"] is None:
+        raise NotImplementedError("not covered here: full rank is for verify_certificate.py")
     dual = {key: numbers(a) for key, a in proof["arrays"].items()}
     A, T, rank, p = dual.get("factor"), claim["T"], claim["rank"], len(claim["names"])
     R = None if claim["R"] is None else numbers(claim["R"])  # none: many more columns than rows

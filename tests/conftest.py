@@ -57,15 +57,6 @@ def wine_csv(tmp_path_factory: pytest.TempPathFactory, wine: Any) -> Path:
     return path
 
 
-@pytest.fixture
-def brief_searches() -> Iterator[None]:
-    """Few starts and no branching for singular matrices, where the gap is not what is tested."""
-    from skcoral.frames import brief
-
-    with brief():
-        yield
-
-
 def semidefinite_optimum(
     R: np.ndarray, floors: Any, criterion: str = "squared", omega: np.ndarray | None = None
 ) -> float:

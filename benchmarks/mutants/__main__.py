@@ -35,7 +35,6 @@ SOURCE = ROOT / "src/skcoral"
 TESTS = {
     "certificates": [
         "tests/certificates",
-        "tests/frames/test_branching.py",
         "tests/frames/test_rank_bound.py",
         "tests/frames/test_rank_factors.py",
     ],

@@ -18,7 +18,6 @@ from skcoral.exceptions import (
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.frames import brief
 from skcoral.measured import rounded_down
 from skcoral.measures import inflation_factors
 from skcoral.results import Decorrelation, Threshold
@@ -219,13 +218,12 @@ def compare_floors(
         warnings.simplefilter("ignore", SingularCorrelationWarning)
         given = judge(R, on_singular="solve")
         th = api.threshold(given) if threshold is None else threshold
-        # of a singular matrix the threshold is known by now, and some digits will do
-        with brief():
-            best = api.decorrelate(given, None if th.rank is None else th.lower)
-            answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
-            for floor in sorted(floors):
-                if floor > th.value:
-                    answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1])))
+        # of a singular matrix the threshold is known by now
+        best = api.decorrelate(given, None if th.rank is None else th.lower)
+        answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
+        for floor in sorted(floors):
+            if floor > th.value:
+                answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1])))
     choices = [
         Choice(
             rho_min=rho_min,

@@ -48,7 +48,7 @@ class Certificate(Frozen):
     Attributes
     ----------
     kind : {"threshold", "exact", "tradeoff", "support", "rank", "rank_factor", \
-"rank_parts", "frame", "branched", "welch", "frame_threshold"}
+"frame", "welch", "frame_threshold"}
         Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
     arrays : mapping of str to ndarray
         The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with

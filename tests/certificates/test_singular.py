@@ -49,8 +49,8 @@ ASKED = {
     "frame": lambda: decorrelate(R, 0.999),
     "rank": lambda: by_matrix(decorrelate(R, 0.995)),
     "rank, factor": lambda: decorrelate(R, 0.995),
-    "branched": lambda: decorrelate(R, 0.99),
-    "branched, mixed": lambda: decorrelate(R, FLOORS, max_iter=2),
+    "open": lambda: decorrelate(R, 0.99),
+    "open, mixed": lambda: decorrelate(R, FLOORS),
     "lifted": lambda: decorrelate(R, 0.99, criterion="worst"),
     "threshold": lambda: threshold(R),
 }
@@ -129,7 +129,7 @@ def test_a_factor_of_fewer_directions() -> None:
     "change", ["objective", "lower_bound", "prices", "weights", "T", "fidelity"]
 )
 def test_gross_changes(change: str) -> None:
-    for name in ("welch", "frame", "branched"):
+    for name in ("welch", "frame", "open"):
         result = HONEST[name]
         value = getattr(result, change)
         wrong = np.nan_to_num(value, posinf=3.0) + 0.01 if change != "T" else 1.01 * value

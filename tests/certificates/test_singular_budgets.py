@@ -103,19 +103,6 @@ def test_a_bound_on_the_worst_pair_is_not_linear_in_the_floors() -> None:
     assert tangent < top - 1e-6
 
 
-def test_a_bound_by_parts_is_one_for_the_part_that_grows_least() -> None:
-    rows = np.random.default_rng(3).normal(size=(6, 8))
-    S = np.corrcoef(rows.T)
-    result = decorrelate(S, 0.99)
-    assert result.certificate.kind == "branched"
-    budget = result.lower_bound + 1e-3
-    result = replace(result, details={"budget": budget})
-    proof = frame_proof(result, result.certificate.arrays["factor"], Floats(3))
-    tops = [0.99 + (budget - float(b.lower)) / float(s.lower) for b, s in proof.parts]
-    assert len(tops) > 1
-    assert proof.highest_floor(result) == pytest.approx(max(tops), rel=1e-12)
-
-
 def test_prices_within_a_budget_are_those_of_the_proof() -> None:
     """Whatever a solver said; at floors of one they are its own, infinite or zero."""
     result = made("squared")

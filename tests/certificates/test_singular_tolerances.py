@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral.certificates import check, frame_claims, prove
-from skcoral.certificates.enclosures import exactly
+from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.products import Floats
 from skcoral.exceptions import CertificateError
@@ -87,18 +86,3 @@ def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
     ledger = FrameLedger(claim, twins, None, Floats(3))
     ledger.expect_rank()
     assert all(claim.holds for claim in ledger.claims) == counts
-
-
-@pytest.mark.parametrize(("above", "chosen"), [(5e-7, False), (0.3e-7, True)])
-def test_slopes_are_those_of_a_lowest_leaf(
-    monkeypatch: pytest.MonkeyPatch, above: float, chosen: bool
-) -> None:
-    """Of leaves that are equally low, up to a closed gap, the one whose λ are the weights."""
-    result = HONEST["branched"]
-    low, other = np.full(8, 0.1), np.full(8, 0.2)
-    leaves = [(exactly(0.5), low), (exactly(0.5 + above), other)]
-    monkeypatch.setattr(frame_claims, "leaf_bounds", lambda *_: leaves)
-    A = result.certificate.arrays["factor"]
-    proof = frame_claims.frame_proof(replace(result, weights=other), A, Floats(2))
-    np.testing.assert_array_equal(proof.slopes, 2 * (other if chosen else low))
-    assert (proof.bound.lower, proof.bound.upper) == (0.5, 0.5)

@@ -26,7 +26,6 @@ from skcoral.moments import Moments
 from skcoral.stability import holdout
 
 pytestmark = [
-    pytest.mark.usefixtures("brief_searches"),
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
     pytest.mark.filterwarnings("ignore::skcoral.exceptions.OverfitWarning"),

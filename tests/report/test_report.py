@@ -12,7 +12,6 @@ import pytest
 from sklearn.model_selection import KFold
 
 from skcoral import CORAL, report, threshold, words
-from skcoral.frames import brief
 from skcoral.report import pictures
 
 EVIL = [
@@ -173,8 +172,7 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
     assert "All points are certified." in report.render(facts)
     X = wine.to_frame().iloc[:, 1:4]
     X["copy"] = X["ash"]
-    with brief():
-        facts = report.gather(CORAL(0.9).fit(X), n_points=4)
+    facts = report.gather(CORAL(0.9).fit(X), n_points=4)
     curve = facts.frontier
     gap = curve.objective - curve.lower_bound
     count = int((gap > 1e-6 * np.maximum(1, curve.objective)).sum())

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from skcoral._arrays import Array
-from skcoral.certificates.branches import cap_leaves
 from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
@@ -26,29 +25,22 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.rank_bounds import null_leaves, rank_leaf
-from skcoral.certificates.rank_factors import rank_factor_leaf
+from skcoral.certificates.rank_bounds import rank_bound
+from skcoral.certificates.rank_factors import rank_factor_bound
 from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
     CROWDED,
     FACTOR_TOL,
-    OPTIMAL_GAP,
     REPORTED_TOL,
-    Certificate,
     Decorrelation,
 )
 
 _COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that counts
 
 
-#: Bounds of the sum of squares on the parts of a certificate, each with λ, by its kind.
-_SQUARES_ONLY = {
-    "rank": rank_leaf,
-    "rank_factor": rank_factor_leaf,
-    "rank_parts": null_leaves,
-    "branched": cap_leaves,
-}
+#: Bounds of the sum of squares that say nothing about other criteria, by the certificate's kind.
+_SQUARES_ONLY = {"rank": rank_bound, "rank_factor": rank_factor_bound}
 
 
 class FrameLedger(Ledger):
@@ -130,35 +122,25 @@ class FrameLedger(Ledger):
 class FrameProof:
     """Lower bound of the criterion that a certificate proves, and its slopes in the floors.
 
-    ``parts`` holds the bounds that it is the least of, each with the sum of its slopes: bounds of
-    D2, or of the criterion itself.
+    ``tangent`` holds the bound that grows linearly with a common floor, of D2 (``of_squares``) or
+    of the criterion itself, and the sum of its slopes.
     """
 
     bound: Enclosure
     slopes: Array
-    parts: tuple[tuple[Enclosure, Enclosure], ...] = ()
+    tangent: tuple[Enclosure, Enclosure] | None = None
     of_squares: bool = True
 
     def highest_floor(self, result: Decorrelation) -> float:
         """A common floor that no transformation within the budget exceeds."""
-        if "budget" not in result.details:
+        if "budget" not in result.details or self.tangent is None:
             return np.inf
         p, limit = len(self.slopes), exactly(number(result.details["budget"], "the budget"))
         if result.criterion == "worst" and self.of_squares:
             limit = limit.square() * max(p * (p - 1) / 2, 1.0)
-        floor = float(result.rho_min.max())
-        found = [float(((limit - bound) / slope + floor).upper) for bound, slope in self.parts]
-        return max(found) if found and not np.isnan(found).any() else np.inf
-
-
-def leaf_bounds(
-    certificate: Certificate, rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> list[tuple[Enclosure, Array]]:
-    """Lower bounds of D2 on the parts of a certificate, each with λ; one part where none is cut."""
-    found = _SQUARES_ONLY[certificate.kind](certificate.arrays, rho_min, A, arithmetic)
-    if not all(np.isfinite([bound.lower, bound.upper]).all() for bound, _ in found):
-        raise CertificateError("a part proves nothing.")
-    return found
+        bound, slope = self.tangent
+        top = float(((limit - bound) / slope + float(result.rho_min.max())).upper)
+        return np.inf if np.isnan(top) else top
 
 
 def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> FrameProof:
@@ -168,7 +150,7 @@ def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Fram
         given = result.criterion, result.pair_weights, result.rho_min
         bound = lifted_bound(certificate.arrays, *given, A, arithmetic)
         lam = certificate.arrays["multipliers"]
-        return FrameProof(bound, 2.0 * lam, _parts([(bound, lam)]), of_squares=False)
+        return FrameProof(bound, 2.0 * lam, _tangent(bound, lam), of_squares=False)
     if result.pair_weights is not None:
         if certificate.kind != "welch":
             raise CertificateError("a frame is not combined with pair weights.")
@@ -176,28 +158,25 @@ def frame_proof(result: Decorrelation, A: Array, arithmetic: Arithmetic) -> Fram
     if certificate.kind in _SQUARES_ONLY:
         if result.criterion != "squared":
             raise CertificateError(f"the kind {certificate.kind!r} is for the squared criterion.")
-        leaves = leaf_bounds(certificate, result.rho_min, A, arithmetic)
-        least = min(float(bound.lower) for bound, _ in leaves)
-        limit = least + OPTIMAL_GAP * max(1.0, least)
-        # The slopes are those of the lowest leaf, or of that among equally low ones whose λ are the
-        # weights.
-        lam = np.array([own for bound, own in leaves if bound.lower <= limit])
-        slopes = 2.0 * lam[int(np.argmin(np.abs(lam - result.weights).max(axis=1)))]
-        bound = Enclosure(least, min(float(bound.upper) for bound, _ in leaves))
-        return FrameProof(bound, slopes, _parts(leaves))
+        evaluate = _SQUARES_ONLY[certificate.kind]
+        bound = evaluate(certificate.arrays, result.rho_min, A, arithmetic)
+        if not np.isfinite([bound.lower, bound.upper]).all():
+            raise CertificateError("the dual point proves nothing.")
+        lam = certificate.arrays["multipliers"]
+        return FrameProof(bound, 2.0 * lam, _tangent(bound, lam))
     squares = squares_bound(certificate, result.rho_min, A, arithmetic)
     bound = criterion_bound(result.criterion, squares, p)
     if certificate.kind == "welch" and result.criterion == "absolute":
         bound = bound.at_least(float(p - len(A)))  # by the projection on the null space
     slopes = 2.0 * certificate.arrays.get("multipliers", np.zeros(p))
-    parts = _parts([(squares, 0.5 * slopes)])
+    tangent = _tangent(squares, 0.5 * slopes)
     if slopes.any() and result.criterion == "worst":
         slopes = slopes * (0.5 * float(bound.lower) / float(squares.lower))
-    return FrameProof(bound, slopes, parts)
+    return FrameProof(bound, slopes, tangent)
 
 
-def _parts(bounds: list[tuple[Enclosure, Array]]) -> tuple[tuple[Enclosure, Enclosure], ...]:
-    return tuple((bound, (exactly(lam) * 2.0).total()) for bound, lam in bounds)
+def _tangent(bound: Enclosure, lam: Array) -> tuple[Enclosure, Enclosure]:
+    return bound, (exactly(lam) * 2.0).total()
 
 
 def frame_prices(result: Decorrelation, slopes: Array, largest: Array) -> Array:

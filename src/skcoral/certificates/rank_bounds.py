@@ -5,9 +5,7 @@ have
 
     D2 ≥ 2ρᵀλ - tr(D_λ R D_λ H⁻¹) - Σ(H_jj - S_jj) - p/2 - ½ Σ_{i ≤ r} s_i²,
 
-where the s_i are the eigenvalues of S with the largest squares. For r = p - 1 a Gram matrix maps a
-unit vector w or -w to zero, and ``½ wᵀS²w`` may be counted instead of half the least square: on a
-part of a tree of cuts it is at least what η and the multipliers of the slabs of w prove.
+where the s_i are the eigenvalues of S with the largest squares.
 """
 
 from __future__ import annotations
@@ -18,63 +16,19 @@ import numpy as np
 
 from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite
-from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
+from skcoral.certificates.enclosures import Enclosure, around, exactly
 from skcoral.certificates.frame_bounds import floors_of_columns
-from skcoral.certificates.inequalities import Floors, complete_square
+from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
-from skcoral.certificates.trees import ROUNDING, Slab, Tree, least_in_slabs, unit_vectors
-from skcoral.exceptions import CertificateError
 
 _LOWERED = (1e-13, 1e-12, 1e-11, 1e-10)  # of η, relative to the largest square
 
 
-def rank_leaf(
+def rank_bound(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> list[tuple[Enclosure, Array]]:
-    """Lower bound of D2 that a certificate of kind "rank" proves, with λ."""
-    value, S = _without_penalty(arrays, rho_min, A, arithmetic)
-    return [(value - largest_squares(S, len(A), arithmetic) * 0.5, arrays["multipliers"])]
-
-
-def null_leaves(
-    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> list[tuple[Enclosure, Array]]:
-    """Lower bounds of D2 on the leaves of a certificate of kind "rank_parts", each with λ.
-
-    All of them are in the half ``vᵀw ≥ 0`` of one direction, as -w may stand for w.
-    """
-    r, p = A.shape
-    if r != p - 1:
-        raise CertificateError("null vectors are cut where one dimension is missing.")
-    tree = Tree(arrays, p, np.zeros(len(np.atleast_1d(arrays["at"]))), 1)
-    parts = tree.parts
-    half = unit_vectors(arrays["half"], (p,), "`half`")
-    H = numbers(arrays["H"], (parts * p, p), "`H`").reshape(parts, p, p)
-    lam = numbers(arrays["multipliers"], (parts, p), "`multipliers`")
-    diagonal = numbers(arrays["diagonal"], (parts, p), "`diagonal`")
-    eta = numbers(arrays["eta"], (parts,), "`eta`")
-    ends = np.full(len(tree.at), 1.0 + ROUNDING)
-    found = []
-    for leaf, slabs in tree.leaves(-ends, ends, (Slab(0, half, 0.0, 1.0 + ROUNDING),)):
-        dual = {"H": H[leaf], "multipliers": lam[leaf], "diagonal": diagonal[leaf]}
-        value, S = _without_penalty(dual, rho_min, A, arithmetic)
-        product = arithmetic.enclosed(S, S)
-        N = 0.5 * product.middle
-        N = 0.5 * (N + N.T)
-        off = (product * 0.5 - N).size()
-        pull = 0.0, np.zeros(p), Floors(np.zeros(()), exactly(0.0))
-        mu = tree.mu[leaf, : len(slabs)]
-        counted = least_in_slabs(N, float(eta[leaf]), pull, slabs, mu, arithmetic)
-        counted = counted - up_to(float(np.sqrt(np.sum(off * off))))
-        found.append((value - product.diagonal().total() * 0.5 + counted, lam[leaf]))
-    return found
-
-
-def _without_penalty(
-    arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> tuple[Enclosure, Array]:
-    """``2ρᵀλ - tr(D_λ R D_λ H⁻¹) - Σ(H_jj - S_jj) - p/2``, and S."""
+) -> Enclosure:
+    """Lower bound of D2 that a certificate of kind "rank" proves."""
     r, p = A.shape
     H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
@@ -82,7 +36,8 @@ def _without_penalty(
     np.fill_diagonal(S, numbers(arrays["diagonal"], (p,), "`diagonal`"))
     square = complete_square(arithmetic, np.eye(r), A, lam, H, "`H`")
     floors = floors_of_columns(A, rho_min, arithmetic)
-    return square.value(floors) + exactly(np.diag(S)).total() - float(p) * 0.5, S
+    value = square.value(floors) + exactly(np.diag(S)).total() - float(p) * 0.5
+    return value - largest_squares(S, r, arithmetic) * 0.5
 
 
 def largest_squares(S: Array, r: int, arithmetic: Arithmetic) -> Enclosure:

@@ -32,10 +32,10 @@ from skcoral.exceptions import CertificateError
 _DECADES = range(1, 13)  # below the least diagonal entry of H, where its eigenvalues may end
 
 
-def rank_factor_leaf(
+def rank_factor_bound(
     arrays: Mapping[str, Array], rho_min: Array, A: Array, arithmetic: Arithmetic
-) -> list[tuple[Enclosure, Array]]:
-    """Lower bound of D2 that a certificate of kind "rank_factor" proves, with λ."""
+) -> Enclosure:
+    """Lower bound of D2 that a certificate of kind "rank_factor" proves."""
     r, p = A.shape
     V = numbers(arrays["V"], (r, p), "`V`")
     lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
@@ -50,7 +50,7 @@ def rank_factor_leaf(
     value = from_columns(A, X, lam, kappa, rho_min, arithmetic)
     value = value + arithmetic.enclosure(image).square().total()
     value = value - up_to(float(np.sum(z * z)) / least)
-    return [(from_dual(value, arithmetic.enclosed(V, V.T), p, lowest=0.0), lam)]
+    return from_dual(value, arithmetic.enclosed(V, V.T), p, lowest=0.0)
 
 
 def _least_eigenvalue(kappa: Array, V: Array, arithmetic: Arithmetic) -> float:

@@ -32,26 +32,7 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "tradeoff": ({"multipliers", "H"}, {"criterion"}),
     "rank": ({"factor", "H", "multipliers", "diagonal"}, {"criterion", "rank"}),
     "rank_factor": ({"factor", "V", "multipliers", "kappa"}, {"criterion", "rank"}),
-    "rank_parts": (
-        {
-            "factor",
-            "H",
-            "multipliers",
-            "diagonal",
-            "mu",
-            "eta",
-            "half",
-            "direction",
-            "at",
-            "children",
-        },
-        {"criterion", "rank"},
-    ),
     "frame": ({"factor", "N", "multipliers", "kappa"}, {"criterion", "rank"}),
-    "branched": (
-        {"factor", "N", "multipliers", "kappa", "mu", "variable", "direction", "at", "children"},
-        {"criterion", "rank"},
-    ),
     "welch": ({"factor"}, {"criterion", "rank"}),
     "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
@@ -69,7 +50,7 @@ FURTHER = {
 }
 
 #: Those that are about the factor of a matrix of rank r < p.
-FRAME_KINDS = ("rank", "rank_factor", "rank_parts", "frame", "branched", "welch")
+FRAME_KINDS = ("rank", "rank_factor", "frame", "welch")
 
 
 def claimed_matrix(result: Any, R: Any) -> Array:

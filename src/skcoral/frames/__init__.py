@@ -1,6 +1,6 @@
 """Singular and wide: p variables of rank r < p, in the r dimensions that their outputs span."""
 
 from skcoral.frames.curve import singular_budget, singular_frontier
-from skcoral.frames.outcome import brief, singular_threshold, solve_singular
+from skcoral.frames.outcome import singular_threshold, solve_singular
 
-__all__ = ["brief", "singular_budget", "singular_frontier", "singular_threshold", "solve_singular"]
+__all__ = ["singular_budget", "singular_frontier", "singular_threshold", "solve_singular"]

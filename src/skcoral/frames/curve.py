@@ -21,7 +21,6 @@ from skcoral.frames.solver import Callback
 from skcoral.frames.threshold import frame_threshold
 from skcoral.results import Decorrelation, Frontier
 
-_PARTS = 20  # of the caps at each floor of a frontier
 _FLOOR_DIGITS = 1e-9  # bounds on a floor that differ by no more count as equal
 
 
@@ -163,7 +162,7 @@ def singular_frontier(
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, parts=_PARTS, dropped=found.blur, **settings)
+    problem = FrameProblem(A, dropped=found.blur, **settings)
     reached = frame_threshold(A, tol=problem.tol)
     edge = reached.lower
     if floors is None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +19,7 @@ from skcoral.frames.answer import Answer
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
 from skcoral.frames.problem import FrameProblem
-from skcoral.frames.solver import Callback
+from skcoral.frames.solver import STARTS, Callback
 from skcoral.frames.threshold import FrameThreshold, frame_threshold
 from skcoral.results import (
     CROWDED,
@@ -32,20 +30,6 @@ from skcoral.results import (
     Status,
     Threshold,
 )
-
-_PARTS = 10  # that caps are cut into at most, for each of ``max_iter``
-_STARTS = 12  # from other places, where the gap stays open
-_BRIEF: ContextVar[bool] = ContextVar("brief", default=False)
-
-
-@contextmanager
-def brief() -> Iterator[None]:
-    """Search briefly inside this block: one further start, no branching. Gaps stay wider."""
-    token = _BRIEF.set(True)
-    try:
-        yield
-    finally:
-        _BRIEF.reset(token)
 
 
 def solve_singular(
@@ -90,12 +74,10 @@ def solve_singular(
     A = found.factor if there is None else to_device(found.factor, there)
     if warm is not None and warm.T.shape[0] != A.shape[1]:  # coefficients on other variables
         warm = None
-    few = _BRIEF.get()
     problem = FrameProblem(
         A,
         max_iter=max_iter,
-        parts=0 if few else _PARTS * max_iter,
-        starts=1 if few or warm is not None else _STARTS,
+        starts=STARTS if warm is None else 1,
         dropped=found.blur,
         **settings,
     )
@@ -170,7 +152,7 @@ def certificate_of(
     *,
     dense: bool = True,
 ) -> Certificate:
-    """The dual point behind the lower bound: (★), (★r), (★★), (★★) on parts, or none."""
+    """The dual point behind the lower bound: (★), (★r), (★★), or none."""
     proof, info = answer.proof, {"criterion": criterion, "rank": A.shape[0]}
     if proof is None:
         return _with_weak(Certificate("welch", {"factor": A}, info), A, weak)

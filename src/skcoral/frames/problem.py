@@ -9,25 +9,22 @@ import numpy as np
 
 from skcoral._arrays import Array, to_device, to_host
 from skcoral.frames.answer import Answer
-from skcoral.frames.cap_cuts import cut_caps
 from skcoral.frames.caps import on_caps
-from skcoral.frames.descent import squares
+from skcoral.frames.descent import descend, squares
 from skcoral.frames.lifted import lifted_proof, robust_bound
-from skcoral.frames.null_cuts import cut_null_vectors
 from skcoral.frames.pairs import criterion_of, descend_pairs
 from skcoral.frames.point import welch
 from skcoral.frames.rank_bound import RankBound, gap_of_rank
 from skcoral.frames.rank_factors import gap_of_factors, proof_by_outputs
 from skcoral.frames.rank_point import RankPoint
-from skcoral.frames.solver import Callback, descend_from, solve_squares
+from skcoral.frames.solver import STARTS, Callback, descend_from, solve_squares
 from skcoral.results import OPTIMAL_GAP, Criterion
 
-_RANK_LIMIT = 150  # variables for which (★r) is maximised, and caps are cut
+_RANK_LIMIT = 150  # variables for which (★r) is maximised
 _LIFTED_LIMIT = 300  # variables for which (★) is tried
 _PAIRS_LIMIT = 3000  # variables for which pairs are looked at one by one
 _FURTHER = 3e4  # rp² of all further starts for the other criteria together
 _NEAR = 0.03  # width of the smoothing for starts near the best outputs
-_OPEN = 4e-3  # gap, relative to the objective, that null vectors are cut for
 _HIDDEN = 0.02  # of an open gap, how accurately it is known
 _GRADIENTS = 1000  # from each start
 _ROOM = 1e-15
@@ -38,8 +35,8 @@ _ROUNDING = 1e-13
 class FrameProblem:
     """A factor ``A`` (r × p, unit columns) with a criterion.
 
-    Where the gap is open, caps are cut into ``parts`` parts at most, and outputs are looked for
-    from ``starts`` further places. ``dropped`` is the variance that the factor leaves out.
+    Where the gap is open, outputs are looked for from ``starts`` further places. ``dropped`` is the
+    variance that the factor leaves out.
     """
 
     A: Any
@@ -47,8 +44,7 @@ class FrameProblem:
     pair_weights: Array | None = None
     tol: float = 1e-9
     max_iter: int = 200
-    parts: int = 0
-    starts: int = 12
+    starts: int = STARTS
     dropped: float = 0.0
 
     @property
@@ -153,27 +149,18 @@ class FrameProblem:
         return self._with_bound(answer, bound, proof)
 
     def _tightened(self, answer: Answer, floors: Array) -> Answer:
-        """Close the gap as far as that is affordable."""
+        """Try the bound (★r): of the dual point that the outputs suggest, and at its maximum."""
         r, p = self.A.shape
         A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
         by_outputs = proof_by_outputs(A, U, floors)
         gap = gap_of_factors(by_outputs, A, U, floors)
         answer = self._with_bound(answer, answer.objective - gap, by_outputs)
-        if answer.certified or p > _RANK_LIMIT:
+        # with more than two columns per dimension no p × p array is formed
+        if answer.certified or p > min(_RANK_LIMIT, 2 * r):
             return answer
-        if p <= 2 * r:  # with more columns no p × p array is formed
-            answer, point = self._ranked(answer, floors)
-        if not answer.certified and self.parts:
-            answer = self._branched(answer, floors)
-        aim = _OPEN * answer.objective
-        if answer.objective - answer.lower_bound > aim and self.parts and r == p - 1:
-            A = np.asarray(to_host(self.A))
-            bound, proof, count = cut_null_vectors(A, floors, answer.objective, point, aim=aim)
-            answer = self._with_bound(answer, bound, proof)
-            answer = replace(answer, n_iter=answer.n_iter + count)
-        return answer
+        return self._ranked(answer, floors)
 
-    def _ranked(self, answer: Answer, floors: Array) -> tuple[Answer, RankPoint]:
+    def _ranked(self, answer: Answer, floors: Array) -> Answer:
         """Try the bound (★r), and outputs near those of its dual point."""
         A, best = np.asarray(to_host(self.A)), answer.objective
         problem = RankBound(A, floors)
@@ -186,28 +173,18 @@ class FrameProblem:
         short = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->j", point.U, point.U), 0.0) / len(A))
         noise = np.random.default_rng(0).normal(size=(1 + self.starts, *A.shape))
         noise[0] = 0.0
-        U, _, steps = descend_from(
-            A,
-            on_caps(A, point.U + short * noise, floors),
-            floors,
-            np.asarray(to_host(answer.U)),
-            bound=point.value,
-            goal=0.1 * self.tol,
-            max_iter=_GRADIENTS,
-        )
+        limits: dict[str, Any] = {
+            "bound": point.value,
+            "goal": 0.1 * self.tol,
+            "max_iter": _GRADIENTS,
+        }
+        near = on_caps(A, point.U + short * noise, floors)
+        U, _, steps = descend_from(A, near, floors, np.asarray(to_host(answer.U)), **limits)
+        U, _, more = descend(A, U, floors, **limits)
         answer = self._with_outputs(answer, U, floors)
-        answer, proof = replace(answer, n_iter=answer.n_iter + steps), problem.proof(point)
+        answer, proof = replace(answer, n_iter=answer.n_iter + steps + more), problem.proof(point)
         gap = gap_of_rank(proof, A, np.asarray(to_host(answer.U)), floors)
-        return self._with_bound(answer, answer.objective - gap, proof), point
-
-    def _branched(self, answer: Answer, floors: Array) -> Answer:
-        """Cut the caps into parts, as far as that is affordable."""
-        A, U = np.asarray(to_host(self.A)), np.asarray(to_host(answer.U))
-        goal = 0.5 * OPTIMAL_GAP
-        found = cut_caps(A, floors, U, answer.objective, goal=goal, max_parts=self.parts)
-        answer = self._with_outputs(answer, found.U, floors)
-        answer = replace(answer, n_iter=answer.n_iter + found.n_iter)
-        return self._with_bound(answer, found.lower_bound, found.proof)
+        return self._with_bound(answer, answer.objective - gap, proof)
 
     def _descended(self, answer: Answer, floors: Array) -> Answer:
         """Look for outputs that are better by the criterion itself.

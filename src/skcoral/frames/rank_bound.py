@@ -10,15 +10,13 @@ With ``H = S + diag(κ) ≻ 0`` and ``λ ≥ 0``, every feasible U has
     D2 ≥ 2ρᵀλ - Σκ_j - p/2 - tr(D_λ R D_λ H⁻¹) - ½ Σ_{i ≤ r} s_i² .                          (★r)
 
 For r = p it is (★), and λ = 0 with ``S = (p/r) I`` gives the bound of the rank alone. It is concave
-in (H, κ, λ) and is maximised by Newton's method with logarithmic barriers for H and λ; the last
-term is one of the penalties of ``rank_penalties``. Outputs with a floor of one are held at their
-sources.
+in (H, κ, λ) and is maximised by Newton's method with logarithmic barriers for H and λ. Outputs with
+a floor of one are held at their sources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import scipy.linalg as sla
@@ -26,47 +24,42 @@ import scipy.linalg as sla
 from skcoral._arrays import Array
 from skcoral.frames.answer import RankProof
 from skcoral.frames.rank_newton import direct_step, iterative_step
-from skcoral.frames.rank_penalties import LargestSquares, NullVector
-from skcoral.frames.rank_point import RankPoint
+from skcoral.frames.rank_point import LargestSquares, RankPoint
 
 _FIRST = 1.0  # weight of the barrier at the start
 _SHRINK = 0.3  # of it, once the point is centred; squared where one step was enough
 _STEPS = 100
 _CENTRED = 3.0  # Newton decrement, in weights of the barrier, where this may shrink
-_INSIDE = 0.95  # share of the way to λ = 0 or μ = 0 that a step may take
+_INSIDE = 0.95  # share of the way to λ = 0 that a step may take
 _DIRECT = 20  # variables for which Newton systems are formed and factored
 _LIFT = 5e7  # κ of floors of one
-_EARLY = 1e-2  # what is left open, relative to the bound, where similar problems start
 
 
 class RankBound:
-    """(★r) for a factor ``A`` (r × p, unit columns) and floors; on a part, with its penalty."""
+    """(★r) for a factor ``A`` (r × p, unit columns) and floors."""
 
-    def __init__(
-        self, A: Array, floors: Array, penalty: LargestSquares | NullVector | None = None
-    ) -> None:
+    def __init__(self, A: Array, floors: Array) -> None:
         self.A, self.floors = A, floors
         self.live = floors < 1.0
-        self.penalty = LargestSquares(len(A)) if penalty is None else penalty
 
     def start(self) -> RankPoint:
         """The multiple of the identity that belongs to the rank alone."""
         r, p = self.A.shape
         kappa, lam = np.where(self.live, 1.0 - p / r, 0.0), np.where(self.live, 0.5, 0.0)
-        point = self.at(np.eye(p), kappa, lam, self.penalty.first, _FIRST)
+        point = self.at(np.eye(p), kappa, lam, _FIRST)
         assert point is not None
         return point
 
-    def at(self, H: Array, kappa: Array, lam: Array, y: Array, tau: float) -> RankPoint | None:
+    def at(self, H: Array, kappa: Array, lam: Array, tau: float) -> RankPoint | None:
         """Values at a point; None outside the domain."""
         A, live = self.A, self.live
         if not (lam[live] > 0.0).all():
             return None
         own = np.ix_(live, live)
         factor, info = sla.lapack.dpotrf(H[own], lower=1, clean=1)
-        penalty = self.penalty.at(H - np.diag(kappa), y, tau) if info == 0 else None
-        if penalty is None:
+        if info != 0:
             return None
+        penalty = LargestSquares(H - np.diag(kappa), len(A), tau)
         inverse, U = np.zeros_like(H), A.copy()
         triangle = sla.lapack.dtrtri(factor, lower=1)[0]
         inverse[own] = triangle.T @ triangle
@@ -77,30 +70,21 @@ class RankBound:
         linear -= float(np.sum(U[:, live] * forced))
         logs = 2.0 * float(np.log(np.diag(factor)).sum()) + float(np.log(lam[live]).sum())
         value, merit = linear - penalty.value, linear - penalty.merit + tau * logs
-        return RankPoint(H, kappa, lam, y, tau, value, merit, inverse, U, penalty)
+        return RankPoint(H, kappa, lam, tau, value, merit, inverse, U, penalty)
 
-    def maximise(
-        self,
-        enough: Callable[[RankPoint], bool],
-        start: RankPoint | None = None,
-        goal: float = np.inf,
-    ) -> RankPoint:
-        """Raise the bound to ``goal``, or until a centred point is ``enough``."""
-        now = best = self.start() if start is None else start
-        early: RankPoint | None = None
+    def maximise(self, enough: Callable[[RankPoint], bool]) -> RankPoint:
+        """Raise the bound until a centred point is ``enough``."""
+        now = best = self.start()
         newton_step = direct_step if len(self.floors) <= _DIRECT else iterative_step
         for _ in range(_STEPS):
             try:
-                V, moves, decrement = newton_step(self.A, self.floors, now)
+                V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
             except np.linalg.LinAlgError:  # at the edge of the domain the equations are singular
                 break
-            found, length = None, self._longest(now, moves)
+            found, length = None, self._longest(now, on_lam)
             while found is None and length > 1e-9:
-                kappa, lam, y = (
-                    a + length * step
-                    for a, step in zip((now.kappa, now.lam, now.y), moves, strict=True)
-                )
-                found = self.at(now.H + length * V, kappa, lam, y, now.tau)
+                kappa, lam = now.kappa + length * on_kappa, now.lam + length * on_lam
+                found = self.at(now.H + length * V, kappa, lam, now.tau)
                 wanted = now.merit + 1e-4 * length * decrement - 1e-13 * abs(now.merit)
                 found = found if found is not None and found.merit >= wanted else None
                 length *= 0.5
@@ -108,23 +92,18 @@ class RankBound:
                 break
             now = found
             best = max(best, now, key=lambda point: point.value)
-            if best.value >= goal:
-                break
             if decrement < _CENTRED * now.tau:
                 if enough(now):
                     break
-                if now.left > _EARLY * max(best.value, 1.0):
-                    early = now
                 tau = now.tau * _SHRINK ** (1 if decrement > now.tau else 2)
-                shrunk = self.at(now.H, now.kappa, now.lam, now.y, tau)
+                shrunk = self.at(now.H, now.kappa, now.lam, tau)
                 assert shrunk is not None
                 now = shrunk
-        return replace(best, early=early)
+        return best
 
-    def _longest(self, now: RankPoint, moves: tuple[Array, ...]) -> float:
-        """How far the multipliers that stay positive allow a step to go."""
-        live = self.live
-        ratios = np.r_[moves[1][live] / now.lam[live], moves[2] / now.y]
+    def _longest(self, now: RankPoint, on_lam: Array) -> float:
+        """How far λ, which stays positive, allows a step to go."""
+        ratios = on_lam[self.live] / now.lam[self.live]
         return min(1.0, _INSIDE / max(-float(ratios.min(initial=0.0)), _INSIDE))
 
     def proof(self, point: RankPoint) -> RankProof:

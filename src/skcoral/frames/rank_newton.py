@@ -1,4 +1,4 @@
-"""Newton's method for the bound (★r): the steps of H, and of κ, λ and the penalty's multipliers.
+"""Newton's method for the bound (★r): the steps of H, κ and λ.
 
 The smooth bound has the second derivative ``X V W + W V X`` in H, with ``W = H⁻¹`` and ``X = G +
 ½τW``, besides that of the penalty, which knows H and κ by ``S = H - diag(κ)`` alone.
@@ -11,12 +11,12 @@ import scipy.linalg as sla
 
 from skcoral._arrays import Array
 from skcoral._linalg import conjugate_gradient
-from skcoral.frames.rank_point import RankPoint
+from skcoral.frames.rank_point import RankPoint, between
 
 _RIDGE = 1e-13  # added to systems of unit diagonal, which are singular to rounding at the end
 _FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
 
-Step = tuple[Array, tuple[Array, Array, Array], float]
+Step = tuple[Array, Array, Array, float]  # of H, κ and λ, and the Newton decrement
 
 
 class _Derivatives:
@@ -37,7 +37,7 @@ class _Derivatives:
 
     def of_H(self, V: Array) -> Array:
         """What a step of H, or a stack of them, does to the equations of H."""
-        Y = self.X @ (V @ self.W)
+        Y = between(self.X, V, self.W)
         return np.asarray(Y + np.swapaxes(Y, -1, -2))
 
     def pulled(self, V: Array) -> Array:
@@ -48,9 +48,9 @@ class _Derivatives:
 
 def direct_step(A: Array, floors: Array, at: RankPoint) -> Step:
     """The step from the system of all unknowns, factored."""
-    d, p, penalty = _Derivatives(A, floors, at), len(floors), at.penalty
+    d, p = _Derivatives(A, floors, at), len(floors)
     i, j = np.triu_indices(p)
-    m, q, k = len(i), len(d.live), len(at.y)
+    m, q = len(i), len(d.live)
     basis = np.zeros((m, p, p))
     basis[np.arange(m), i, j] = basis[np.arange(m), j, i] = 1.0
     double = np.where(i == j, 1.0, 2.0)
@@ -58,56 +58,50 @@ def direct_step(A: Array, floors: Array, at: RankPoint) -> Step:
     def coordinates(F: Array) -> Array:
         return np.asarray(F[..., i, j] * double)
 
-    image, to_y = penalty.apply(basis, np.zeros((m, k)))
-    image = coordinates(image)
+    image = coordinates(at.penalty.apply(basis))
     own = np.flatnonzero(i == j)[d.live]
-    K = np.zeros((m + 2 * q + k, m + 2 * q + k))
-    H, kappa, lam, y = np.split(np.arange(len(K)), np.cumsum([m, q, q]))
+    K = np.zeros((m + 2 * q, m + 2 * q))
+    H, kappa, lam = np.split(np.arange(len(K)), np.cumsum([m, q]))
     K[np.ix_(H, H)] = image + coordinates(d.of_H(basis))
     K[np.ix_(kappa, H)] = -image[:, own].T
     K[np.ix_(kappa, kappa)] = image[np.ix_(own, own)]
     C, W = (A.T @ at.U)[d.live], at.inverse[d.live]
     K[np.ix_(lam, H)] = -(C[:, i] * W[:, j] + C[:, j] * W[:, i]) * double
     K[np.ix_(lam, lam)] = d.of_lam
-    K[np.ix_(y, H)] = to_y.T
-    K[np.ix_(y, kappa)] = -to_y[own].T
-    K[np.ix_(y, y)] = penalty.apply(np.zeros((k, p, p)), np.eye(k))[1]
-    right = np.r_[coordinates(d.force), d.on_kappa, d.on_lam, -penalty.on_y]
+    right = np.r_[coordinates(d.force), d.on_kappa, d.on_lam]
     scale = 1.0 / np.sqrt(np.diag(K))
     scaled = K * np.outer(scale, scale) + _RIDGE * np.eye(len(K))
     x = scale * sla.cho_solve((np.linalg.cholesky(scaled), True), right * scale)
     V, moves = np.zeros((p, p)), np.zeros((2, p))
     V[i, j] = V[j, i] = x[H]
     moves[0, d.live], moves[1, d.live] = x[kappa], x[lam]
-    return V, (moves[0], moves[1], x[y]), float(right @ x)
+    return V, moves[0], moves[1], float(right @ x)
 
 
 def iterative_step(A: Array, floors: Array, at: RankPoint) -> Step:
     """The step by conjugate gradients in H, where the other unknowns are eliminated."""
     d, penalty, live = _Derivatives(A, floors, at), at.penalty, np.flatnonzero(floors < 1.0)
-    q, U, W, G = len(live), at.U, at.inverse, d.G
-    on_x = np.r_[d.on_kappa, -penalty.on_y]  # κ and y
+    U, W, G = at.U, at.inverse, d.G
 
-    def penalised(x: Array) -> tuple[Array, Array]:
+    def penalised(x: Array) -> Array:  # what a step of κ adds to the equations of S
         D = np.zeros_like(G)
-        D[live, live] = -x[:q]
-        return penalty.apply(D, x[q:])
+        D[live, live] = -x
+        return penalty.apply(D)
 
-    def as_x(image: tuple[Array, Array]) -> Array:
-        return np.asarray(np.r_[-np.diag(image[0])[live], image[1]])
+    def on_diagonal(image: Array) -> Array:
+        return np.asarray(-np.diag(image)[live])
 
-    of_x = np.linalg.inv(np.array([as_x(penalised(x)) for x in np.eye(len(on_x))]))
+    of_kappa = np.linalg.inv(np.array([on_diagonal(penalised(x)) for x in np.eye(len(live))]))
     of_lam = np.linalg.inv(d.of_lam)
-    nothing = np.zeros(len(at.y))
 
     def moved_lam(x: Array) -> Array:  # what a step of λ adds to the equations of H
         Y = U.T @ ((A[:, live] * x) @ W[live])
         return np.asarray(-(Y + Y.T))
 
     def apply(V: Array) -> Array:
-        image = penalty.apply(V, nothing)
-        out = image[0] + d.of_H(V)
-        out -= penalised(of_x @ as_x(image))[0]
+        image = penalty.apply(V)
+        out = image + d.of_H(V)
+        out -= penalised(of_kappa @ on_diagonal(image))
         return np.asarray(out - moved_lam(of_lam @ d.pulled(V)))
 
     values, basis = np.linalg.eigh(W)
@@ -119,11 +113,11 @@ def iterative_step(A: Array, floors: Array, at: RankPoint) -> Step:
     def precondition(V: Array) -> Array:
         return np.asarray(basis @ ((basis.T @ V @ basis) / diagonal) @ basis.T)
 
-    right = d.force - penalised(of_x @ on_x)[0] - moved_lam(of_lam @ d.on_lam)
+    right = d.force - penalised(of_kappa @ d.on_kappa) - moved_lam(of_lam @ d.on_lam)
     V, _, _ = conjugate_gradient(apply, right, precondition, rtol=_FORCING, max_iter=_INNER)
     V = 0.5 * (V + V.T)
-    x = of_x @ (on_x - as_x(penalty.apply(V, nothing)))
     moves = np.zeros((2, len(G)))
-    moves[0, live], moves[1, live] = x[:q], of_lam @ (d.on_lam - d.pulled(V))
-    decrement = float(np.sum(d.force * V) + on_x @ x + d.on_lam @ moves[1, live])
-    return V, (moves[0], moves[1], x[q:]), decrement
+    moves[0, live] = of_kappa @ (d.on_kappa - on_diagonal(penalty.apply(V)))
+    moves[1, live] = of_lam @ (d.on_lam - d.pulled(V))
+    decrement = np.sum(d.force * V) + d.on_kappa @ moves[0, live] + d.on_lam @ moves[1, live]
+    return V, moves[0], moves[1], float(decrement)
