@@ -23,11 +23,13 @@ from skcoral._arrays import (
     block_triangular,
     cholesky,
     column_dots,
+    columns_joined,
     diagonal,
+    identity,
     norm,
-    plus_diagonal,
     solve_positive,
     submatrix,
+    to_device,
     to_host,
     zeros,
 )
@@ -72,13 +74,9 @@ def best_exact(
     ``tol`` is the largest violation of a floor that counts as met. The callback is called as
     ``callback(iteration, mean fidelity bound, weakest margin)``.
     """
-    whole = floors >= np.sqrt(diagonal(C)) * (1 - 4 * _EPS)
-    if whole.any() and not whole.all():
-        beside_fixed = _best_beside_fixed(
-            C, floors, whole, tol, max_iter=max_iter, callback=callback
-        )
-        if beside_fixed is not None:
-            return beside_fixed
+    beside_fixed = _best_beside_fixed(C, floors, tol, max_iter, callback)
+    if beside_fixed is not None:
+        return beside_fixed
     problem = _AtLeastOne(C, floors, tol, callback)
     root = minimise(problem, problem.at(np.ones(len(floors))), max_iter)
     T, fidelity, feasible = root.transform(), root.fidelity, False
@@ -205,30 +203,67 @@ def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
 
 
 def _best_beside_fixed(
-    C: Any, floors: Array, whole: NDArray[np.bool_], tol: float, **options: Any
+    C: Any, floors: Array, tol: float, max_iter: int, callback: Callback | None
 ) -> BestExact | None:
-    """Best decorrelator whose ``whole`` outputs are their sources; None if there is none."""
-    kept = np.flatnonzero(whole)
-    size = np.sqrt(diagonal(C))[kept]
-    among = to_host(submatrix(C, kept, kept)) / np.outer(size, size)
-    if np.abs(among - np.eye(len(kept))).max() > tol:
-        return None  # correlated as they are, they cannot all stay
-    sources = plus_diagonal(zeros((len(kept), len(kept)), C), 1 / size)
-    T, inner = complete_exactly(C, floors, kept, sources, tol=tol, **options)
-    if not inner.feasible:
+    """Best decorrelator beside outputs that can only be their sources; None if there is none.
+
+    What such sources leave of the others may fix further ones: layers of sources, each orthogonal
+    to those before it, as by Gram and Schmidt.
+    """
+    p = len(floors)
+    residual, mix = C, identity(p, C)  # the rest as combinations of the variables
+    rest: Index = np.arange(p)
+    layers: list[Index] = []
+    outputs: list[Any] = []
+    while True:
+        reach, wanted = np.sqrt(diagonal(residual)), floors[rest]
+        if np.any(wanted > reach + tol):
+            return None  # out of reach, which the weights have to prove
+        whole = np.flatnonzero(wanted >= reach * (1 - 4 * _EPS))
+        if not len(whole) or len(whole) == p:
+            break
+        size = reach[whole]
+        among = to_host(submatrix(residual, whole, whole)) / np.outer(size, size)
+        if np.abs(among - np.eye(len(whole))).max() > tol:
+            return None  # correlated as they are, they cannot all stay
+        free = np.setdiff1d(np.arange(len(rest)), whole)
+        every = np.arange(p)
+        sources = submatrix(mix, every, whole) / to_device(size[None, :], C)
+        along = submatrix(residual, whole, free) / to_device(size[:, None], C)
+        mix = submatrix(mix, every, free) - sources @ along
+        residual = submatrix(residual, free, free) - along.T @ along
+        layers.append(rest[whole])
+        outputs.append(sources)
+        rest = rest[free]
+        if not len(rest):
+            break
+    if not layers:
         return None
-    T, fidelity, feasible = _judged(C, T, floors, tol)
+    problem = _AtLeastOne(residual, floors[rest], tol, callback) if len(rest) else None
+    inner_weights, n_iter = np.ones(0), 0
+    if problem is not None:
+        root = minimise(problem, problem.at(np.ones(len(rest))), max_iter)
+        if problem.refuted(root):
+            return None
+        inner_weights, n_iter = root.weights, problem.n_iter
+        outputs.append(mix @ root.transform())
+    order = np.argsort(np.concatenate([*layers, rest]))
+    T, fidelity, feasible = _judged(
+        C, submatrix(columns_joined(outputs), np.arange(p), order), floors, tol
+    )
     if not feasible:
         return None
-    # The dual point of a fixed variable has an infinite weight. The largest weight before rounding
-    # dominates is found by trying.
+    # The dual point of a fixed variable has an infinite weight, and that of an earlier layer is
+    # infinitely larger. The largest weights before rounding dominates are found by trying.
     factor = cholesky(C)
-    weights = np.ones(C.shape[0])
-    weights[~whole] = inner.weights
+    weights = np.ones(p)
+    weights[rest] = inner_weights
+    top = float(inner_weights.max(initial=1.0))
     gap, best = np.inf, WeightedRoot(C, weights, factor)
-    for large in 10.0 ** np.arange(4, 9.1, 0.5):
+    for digits in np.arange(4, 9.1, 0.5):
         trial = weights.copy()
-        trial[kept] = large * inner.weights.max()
+        for depth, layer in enumerate(reversed(layers), start=1):
+            trial[layer] = min(10.0 ** min(depth * digits, 300.0), _WEIGHT_LIMIT) * top
         root = WeightedRoot(C, trial, factor)
         try:
             trial_gap = abs(mean_excess(C, floors, trial, root.root(), T))
@@ -238,4 +273,4 @@ def _best_beside_fixed(
             gap, best = trial_gap, root
         if gap < 1e-10:
             break
-    return _result(best, floors, T, fidelity, True, inner.n_iter)
+    return _result(best, floors, T, fidelity, True, n_iter)

@@ -31,6 +31,7 @@ Callback = Callable[[int, float, float], object]
 _NEAR = 1e-6  # residuals below this deserve accurate singular values
 _NEARBY = 0.05  # relative changes below this leave the Laplacian a good preconditioner
 _CG_STEPS = 30
+_BLIND = 3  # steps without measurable gain after which rounding decides
 
 
 class Problem(ABC):
@@ -78,18 +79,25 @@ def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoo
     ``max_iter`` bounds ``problem.n_iter``, which counts on from where it stands.
     """
     best, best_root, stalled = np.inf, root, 0
+    lowest, blind = np.inf, 0  # steps that neither the value nor the residual tells from rounding
     while True:
         residual = problem.residual(root)
         if residual < _NEAR:
             root.refine()
             residual = problem.residual(root)
         problem.accurate = root.refined and residual < _NEAR
+        value = problem.merit(root)[0]
+        falls = value < lowest - _noise(root, value)
+        lowest = min(lowest, value)
         stalled = stalled + 1 if residual > 0.5 * best else 0
+        blind = 0 if falls or not stalled else blind + 1
         if residual < best:
             best, best_root = residual, root
         if problem.finished(root) or residual <= problem.goal:
             return root
-        if problem.n_iter >= max_iter or (stalled >= 2 and best <= problem.close):
+        if problem.n_iter >= max_iter or blind >= _BLIND:
+            return best_root
+        if stalled >= 2 and best <= problem.close:
             return best_root
         d = problem.direction(root)
         step = None if d is None else _backtrack(problem, root, d)
@@ -103,7 +111,7 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
     """Shorten the step until the value falls; None if rounding leaves no descent."""
     value, gradient = problem.merit(root)
     residual = problem.residual(root)
-    noise = 4e-15 * (root.trace + abs(root.trace - value))
+    noise = _noise(root, value)
     length = 1.0
     while length > 1e-10:
         weights = problem.move(root.weights, length * d)
@@ -122,6 +130,11 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
             return None
         length *= 0.5
     return None
+
+
+def _noise(root: WeightedRoot, value: float) -> float:
+    """About the rounding of a value, which is a trace less something."""
+    return 4e-15 * (root.trace + abs(root.trace - value))
 
 
 class NewtonSystem:

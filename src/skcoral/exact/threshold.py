@@ -2,10 +2,10 @@
 
     ρ★(C) = max_{TᵀCT = I} min_j f_j(T) = min_{λ ≥ 0, Σλ = 1} tr (D_λ C D_λ)^{1/2}
 
-The right side is convex. It is solved by Newton's method with a logarithmic barrier. Variables
-whose weight tends to zero do not bind: they leave the problem, the binding ones are solved alone,
-and the others are completed in the orthogonal complement with the largest mean fidelity that keeps
-the common floor.
+The right side is convex. It is solved by Newton's method in the square roots of the weights.
+Variables whose weight tends to zero do not bind: they leave the problem, the binding ones are
+solved alone, and the others are completed in the orthogonal complement with the largest mean
+fidelity that keeps the common floor.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ from skcoral.exact.weighted import WeightedRoot, trace_excess
 
 Index = NDArray[np.intp]
 
-_PURE = 0.5  # longest fall of a weight that needs no barrier
-_VANISHING, _FAR = 10.0, 0.01  # fall that needs one as long as the relative gap is this large
-_LEAVES = 1.2  # fall of a small weight that does not bind: more than the whole of it
+_STRETCH = 0.05, 5.0  # factors by which the root of a weight may change in one step
+_EJECT = 1e-5  # weight relative to the largest below which a variable may leave
+# A weight that does not bind changes by -2, which takes its root to zero, but for its curvature
+# over its gradient. Weights that bind can be as small, far along a chain, but not as decoupled.
+_DECOUPLED = 0.05
+_NEAR = 0.5  # changes of the other weights that are small
+_TINY = 3e-8  # relative weight whose square is at the rounding of the largest
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -76,7 +80,7 @@ def exact_threshold(
     relative = scaled(C, 1 / np.where(floors > 0, floors, 1.0))
     binding: Index = np.flatnonzero(floors > 0)
     weights = diagonal(relative)[binding] ** -0.5
-    eject, rest_S = 1e-3, None  # weights relative to the largest that may leave
+    eject, rest_S = _EJECT, None
     rest_weights, first, n_iter = np.zeros(p), None, 0
     while True:
         among = submatrix(relative, binding, binding)
@@ -98,7 +102,7 @@ def exact_threshold(
             # For floors at the edge of what is possible, lower them within the tolerance.
             second = complete_exactly(C, least - 0.3 * tol, binding, T, tol=1e-2 * tol)
             full, completion = second if second[1].feasible else (full, completion)
-        if completion.feasible or n_iter >= max_iter or eject < 1e-12:
+        if completion.feasible or n_iter >= max_iter or eject < 1e-14:
             T, rest_S = full, completion.S
             rest_weights[rest] = completion.weights
             break
@@ -155,9 +159,12 @@ def fidelity_allowance(C: Any, T: Any, defect: float) -> Array:
 
 
 class _Simplex(Problem):
-    """Minimise ``tr S - τ Σ log λ_j`` over ``Σλ = 1``, with τ tending to zero.
+    """Minimise ``tr S`` over ``Σλ = 1`` by Newton's method in the square roots of the weights.
 
-    The search ends early when weights are found to tend to zero: ``idle``.
+    With ``λ_j = u_j²`` a weight of zero is an ordinary point: roots of variables that do not bind
+    fall to it at Newton's pace, without a barrier. Along a chain the weights of the optimum behave
+    like ``sin²``, with ends that are small (about 1/p²) but bind. The search ends early when
+    weights are found to tend to zero: ``idle``.
     """
 
     def __init__(
@@ -165,16 +172,11 @@ class _Simplex(Problem):
     ) -> None:
         super().__init__(C, goal=min(0.1 * tol, 1e-11), close=tol, callback=callback)
         self.eject, self.n_iter = eject, n_iter
-        self.barrier, self.pure, self.vanishing = np.inf, False, False
         self.idle = np.zeros(C.shape[0], dtype=bool)
         self.kept = np.zeros(0)
 
     def merit(self, root: WeightedRoot) -> tuple[float, Array]:
-        plain = root.diagonal - root.trace * root.weights
-        if self.pure:
-            return root.trace, plain
-        value = root.trace - self.barrier * float(np.log(root.weights).sum())
-        return value, plain + self.barrier * (len(plain) * root.weights - 1)
+        return root.trace, root.diagonal - root.trace * root.weights
 
     def residual(self, root: WeightedRoot) -> float:
         return root.trace - float(root.fidelity.min())
@@ -185,46 +187,27 @@ class _Simplex(Problem):
         return bool(self.idle.any())
 
     def move(self, weights: Array, d: Array) -> Array:
-        moved = weights * np.clip(1 + d, 0.05, 20.0)
+        moved = weights * np.clip(1 + 0.5 * d, *_STRETCH) ** 2
         return np.asarray(moved / moved.sum())
 
     def direction(self, root: WeightedRoot) -> Array | None:
-        gap, weights = self.residual(root), root.weights
-        accuracy = min(0.3, max(gap / root.trace, 1e-4))
-        self.pure = True
-        plain = self.merit(root)[1]
-        # Far from the optimum, weights that would vanish without the barrier are not tried again.
-        if not (self.vanishing and gap > _FAR * root.trace):
-            d = self._pure_direction(root, plain, accuracy)
-            if d is None or d.min() > -_PURE:
-                return d
-            self.vanishing = bool(d.min() < -_VANISHING)
-        self.pure = False
-        self.barrier = min(self.barrier, 0.02 * gap / len(weights))
-        bend = np.maximum(plain, self.barrier)
-        return NewtonSystem(root, bend, normal=weights).solve(self.merit(root)[1], accuracy)
+        """Return Newton's relative changes of the weights, to first order; None where some leave.
 
-    def _pure_direction(self, root: WeightedRoot, plain: Array, accuracy: float) -> Array | None:
-        """Newton's direction without the barrier; None where weights leave.
-
-        Its convergence is quadratic, unless a weight tends to zero.
+        With ``d = 2 du/u`` the equations are ``(K + ½ Diag(g)) d = -g``, g the gradient in relative
+        changes of λ and K the curvature there. Negative g, which vanish at the optimum, would cost
+        definiteness.
         """
-        weights = root.weights
+        gradient, weights = self.merit(root)[1], root.weights
+        accuracy = min(0.3, max(self.residual(root) / root.trace, 1e-4))
         # Blocks with equal thresholds have no curvature between them: add a negligible one.
-        little = 1e-11 * root.diagonal
-        system = NewtonSystem(root, little, normal=weights)
-        d = system.solve(plain)
-        small = weights < self.eject * weights.max()
-        idle = small & (d < -_LEAVES) & (root.fidelity > root.trace)
-        if not idle.any():
-            return system.solve(plain, accuracy) if d.min() > -_PURE else d
-        # They leave together: when the others are near their optimum, many have gathered, or small
-        # weights begin to cost digits.
-        rest = NewtonSystem(root, little, free=~idle, normal=weights).solve(plain)
-        tiny = weights[idle].min() < 1e-5 * weights.max()
-        near = rest.min() > -_PURE
-        if near or idle.mean() > 0.2 or tiny:
-            self.idle = idle
-            self.kept = self.move(weights, rest if near else 0.0 * rest)[~idle]
-            return None
-        return d
+        bend = 0.5 * np.maximum(gradient, 0.0) + 1e-11 * root.diagonal
+        d = NewtonSystem(root, bend, normal=weights).solve(gradient, accuracy)
+        falling = (np.abs(d + 2.0) < _DECOUPLED) & (root.fidelity > root.trace)
+        idle = falling & (weights < self.eject * weights.max())
+        # They leave together: when the others are near their optimum, or small weights cost digits.
+        near = float(np.abs(d[~falling]).max()) < _NEAR
+        if not idle.any() or not (near or weights[idle].min() < _TINY * weights.max()):
+            return d
+        self.idle = idle
+        self.kept = self.move(weights, d)[~idle]
+        return None

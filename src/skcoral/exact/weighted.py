@@ -103,7 +103,7 @@ class WeightedRoot:
         """
         if self._laplacian is None:
             sigma = np.asarray(to_host(self.sigma))
-            first = np.log(max(sigma.min(), 1e-8 * sigma.max())) - _MARGIN
+            first = np.log(max(sigma.min(), 1e-20 * sigma.max())) - _MARGIN
             last = np.log(sigma.max()) + _MARGIN
             nodes = int(np.ceil((last - first) / _STEP)) + 1
             logs, step = np.linspace(first, last, nodes, retstep=True)
