@@ -52,7 +52,7 @@ numpydoc_xref_aliases = {
     for home, names in {
         "": ["CORAL"],
         "results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
-        "choosing.": ["FloorComparison", "Choice"],
+        "choosing.": ["FloorComparison", "Recommendation", "Choice"],
         "certificates.": ["Check", "CertificateFile", "Claim"],
         "support.": ["DegreesOfFreedom", "Exactness"],
         "baselines.": ["Baseline"],

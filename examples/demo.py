@@ -37,7 +37,7 @@ def main() -> int:
     print("2. The recommendation")
     print(f"{indented(advice.sentence())}\n")
 
-    floor = advice.recommended.floor
+    floor = advice.recommended.rho_min
     coral = CORAL(rho_min=floor).fit(X)
     exact, proof = coral.threshold_, check(coral.result_, coral.correlation_)
     print(f"3. What was done: CORAL(rho_min={floor:g}).fit(X)")

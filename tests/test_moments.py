@@ -337,3 +337,17 @@ def test_moments_without_some_rows_and_faded():
     assert not faded.weights_count_rows
     with pytest.raises(InvalidTableError, match="factor"):
         faded.forget(0.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_layout_in_memory_does_not_matter(weighted):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(177, 5)) @ rng.normal(size=(5, 5)) + 3.0
+    weights = rng.uniform(size=177) if weighted else None
+    first, *others = (
+        Moments.from_rows(table, sample_weight=weights)
+        for table in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2])
+    )
+    for other in others:
+        np.testing.assert_array_equal(other.covariance, first.covariance)
+        np.testing.assert_array_equal(other.mean, first.mean)

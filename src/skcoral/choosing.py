@@ -1,4 +1,4 @@
-"""Choosing a floor: what usual floors give, and one answer for each way of asking."""
+"""Choosing a floor: what usual floors give, a recommendation, and one answer for each question."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral._frames import judge, read_common_floors
+from skcoral._frames import Judged, judge, read_common_floors
 from skcoral._lowrank import largest_residuals
+from skcoral._requirements import listing
 from skcoral._validation import check_budget
 from skcoral.exceptions import (
     InvalidArgumentError,
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import rounded_down
+from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.measures import inflation_factors
 from skcoral.results import Decorrelation, Threshold
-from skcoral.showing import Shown
+from skcoral.showing import Shown, shortened
 
 FLOORS = (0.85, 0.9, 0.95, 0.99)
-#: What counts as little correlation for a recommendation.
-LITTLE_CORRELATION, LITTLE_VIF = 0.5, 2.0
-#: Outputs that keep this much without any residual need no compromise.
-NEARLY_ALL = 0.95
+#: The limits of a recommendation: the largest correlation and the largest VIF of the outputs. Every
+#: regular R allows a floor of 1/√2 within both: outputs with G = (R + I)/2 have |G_ij| ≤ 1/2, VIFs
+#: of at most 2 because G ⪰ I/2, and fidelities diag(R^½ G^½) ≥ diag(R)/√2.
+MOST_CORRELATION, MOST_VIF = 0.5, 2.0
+#: Below this fidelity an output shares less than half of its variance with its variable.
+OWN_VARIABLE = 0.7
+_STEPS = 1000  # recommended floors have three decimals, and are judged as they are printed
+_ROUNDING = 1e-6  # relative: figures of one floor, solved from different starts, agree within this
 _TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
 _SETTINGS = ("pair_weights", "anchors", "tol", "max_iter", "on_singular", "rank_tol")
 
@@ -117,63 +122,115 @@ class Choice:
             return f"{self.rho_min:g}"
         return "lowest" if np.isinf(self.largest_vif) else "ρ★"
 
+    @property
+    def correlates(self) -> bool:
+        """Whether two outputs correlate by more than 0.5."""
+        return self.largest_correlation > MOST_CORRELATION * (1.0 - _ROUNDING)
+
+    @property
+    def inflates(self) -> bool:
+        """Whether a VIF exceeds 2; an infinite one, which no floor changes, does not count."""
+        return MOST_VIF * (1.0 - _ROUNDING) < self.largest_vif < np.inf
+
+
+@dataclass(frozen=True)
+class Recommendation(Choice):
+    """A floor at which no two outputs correlate by more than 0.5 and no VIF exceeds 2.
+
+    Where variables depend on each other every VIF is infinite, and only correlations count.
+
+    Attributes
+    ----------
+    rho_min : float
+        The floor, with three decimals.
+    largest_correlation, largest_vif, min_fidelity, mean_fidelity : float
+        Of the outputs at this floor.
+    above : Choice or None
+        What a floor higher by 0.001 gives, which exceeds a limit; None where the variables
+        themselves are within the limits, so that nothing needs to be changed.
+
+    Examples
+    --------
+    >>> best = compare_floors([[1.0, 0.8], [0.8, 1.0]]).recommended
+    >>> best.rho_min, round(best.largest_correlation, 3), best.above.correlates
+    (0.979, 0.494, True)
+    """
+
+    above: Choice | None = None
+
 
 @dataclass(frozen=True, repr=False)
 class FloorComparison(Shown):
-    """What usual floors give for one matrix, and which of them is recommended.
+    """What usual floors give for one matrix, and which floor is recommended.
 
     Attributes
     ----------
     choices : tuple of Choice
-        From ρ★ upwards.
-    recommended : Choice or None
-        The highest floor at which no correlation exceeds 0.5 and no VIF 2; ρ★ where there is none
-        or where it keeps 0.95 of every variable. None where variables depend on each other.
+        From ρ★ upwards, the recommended floor among them.
+    recommended : Recommendation or None
+        None where two outputs correlate by more than 0.5, or a VIF exceeds 2, at every floor.
     largest_correlation_before, largest_vif_before : float
         Those of the variables themselves.
+    dependent : str
+        Why every VIF is infinite; empty where they are not.
+    leave_out : tuple of str
+        Where no floor is recommended or one below 0.7: columns that others determine, to leave
+        out instead.
+    floor_without : float or None
+        The floor recommended without them, at least 0.7.
 
     Examples
     --------
     >>> found = compare_floors([[1.0, 0.8], [0.8, 1.0]])
     >>> found.recommended.rho_min, round(found.largest_vif_before, 2)
-    (0.95, 2.78)
+    (0.979, 2.78)
     """
 
     choices: tuple[Choice, ...]
-    recommended: Choice | None
+    recommended: Recommendation | None
     largest_correlation_before: float
     largest_vif_before: float
+    dependent: str = ""
+    leave_out: tuple[str, ...] = ()
+    floor_without: float | None = None
 
     def sentence(self) -> str:
-        """The recommendation, with its reason."""
-        if self.recommended is None:
-            return (
-                "No floor is recommended: some variables are determined by others, or the rows are "
-                "too few, so correlation stays at every floor. Leave columns out, or take more "
-                "rows, and look again."
-            )
-        best, limits = self.recommended, f"{LITTLE_CORRELATION:g} and no VIF exceeds {LITTLE_VIF:g}"
-        otherwise = "Lower floors leave less, down to none at ρ★; higher ones stay closer."
-        if has_little(self.largest_correlation_before, self.largest_vif_before):
-            return (
-                "The variables hardly correlate: no two by more than "
-                f"{limits}. Decorrelate them only where no correlation at all may remain (ρ★)."
-            )
-        if best.rho_min is not None:
-            return (
-                f"Recommended: floor {best.rho_min:g}, the highest of these at which no two "
-                f"outputs correlate by more than {limits}. {otherwise}"
-            )
-        if best.min_fidelity >= NEARLY_ALL:
-            kept = rounded_down(best.min_fidelity, 2)
-            return (
-                f"Recommended: ρ★, where every output keeps {kept:.2f} of its variable and no "
-                "correlation remains."
-            )
-        return (
-            "Recommended: ρ★. At the higher floors two outputs correlate by more than "
-            f"{LITTLE_CORRELATION:g} or a VIF exceeds {LITTLE_VIF:g}."
-        )
+        """The recommendation: what it gives, what the next floor would exceed, what else to do."""
+        best = self.recommended
+        if best is None:
+            more = "" if self.dependent else f", or a VIF exceeds {MOST_VIF:g},"
+            said = [
+                f"No floor is recommended: two outputs correlate by more than {MOST_CORRELATION:g}"
+                f"{more} at every floor compared."
+            ]
+        elif best.above is None:
+            more = "" if self.dependent else f" and no VIF exceeds {MOST_VIF:g}"
+            said = [f"No two variables correlate by more than {MOST_CORRELATION:g}{more}."]
+            if not self.dependent:
+                said.append("Decorrelate them only where no correlation at all may remain (ρ★).")
+        else:
+            more = f" and the largest VIF {vif_text(best.largest_vif)}"
+            exceeded = [f"a correlation exceeds {MOST_CORRELATION:g}"] * best.above.correlates
+            exceeded += [f"a VIF exceeds {MOST_VIF:g}"] * best.above.inflates
+            said = [
+                f"Recommended: floor {best.label}, where the largest correlation between two "
+                f"outputs is {best.largest_correlation:.2f}{'' if self.dependent else more}.",
+                f"At {best.above.label} {' and '.join(exceeded)}.",
+            ]
+            if best.min_fidelity < OWN_VARIABLE:
+                said.append(
+                    "Outputs have become other variables there: the weakest shares "
+                    f"{best.min_fidelity**2:.0%} of the variance of its own."
+                )
+        if self.dependent:
+            said.append(f"Every VIF is infinite at every floor: {self.dependent}.")
+        if self.floor_without is not None:
+            names = listing([shortened(name) for name in self.leave_out], 6, quote="")
+            then = f"floor {self.floor_without:g} is recommended"
+            if self.floor_without == 1.0:
+                then = "the others are within the limits as they are"
+            said.append(f"Leave columns out instead: without {names}, {then}.")
+        return " ".join(said)
 
     summary = sentence
 
@@ -184,9 +241,13 @@ class FloorComparison(Shown):
 
 
 def compare_floors(
-    R: Any, floors: Any = FLOORS, *, threshold: Threshold | None = None
+    R: Any,
+    floors: Any = FLOORS,
+    *,
+    threshold: Threshold | None = None,
+    measure: Callable[[Decorrelation], Measured] | None = None,
 ) -> FloorComparison:
-    """Say what usual floors give: largest correlation, largest VIF, weakest fidelity.
+    """Say what usual floors give, and recommend the highest one that leaves little correlation.
 
     Parameters
     ----------
@@ -196,6 +257,9 @@ def compare_floors(
         Floors to compare with ρ★; those below it are left out.
     threshold : Threshold, optional
         That of ``R``, if it is known.
+    measure : callable, optional
+        Figures of a result on the rows that it is meant for, where ``R`` is not their plain
+        correlation matrix; those for ``R`` by default.
 
     Returns
     -------
@@ -206,11 +270,9 @@ def compare_floors(
     >>> from skcoral.choosing import compare_floors
     >>> from skcoral.datasets import load_wine
     >>> found = compare_floors(load_wine().to_frame().corr())
-    >>> found.recommended.rho_min
-    0.9
     >>> print(found.sentence())
-    Recommended: floor 0.9, the highest of these at which no two outputs correlate by more than 0.5
-    and no VIF exceeds 2. Lower floors leave less, down to none at ρ★; higher ones stay closer.
+    Recommended: floor 0.94, where the largest correlation between two outputs is 0.50 and the
+    largest VIF 1.6. At 0.941 a correlation exceeds 0.5.
     """
     floors = read_common_floors(floors).tolist() if np.size(floors) else []
     with warnings.catch_warnings():
@@ -218,43 +280,118 @@ def compare_floors(
         warnings.simplefilter("ignore", SingularCorrelationWarning)
         given = judge(R, on_singular="solve")
         th = api.threshold(given) if threshold is None else threshold
-        # of a singular matrix the threshold is known by now
-        best = api.decorrelate(given, None if th.rank is None else th.lower)
-        answers: list[tuple[float | None, Decorrelation]] = [(None, best)]
-        for floor in sorted(floors):
-            if floor > th.value:
-                answers.append((floor, api.decorrelate(given, floor, warm=answers[-1][1])))
-    choices = [
-        Choice(
-            rho_min=rho_min,
-            floor=th.value if rho_min is None else rho_min,
-            largest_correlation=float(largest_residuals(result.correlation).max(initial=0.0)),
-            largest_vif=_largest_vif(result.correlation, result.rank),
-            min_fidelity=result.min_fidelity,
-            mean_fidelity=result.mean_fidelity,
-            status=result.status,
-        )
-        for rho_min, result in answers
-    ]
+        solved = _Solved(given, th.value, measure)
+        floors = [floor for floor in floors if floor > th.value]
+        choices = [solved.at(rho_min) for rho_min in (None, *floors)]
+        recommended = _recommended(solved, floors)
+        offered: dict[str, Any] = {}
+        if measure is None and (recommended is None or recommended.min_fidelity < OWN_VARIABLE):
+            offered = _leave_out(given)
+    if recommended is not None:
+        choices = [c for c in choices if c.rho_min != recommended.rho_min] + [recommended]
+    before, dependent = solved.at(1.0), ""
+    if given.deficiency is not None:
+        dependent = "some columns are determined by others"
+        if given.deficiency.few_rows:
+            dependent = "there are no more rows than columns"
     return FloorComparison(
-        tuple(choices),
-        _recommended(choices) if best.rank is None else None,
-        float(largest_residuals(given.R).max(initial=0.0)),
-        _largest_vif(given.R, best.rank),
+        tuple(sorted(choices, key=lambda choice: (choice.rho_min is not None, choice.floor))),
+        recommended,
+        before.largest_correlation,
+        before.largest_vif,
+        dependent,
+        **offered,
     )
 
 
-def _largest_vif(G: Any, rank: int | None) -> float:
-    return float("inf") if rank is not None else float(inflation_factors(G).max())
+class _Solved:
+    """Choices of one matrix, each solved once."""
+
+    def __init__(
+        self, given: Judged, threshold: float, measure: Callable[[Decorrelation], Measured] | None
+    ) -> None:
+        self.given, self.threshold = given, threshold
+        self._measure = measure
+        self._known: dict[float | None, Choice] = {}
+        self._warm: Decorrelation | None = None
+
+    def at(self, rho_min: float | None) -> Choice:
+        """What a floor gives: the answer of ``decorrelate``, and so of the command."""
+        if rho_min not in self._known:
+            # Of a singular matrix there may be several optima, and the start decides between them.
+            warm = self._warm if self.given.deficiency is None and rho_min is not None else None
+            result = api.decorrelate(self.given, rho_min, warm=warm)
+            self._warm = result
+            self._known[rho_min] = self._choice(rho_min, result)
+        return self._known[rho_min]
+
+    def _choice(self, rho_min: float | None, result: Decorrelation) -> Choice:
+        correlation = float(largest_residuals(result.correlation).max(initial=0.0))
+        vif = np.inf if result.rank is not None else inflation_factors(result.correlation).max()
+        fidelity = result.fidelity
+        if self._measure is not None:
+            found = self._measure(result)
+            correlation, vif = found.largest_correlation, found.largest_vif
+            fidelity = found.fidelity
+        return Choice(
+            rho_min=rho_min,
+            floor=self.threshold if rho_min is None else rho_min,
+            largest_correlation=correlation,
+            largest_vif=float(vif),
+            min_fidelity=float(fidelity.min()),
+            mean_fidelity=float(fidelity.mean()),
+            status=result.status,
+        )
 
 
-def _recommended(choices: list[Choice]) -> Choice:
-    if choices[0].min_fidelity >= NEARLY_ALL:
-        return choices[0]
-    fits = [c for c in choices if has_little(c.largest_correlation, c.largest_vif)]
-    return fits[-1] if fits else choices[0]
+def _recommended(solved: _Solved, floors: list[float]) -> Recommendation | None:
+    """The last floor within the limits, by bisection between two of those that are compared."""
+
+    def within(step: int) -> bool:
+        choice = solved.at(step / _STEPS)
+        return not (choice.correlates or choice.inflates)
+
+    ends = {rounded_down(floor, 3) for floor in (solved.threshold, *floors)}
+    steps = sorted({_STEPS, *(round(end * _STEPS) for end in ends)})
+    fits = [within(step) for step in steps]
+    if not any(fits):
+        return None
+    if fits[-1]:
+        return Recommendation(**vars(solved.at(1.0)))
+    last = max(k for k, fit in enumerate(fits) if fit)
+    low, high = steps[last], steps[last + 1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return Recommendation(**vars(solved.at(low / _STEPS)), above=solved.at(high / _STEPS))
 
 
-def has_little(correlation: float, vif: float) -> bool:
-    """Whether no two variables correlate much."""
-    return correlation <= LITTLE_CORRELATION and vif <= LITTLE_VIF
+def _leave_out(given: Judged) -> dict[str, Any]:
+    """The columns that others determine, and the floor recommended without them."""
+    redundant = [] if given.deficiency is None else given.deficiency.redundant
+    if not redundant or not given.dense:  # of too few rows no column is to blame
+        return {}
+    kept = [j for j, name in enumerate(given.names) if name not in redundant]
+    best = compare_floors(given.R[np.ix_(kept, kept)], ()).recommended
+    if best is None or best.floor < OWN_VARIABLE:
+        return {}
+    return {"leave_out": tuple(redundant), "floor_without": best.floor}
+
+
+def floors_within(R: Any) -> dict[str, float]:
+    """The highest floors with no correlation above 0.5, and with no VIF above 2, by solving.
+
+    Each limit alone keeps at least as much as the recommended floor, which leaves the least sum of
+    squares and is within both.
+
+    Examples
+    --------
+    >>> {name: round(floor, 3) for name, floor in floors_within([[1.0, 0.8], [0.8, 1.0]]).items()}
+    {'max_correlation': 0.98, 'max_vif': 0.997}
+    """
+    given = judge(R)
+    limits = {"max_correlation": ("worst", MOST_CORRELATION), "max_vif": ("vif", MOST_VIF)}
+    return {
+        name: float(api.maximize_fidelity(given, limit, criterion=criterion).rho_min.min())
+        for name, (criterion, limit) in limits.items()
+    }

@@ -315,7 +315,8 @@ class Moments:
         # a row, unlike a computed mean, equals its constant columns exactly
         origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
-            centred = rows - origin
+            # in one layout, so that frames and arrays of the same rows give the same bits
+            centred = np.subtract(rows, origin, order="C")
             offset = _weighted_sum(centred, weights) / batch.weight
             centred -= offset
             # the rounding of the offset leaves a remainder that is known: take it out as well

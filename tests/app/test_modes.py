@@ -250,7 +250,7 @@ def test_a_click_takes_one_of_the_floors_compared(open_app, metric, wine):
     at = open_app(floor="0.5")
     compared = compare_floors(wine.to_frame().corr())
     shown = [m.value.replace("*", "") for m in at.main.markdown if m.value.startswith("|r|")]
-    assert len(shown) == len(compared.choices) == 5
+    assert len(shown) == len(compared.choices) == 6
     for said, choice in zip(shown, compared.choices, strict=True):
         assert f"|r| {choice.largest_correlation:.2f}, VIF {choice.largest_vif:.1f}" in said
     best = f"{compared.recommended.rho_min:g}"

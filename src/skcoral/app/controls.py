@@ -14,7 +14,7 @@ from skcoral.app.cache import about
 from skcoral.app.page import plain
 from skcoral.app.problem import Problem, group_columns, mask
 from skcoral.app.settings import mask_to_text
-from skcoral.choosing import compare_floors, has_little
+from skcoral.choosing import compare_floors
 from skcoral.measured import rounded_down, vif_text
 from skcoral.support import support_from_threshold
 
@@ -52,7 +52,7 @@ def compare(problem: Problem, threshold: Threshold) -> None:
     """Show what usual floors give; a click takes one."""
     compared = about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))
     best = compared.recommended
-    little = has_little(compared.largest_correlation_before, compared.largest_vif_before)
+    little = best is not None and best.above is None
     advice = "None is recommended." if best is None else f"Try {best.label}."
     with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from skcoral import api, baselines, measures
 from skcoral._lowrank import strongest_pairs
-from skcoral.choosing import compare_floors
+from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
 from skcoral.cli.loading import Correlations, Loaded, correlations, load
 from skcoral.cli.options import TableOptions
@@ -20,8 +20,13 @@ from skcoral.results import Array, Threshold
 from skcoral.showing import shortened
 
 _SHOWN = 4
+_LIMITS = {
+    "max_correlation": f"--max-correlation {MOST_CORRELATION:g}",
+    "max_vif": f"--max-vif {MOST_VIF:g}",
+}
 #: r²p of systems whose floors are compared in seconds: of full rank, and of lower rank.
 _QUICK, _QUICK_SINGULAR = 5e7, 1e7
+_QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 31 variables
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 
@@ -71,19 +76,29 @@ def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[
     p, deficiency = len(loaded.names), found.judged.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR):
-        return {"floors": [], "recommendation": _TOO_LARGE}
-    compared = compare_floors(found.judged)
+        return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
+    about_rows = found.estimate.is_about_rows
+    compared = compare_floors(found.judged, measure=None if about_rows else found.measured)
     what = "T.csv" if loaded.matrix is not None else "decorrelated.csv"
+
+    def command(*floor: str) -> str:
+        return shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
+
     floors = []
     for choice in compared.choices:
-        floor = [] if choice.rho_min is None else ["--rho-min", f"{choice.rho_min:g}"]
-        command = shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
-        floors.append(asdict(choice) | {"label": choice.label, "command": command})
-    best = compared.recommended
+        asked = [] if choice.rho_min is None else ["--rho-min", choice.label]
+        figures = {field.name: getattr(choice, field.name) for field in fields(Choice)}
+        floors.append(figures | {"label": choice.label, "command": command(*asked)})
+    best, limits = compared.recommended, {}
+    if best is not None and best.above is not None and about_rows and deficiency is None:
+        limits = floors_within(found.judged) if r * r * p <= _QUICK_LIMITS else {}
     return {
         "floors": floors,
         "recommended": None if best is None else floors[compared.choices.index(best)],
         "recommendation": compared.sentence(),
+        "leave_out": compared.leave_out,
+        "floor_without": compared.floor_without,
+        "limits": limits,
     }
 
 
@@ -178,10 +193,18 @@ def _show_floors(record: dict[str, Any]) -> None:
             kept = console.number(rounded_down(c["min_fidelity"], 3), 3)
             console.copyable(row(c["label"], *figures, kept))
             console.copyable(f"  {c['command']}")
-    if record["recommendation"]:
-        console.say(console.bold(record["recommendation"]))
-    if record.get("recommended"):
-        console.copyable(f"  {record['recommended']['command']}")
+    console.say(console.bold(record["recommendation"]))
+    best = record["recommended"]
+    if best is not None and best["rho_min"] < 1.0:
+        console.copyable(f"  {best['command']}")
+    more = {
+        option: rounded_down(record["limits"][name], 3)
+        for name, option in _LIMITS.items()
+        if record.get("limits") and rounded_down(record["limits"][name], 3) > best["rho_min"]
+    }
+    if more:
+        kept = " and ".join(f"{option} keeps {floor:.3f}" for option, floor in more.items())
+        console.say(f"With one limit instead of a floor every variable keeps more: {kept}.")
 
 
 def _remarks(record: dict[str, Any], loaded: Loaded, found: Correlations) -> list[str]:

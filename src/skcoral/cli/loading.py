@@ -29,8 +29,9 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.limits import current
+from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
-from skcoral.results import Array
+from skcoral.results import Array, Decorrelation
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
@@ -256,6 +257,15 @@ class Correlations:
     dropped: list[int]
     weights_note: str = ""
     rank_tol: float | None = None
+    plain: Moments | None = None  # of the rows without weights; none where a matrix is given
+
+    def measured(self, result: Decorrelation) -> Measured:
+        """The figures that a fit with this result prints: on the rows, or for the matrix."""
+        from skcoral.estimator.attributes import measured_on_rows
+
+        if self.plain is None:
+            return measure_matrix(self.estimate.R, result.T, result.names)
+        return measured_on_rows(self.estimate, result, self.plain, self.plain)
 
     @cached_property
     def judged(self) -> Judged:
@@ -297,18 +307,21 @@ def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Cor
         model, weights = loaded.model(shrinkage=shrinkage), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
-            found, moments, _ = estimate_rows(
+            found, moments, plain = estimate_rows(
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
-        return Correlations(found, held.dropped, loaded.weights_note(moments), rank_tol)
+        return Correlations(found, held.dropped, loaded.weights_note(moments), rank_tol, plain)
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
+    plain = moments if loaded.options.weights is None else Moments(loaded.names)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):
         moments.update(part.values, sample_weight=part.weights)
+        if plain is not moments:
+            plain.update(part.values)
     with naming(loaded.table):
         intensity = check_shrinkage(shrinkage)
         found = estimate(moments, shrinkage=intensity, on_singular="solve", rank_tol=rank_tol)
-    return Correlations(found, dropped, loaded.weights_note(moments), rank_tol)
+    return Correlations(found, dropped, loaded.weights_note(moments), rank_tol, plain)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def solve(
     if measured_on is not None:
         on_rows = measure_matrix(measured_on, result.T, result.names)
     elif measure and not long:
-        on_rows = _measure(table, result, unweighted, moments)
+        on_rows = measured_on_rows(table, result, unweighted, moments)
     if regular:  # of a singular matrix it takes as long again: on request
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
@@ -91,9 +91,10 @@ def with_details(result: Decorrelation, **details: Any) -> Decorrelation:
     return replace(result, details={**result.details, **details})
 
 
-def _measure(
+def measured_on_rows(
     table: CorrelationEstimate, result: Decorrelation, unweighted: Moments | None, moments: Moments
 ) -> Measured:
+    """The figures of a result on rows whose moments are known, without weights where possible."""
     source = moments if unweighted is None else unweighted
     if isinstance(source, RowMoments) and table.is_wide:
         Z = source.deviations / table.scale
@@ -122,7 +123,7 @@ def _threshold(model: Any) -> Threshold:
 def _measured(model: Any) -> Measured:
     if model.result_.on_rows is not None:
         return model.result_.on_rows
-    model.measured_ = _measure(model.estimate_, model.result_, None, model.moments_)
+    model.measured_ = measured_on_rows(model.estimate_, model.result_, None, model.moments_)
     return model.measured_
 
 
