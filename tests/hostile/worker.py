@@ -52,7 +52,7 @@ def scale(size):
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
         limits: ["_HARMLESS"],
-        delimited: ["_FIRST", "_BLANK_LINES"],
+        delimited: ["_FIRST", "_BLOCK", "_BLANK_LINES"],
     }
     for module, names in constants.items():
         for name in names:

@@ -410,18 +410,29 @@ def test_dates_that_python_does_not_know():
     assert "out of range" in content.column("when").first_bad[1]
 
 
+rows_of_text = st.one_of(
+    st.lists(st.sampled_from(UGLY_CELLS), min_size=3, max_size=3).map(",".join),
+    st.lists(st.sampled_from(["1.5", '"x, y"', '"two\nlines"', "b"]), min_size=3, max_size=3).map(
+        ",".join
+    ),
+    st.sampled_from(["", "a note: here", "1,2"]),
+)
+
+
 @given(
-    st.lists(st.lists(st.sampled_from(UGLY_CELLS), min_size=3, max_size=3), max_size=12),
+    st.lists(rows_of_text, max_size=12),
     st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
     st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
-def test_plain_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, ends):
-    """By pyarrow and by the csv module, on the same bytes: same cells, lines and errors."""
-    text = end.join(["a,b,c", *map(",".join, rows)]) + end * ends
+@settings(max_examples=150, deadline=None)
+def test_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, encoding, ends):
+    """By pyarrow in small blocks and by the csv module: same cells, lines, notes and errors."""
+    data = (end.join(["a,b,c", *rows]) + end * ends).encode(encoding)
 
     def outcome():
-        table = open_table(text.encode(), name="t.csv", separator=",", decimal=".")
+        reading = {"separator": ",", "decimal": ".", "encoding": encoding.removesuffix("-sig")}
+        table = open_table(data, name="t.csv", **reading)
         lines, cells = [], []
         try:
             for batch in table.batches(5):
@@ -429,12 +440,24 @@ def test_plain_blocks_are_cut_as_the_parser_of_rows_cuts_them(rows, end, ends):
                 cells += zip(*map(plain_cells, batch.columns), strict=True)
         except InvalidTableError as error:
             return str(error)
-        return lines, cells
+        return lines, cells, table.skipped
 
-    short = outcome()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited._Reader, "_plain_cells", lambda self, block: None)
+        patch.setattr(delimited, "_BLOCK", 64)
+        short = outcome()
+        patch.setattr(delimited._Reader, "_cut", lambda self, block: None)
         assert outcome() == short
+
+
+def test_regular_files_are_not_parsed_row_by_row(monkeypatch):
+    """Quoted cells, line ends in them, blank lines and notes do not call for the csv module."""
+    rows = "".join(f'"{i}","one\ntwo",{i % 7}\n' for i in range(500))
+    data = f'"a","b","c"\n{rows}\nSource: us\n'.encode()
+    monkeypatch.setattr(delimited, "_BLOCK", 1000)
+    monkeypatch.setattr(delimited._Reader, "_row_batches", None)
+    table = open_table(data, name="t.csv")
+    assert [row for batch in table.batches() for row in batch.rows] == [*range(2, 1002, 2)]
+    assert table.skipped == [(1003, "Source: us")]
 
 
 @given(
