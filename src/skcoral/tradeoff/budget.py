@@ -32,9 +32,13 @@ def solve_budget(R: Any, budget: float, options: Options) -> Decorrelation:
     everything = criteria.value(options.criterion, path.R, options.pair_weights)
     if budget >= everything:
         return _result(path.solve(1.0), budget, 1.0, options)
-    p = len(path.R)
-    counts = criteria.pair_matrix(options.pair_weights, p)[np.triu_indices(p, 1)]
-    if budget == 0 and counts.all():
+    if budget == 0 and path.zero is not None:
+        node = path.solve(path.edge)
+        lam, H, upper = path.zero.proof()
+        bound = 2.0 * float(lam.sum()) * (node.rho - upper)
+        proved = replace(node.solved, lam=lam, H=H, lower_bound=bound)
+        return _result(Node(node.rho, proved, 2.0 * float(lam.sum())), budget, upper, options)
+    if budget == 0:
         exact = threshold_result(R, path.threshold, options)
         upper = min(path.threshold.upper, 1.0)
         return replace(exact, details={"budget": budget, "rho_upper": upper})

@@ -22,6 +22,7 @@ from skcoral.results import Frontier
 from skcoral.tradeoff.feasible import correlation_of
 from skcoral.tradeoff.results import Solved, Warm, warn_open_gap
 from skcoral.tradeoff.solver import solve_floors
+from skcoral.tradeoff.zero_weights import ZeroWeights
 
 _NEIGHBOURS = 6  # points that the dual of another one is interpolated from
 
@@ -63,14 +64,24 @@ class Path:
         self.rough = rough
         self.threshold = options.kept_threshold(R).solve()
         # Correlations that lower the threshold by less than this are rounding.
-        self.edge = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
+        self.exact = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
+        self.edge = self.exact  # the highest floor at which the criterion vanishes
         self.nodes: dict[float, Node] = {}
+        self.zero: ZeroWeights | None = None
+        counts = criteria.pair_matrix(options.pair_weights, len(self.R)) > 0
+        own = np.eye(len(self.R), dtype=bool)
+        everything = criteria.value("absolute", self.R, counts.astype(np.float64))
+        if self.exact < 1.0 and everything > 0 and not np.all(counts | own):
+            self.zero = ZeroWeights(R, self.options, self.threshold, everything)
+            self.edge = max(self.edge, self.zero.highest)
 
     def solve(self, rho: float) -> Node:
         """Solve one common floor, exactly below the threshold and by the trade-off above."""
         if rho not in self.nodes:
             floors = np.full(len(self.R), rho)
-            solved = self._exact(floors) if rho <= self.edge else None
+            solved = self._exact(floors) if rho <= self.exact else None
+            if solved is None and self.zero is not None and rho <= self.edge:
+                solved = self.zero.solve(rho)
             if solved is None:
                 solved = solve_floors(
                     self._there,
@@ -103,7 +114,7 @@ class Path:
 
     def _exact(self, floors: Array) -> Solved | None:
         p, T = len(floors), self.threshold.T
-        if floors[0] < self.edge - 1e-9:
+        if floors[0] < self.exact - 1e-9:
             best = best_exact(self._there, floors)
             if not best.feasible:
                 return None
