@@ -49,9 +49,9 @@ def zca_fidelity(R):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_drawing_changes_nothing_global(display, fitted):
+def test_drawing_changes_nothing_global(display, wine):
     before = dict(mpl.rcParams)
-    drawn = display.from_estimator(fitted).plot()
+    drawn = display.from_estimator(CORAL(0.9).fit(wine.to_frame().iloc[:, :3])).plot()
     drawn.figure_.canvas.draw()
     assert dict(mpl.rcParams) == before
     assert isinstance(drawn, display)
@@ -203,18 +203,12 @@ def test_geometry_is_the_problem(wine):
         assert np.allclose(np.einsum("abi,ij,abj->ab", ellipsoid, R, ellipsoid), 1)
 
 
-def test_geometry_of_three_among_many(fitted, wine):
-    display = GeometryDisplay.from_estimator(fitted)
-    assert display.names == ("total_phenols", "flavanoids", "od280/od315_of_diluted_wines")
-    chosen = ("hue", "ash", "alcohol")
-    display = GeometryDisplay.from_estimator(fitted, variables=chosen)
-    assert display.names == chosen
-    places = [wine.names.index(name) for name in chosen]
-    assert np.allclose(display.R, wine.correlation[np.ix_(places, places)])
-    with pytest.raises(ValueError, match="no variable 'hu'"):
-        GeometryDisplay.from_estimator(fitted, variables=("hu", "ash", "alcohol"))
-    with pytest.raises(ValueError, match="three different"):
-        GeometryDisplay.from_estimator(fitted, variables=("ash", "ash", "alcohol"))
+def test_geometry_needs_three_variables_and_axes_in_three_dimensions(fitted, wine):
+    with pytest.raises(InvalidArgumentError, match="three variables, got matrices of shape"):
+        GeometryDisplay.from_estimator(fitted)
+    display = GeometryDisplay.from_estimator(CORAL(0.9).fit(wine.to_frame().iloc[:, :3]))
+    assert display.names == wine.names[:3]
+    assert np.allclose(display.R, wine.correlation[:3, :3])
     with pytest.raises(ValueError, match="projection='3d'"):
         display.plot(ax=Figure().subplots(2, 2))
     four = Figure().subplots(1, 4, subplot_kw={"projection": "3d"})
@@ -291,8 +285,6 @@ def test_results_that_a_display_has_no_numbers_for():
     ):
         with pytest.raises(InvalidArgumentError, match="from_result of this display takes a"):
             draw()
-    with pytest.raises(InvalidArgumentError, match="only 2"):
-        GeometryDisplay.from_result(api.decorrelate(R[:2, :2], 0.9), R[:2, :2])
     with pytest.raises(InvalidArgumentError, match="composites"):
         GeometryDisplay.from_result(api.decorrelate(R, 0.9, anchors=np.eye(4)[:, :2]), R)
 

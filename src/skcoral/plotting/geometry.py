@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skcoral import api
 from skcoral._validation import check_floors
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.plotting import _style
@@ -77,7 +76,7 @@ class GeometryDisplay(_style.Display):
         if self.R.shape != (3, 3) or self.T.shape != (3, 3):
             raise InvalidArgumentError(
                 f"the geometry is drawn for three variables, got matrices of shape {self.R.shape} "
-                f"and {self.T.shape}; choose three with variables=."
+                f"and {self.T.shape}: solve the problem of three of them."
             )
         self.names = tuple(names)
         self.rho_min = read_only(check_floors(rho_min, 3, self.names))
@@ -89,40 +88,20 @@ class GeometryDisplay(_style.Display):
         self.loadings = read_only(self.R @ self.T)
 
     @classmethod
-    def from_result(
-        cls, result: Decorrelation, R: Any, *, variables: Sequence[str] | None = None
-    ) -> GeometryDisplay:
-        """Gather the numbers from a result.
-
-        With more than three variables, ``variables`` names three (by default the three that are
-        correlated most), and their own three-variable problem is solved with their floors.
-        """
+    def from_result(cls, result: Decorrelation, R: Any) -> GeometryDisplay:
+        """Gather the numbers from a result for three variables."""
         _style.expect(result, Decorrelation)
         if result.anchors is not None:
             raise InvalidArgumentError(
                 "the geometry is that of outputs anchored to variables; these are anchored to "
                 "composites."
             )
-        matrix = np.asarray(R, dtype=np.float64)
-        if len(matrix) < 3:
-            raise InvalidArgumentError(
-                f"the geometry is drawn for three variables, but there are only {len(matrix)}."
-            )
-        if len(matrix) == 3 and variables is None:
-            return cls(matrix, result.T, result.rho_min, names=result.names)
-        chosen = _most_correlated(matrix) if variables is None else _places(variables, result.names)
-        part = matrix[np.ix_(chosen, chosen)]
-        floors = result.rho_min[chosen]
-        return cls(
-            part, api.decorrelate(part, floors).T, floors, names=[result.names[j] for j in chosen]
-        )
+        return cls(R, result.T, result.rho_min, names=result.names)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, variables: Sequence[str] | None = None
-    ) -> GeometryDisplay:
-        """Gather the numbers from a fitted :class:`skcoral.CORAL`."""
-        return cls.from_result(estimator.result_, estimator.correlation_, variables=variables)
+    def from_estimator(cls, estimator: Any) -> GeometryDisplay:
+        """Gather the numbers from a :class:`skcoral.CORAL` fitted to three columns."""
+        return cls.from_result(estimator.result_, estimator.correlation_)
 
     def cap(self, j: int, *, n_rings: int = 12, n_steps: int = 73) -> Array:
         """Points of cap j on the sphere, from its centre to its rim: (n_rings, n_steps, 3)."""
@@ -220,21 +199,3 @@ def _frame(panel: Any, surface: Array, symbol: str) -> None:
         panel.plot(*_from_origin(end), color=_style.GREY, linewidth=0.8)
         panel.text(*(1.06 * end), f"${symbol}_{j + 1}$", fontsize=9, color=_style.GREY)
     panel.view_init(elev=22, azim=35)
-
-
-def _most_correlated(R: Array) -> list[int]:
-    """The three variables with the largest sum of squared correlations among them, greedily."""
-    strength = R**2 - np.diag(np.diag(R) ** 2)
-    i, j = divmod(int(np.argmax(strength)), len(R))
-    rest = strength[i] + strength[j]
-    rest[[i, j]] = -1.0
-    return sorted((i, j, int(np.argmax(rest))))
-
-
-def _places(variables: Sequence[str], names: Sequence[str]) -> list[int]:
-    if len(variables) != 3 or len(set(variables)) != 3:
-        raise ValueError(f"variables must name three different variables, got {list(variables)}.")
-    unknown = [name for name in variables if name not in names]
-    if unknown:
-        raise ValueError(f"there is no variable {unknown[0]!r}; there are: {', '.join(names)}.")
-    return [names.index(name) for name in variables]
