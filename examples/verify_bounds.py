@@ -74,23 +74,6 @@ def rank_factor_bound(dual, A, rho):
 by_rank = {"rank": rank_bound, "rank_factor": rank_factor_bound, "welch": welch}
 
 
-def without_weak(A, W, T, R, floors):
-    """A coarse rank tolerance: R = BᵀB + WᵀW, and A, B with unit columns, is what claims are about.
-
-    T leaves W as it is. Returns whether that, unit variances and floors hold for R; R itself; AᵀA;
-    and T as it acts on what is left of the variables, standardised.
-    """
-    lengths = np.sqrt(1 - np.sum(W**2, axis=0))
-    B, left = A * lengths, A.T @ A
-    R = B.T @ B + W.T @ W if R is None else R
-    fits = np.abs(B.T @ B + W.T @ W - R).max() <= 1e-10 and np.abs(B @ W.T).max() <= 1e-10
-    fits = fits and np.linalg.norm(W, 2) <= np.linalg.svd(B)[1].min() + 1e-13 * len(R)
-    kept = np.sum(R * T, axis=0) >= floors - 1e-10
-    kept = kept & (np.abs(np.sum(T * (R @ T), axis=0) - 1) <= 1e-10)
-    holds = fits and kept.all() and np.abs(W @ T - W).max() <= 1e-9
-    return holds, R, (left + left.T) / 2, lengths[:, None] * T / lengths
-
-
 def tradeoff_bound(dual, name, C, rho, w):
     """φ ≥ 2ρᵀλ - tr H - φ*(off H) - tr(D C D H⁻¹), with H pulled into the domain of φ*."""
     lam, H = dual["multipliers"], dual["H"]

@@ -20,12 +20,10 @@ from skcoral._validation import (
     check_floors,
     check_names,
     check_pair_weights,
-    check_rank_tol,
     frame_names,
     judge_correlation,
 )
 from skcoral.certificates.settling import rounding_matters, settle
-from skcoral.certificates.weak_directions import has_weak_directions, reduced, restored
 from skcoral.exact import KeptThreshold
 from skcoral.exceptions import (
     InvalidAnchorError,
@@ -81,11 +79,6 @@ class Judged:
         """Coefficients on the variables, no more said than proved, and the matrix it is about."""
         if composites is not None:
             result = composites.map_back(result)
-        elif self.dense and has_weak_directions(result.certificate):
-            left, matrix = reduced(result)
-            if result.details["amplification"] > _AMPLIFIED or rounding_matters(left):
-                left = settle(replace(left, T=of_unit_variance(matrix, left.T)), matrix)
-                result = restored(left, result)
         elif self.dense and result.details.get("amplification", 0.0) > _AMPLIFIED:
             result = settle(replace(result, T=of_unit_variance(self.R, result.T)), self.R)
         elif self.dense and rounding_matters(result):
@@ -102,16 +95,15 @@ class Judged:
         return np.asarray(self.R)
 
 
-def judge(R: Any, *, on_singular: Any = "raise", rank_tol: Any = None) -> Judged:
+def judge(R: Any, *, on_singular: Any = "raise") -> Judged:
     """Turn what the user gave into a judged matrix with names; say so where it is singular."""
     solve = check_choice("on_singular", on_singular, ("solve", "raise")) == "solve"
-    tolerance = check_rank_tol(rank_tol)
     if isinstance(R, Judged):
         return R
     known = getattr(R, "deficiency", None)
     if known is not None or getattr(R, "judged", False):  # an estimate from a table
         return Judged(R.R, tuple(R.names), known)
-    matrix, found = judge_correlation(R, rank_tol=tolerance)
+    matrix, found = judge_correlation(R)
     names = check_names(frame_names(R), len(matrix))
     if found is not None:
         if not solve:
@@ -164,10 +156,6 @@ class Composites:
             self._unit = of_unit_variance(given.R, self._unit)
             matrix = gram_defect(given.R, self._unit, precise=True)
             np.fill_diagonal(matrix, 1.0)
-        elif given.deficiency is not None and given.deficiency.weak is not None:
-            half = given.R.factor @ directions
-            self._unit = directions / np.linalg.norm(half, axis=0)
-            matrix = FactoredCorrelation(given.R.factor @ self._unit).toarray()
         self.judged = Judged(matrix, self.names, None)
 
     def map_back(self, result: Decorrelation) -> Decorrelation:

@@ -29,8 +29,6 @@ from skcoral._singular import (
     factor_of,
     linear_relations,
     spectrum,
-    unit_columns,
-    weak_part,
 )
 from skcoral._singular import listing as listing
 from skcoral.exceptions import (
@@ -234,24 +232,22 @@ def regular_on_device(R: Any, rounding: float, tolerance: float) -> Array | None
 
 
 def deficiency_of(
-    R: Array, names: tuple[str, ...], scale: Any, tolerance: float, *, certain: bool = False
+    R: Array, names: tuple[str, ...], scale: Any, tolerance: float
 ) -> Deficiency | None:
     """Refuse indefinite matrices; say what is dependent in singular ones; None for the others.
 
-    Eigenvalues up to ``tolerance`` times the largest count as zero. Where the user chose it
-    (``certain``), they are always computed.
+    Eigenvalues up to ``tolerance`` times the largest count as zero.
     """
-    if not certain:
-        factor, failed = lapack.dpotrf(R, lower=1)
-        if not failed:
-            rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
-            if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
-                return None
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if not failed:
+        rcond, _ = lapack.dpocon(factor, np.abs(R).sum(axis=0).max(), uplo="L")
+        if rcond > max(_SUSPICIOUS_RCOND, 100 * tolerance):
+            return None
     eigenvalues, vectors = spectrum(R)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if len(eigenvalues) == len(R) and smallest > tolerance * largest:
         return None
-    if smallest < -max(_ROUNDING, tolerance if not certain else 0.0) * largest:
+    if smallest < -max(_ROUNDING, tolerance) * largest:
         weights = np.abs(vectors[:, 0])
         heavy = [names[int(j)] for j in np.argsort(-weights)[:6] if weights[j] > 0.1]
         raise InvalidCorrelationError(
@@ -262,18 +258,16 @@ def deficiency_of(
         )
     sd = None if scale is None else np.asarray(scale, dtype=np.float64)
     B = factor_of(R, eigenvalues, vectors, tolerance)
-    A, lengths = unit_columns(B, names, tolerance)
+    lengths = np.linalg.norm(B, axis=0)
     if len(R) <= 2 * len(B):
         null = vectors[:, eigenvalues <= tolerance * largest].T
         found = Relations.of_null_directions(null, sd)
     else:
         found = Relations.of_factor(B, sd)
     return Deficiency(
-        factor=A,
-        tol=tolerance,
+        factor=B / lengths,
         dropped=dropped_share(lengths),
         lengths=lengths,
-        weak=weak_part(eigenvalues, vectors, tolerance),
         relations=linear_relations(found, names, scale=sd),
         variables=[names[j] for j in found.linked],
         redundant=[names[j] for j in found.dependent.tolist()],

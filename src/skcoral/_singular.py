@@ -11,13 +11,11 @@ from scipy.linalg import lapack, qr, solve
 
 from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
-from skcoral.exceptions import InvalidArgumentError, SingularCorrelationError
+from skcoral.exceptions import SingularCorrelationError
 
 # Coefficients below this, relative to the largest of the relation, are rounding of the
 # eigenvectors and not part of the relation.
 _NEGLIGIBLE = 1e-6
-_VISIBLE = 1e-11  # share of a variance in directions that do not count, above rounding
-_NOTHING = 1e-8  # share of a variance that is too little to be correlated with
 _LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
 _EARLIER = 1e-7  # by how much one variable is preferred to the next
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
@@ -30,11 +28,9 @@ class Deficiency:
     Attributes
     ----------
     factor : ndarray of shape (r, p)
-        ``A`` with unit columns and ``AᵀA = R`` up to what the tolerance drops.
-    tol : float
-        Eigenvalues up to this times the largest do not count.
+        ``A`` with unit columns and ``AᵀA = R`` up to rounding.
     dropped : float
-        Largest share of a variable's variance that lies in directions that do not count.
+        Largest share of a variable's variance that counts as rounding.
     lengths : ndarray of shape (p,) or float
         Of the columns of the factor before they were made unit vectors.
     relations, variables, redundant : list of str
@@ -44,42 +40,20 @@ class Deficiency:
         Rows of the table, if there is one.
     of : str
         What the relations are between, where it is not the values: ranks or normal scores.
-    weak : ndarray of shape (k, p) or None
-        W with ``R = BᵀB + WᵀW``, B being the factor with its lengths: the directions that do not
-        count, where they have more than the variance of rounding.
     """
 
     factor: Array
-    tol: float
     dropped: float
     relations: list[str]
     variables: list[str]
     redundant: list[str]
     n_rows: int | None = None
     lengths: Array | float = 1.0
-    weak: Array | None = None
 
     @property
     def rank(self) -> int:
         """Number of directions that count."""
         return int(self.factor.shape[0])
-
-    @property
-    def kept(self) -> Array | float:
-        """Lengths of the outputs in the directions that count: what is weak stays as it is."""
-        return 1.0 if self.weak is None else self.lengths
-
-    @property
-    def blur(self) -> float:
-        """Share of a variance by which the factor misses the matrix that the answer is about."""
-        return self.dropped if self.weak is None else 0.0
-
-    @property
-    def whole(self) -> Array:
-        """Factor of the matrix as given, weak directions included."""
-        if self.weak is None:
-            return self.factor
-        return np.vstack([self.factor * self.lengths, self.weak])
 
     @property
     def few_rows(self) -> bool:
@@ -109,13 +83,6 @@ class Deficiency:
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
             remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
-        if self.weak is not None:
-            reason = (
-                f"With rank_tol={self.tol:g}, {r} of {p} directions of the correlation matrix "
-                f"count; the others have up to {self.dropped:.2g} of the variance of a variable, "
-                "and are left as they are"
-            )
-            remedy = f"a smaller tolerance of the rank{' and' if self.few_rows else ','} {remedy}"
         return reason, remedy
 
     def told(self) -> str:
@@ -123,9 +90,8 @@ class Deficiency:
         reason, remedy = self._reason_and_remedy()
         r, p = self.factor.shape
         least = 0.5 * p * (p - r) / r
-        outputs = "The outputs" if self.weak is None else "Without these, the outputs"
         return (
-            f"{reason}. {outputs} span at most {r} dimension{'s' if r > 1 else ''}, so no "
+            f"{reason}. The outputs span at most {r} dimension{'s' if r > 1 else ''}, so no "
             f"transformation removes all correlation between more than {r} of them: between {p} "
             f"the least sum of squared correlations is {least:.6g}, and lower bounds say how close "
             f"the answer is. Exact decorrelation of all {p} would need {remedy}."
@@ -172,18 +138,6 @@ def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def unit_columns(B: Array, names: Sequence[str], tol: float) -> tuple[Array, Array]:
-    """Columns of unit length, and the lengths; refuse a tolerance that leaves nothing of one."""
-    lengths = np.linalg.norm(B, axis=0)
-    gone = [names[j] for j in np.flatnonzero(lengths**2 <= _NOTHING).tolist()]
-    if gone:
-        raise InvalidArgumentError(
-            f"With rank_tol={tol:g} no direction counts that {listing(gone)} has a part in: its "
-            "output would be arbitrary. Choose a smaller tolerance, or leave the column out."
-        )
-    return B / lengths, lengths
-
-
 def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
     """Factor of the directions that count, from eigenvalues in rising order.
 
@@ -213,14 +167,6 @@ def spectrum(R: Array) -> tuple[Array, Array]:
             return lengths[::-1] ** 2, vectors[:, ::-1]
     values, vectors = np.linalg.eigh(R)
     return values, vectors
-
-
-def weak_part(values: Array, vectors: Array, tol: float) -> Array | None:
-    """Factor (k, p) of what does not count, from eigenvalues in rising order; None if rounding."""
-    weak = (values <= tol * values[-1]) & (values > 0.0)
-    W = np.sqrt(values[weak])[:, None] * vectors[:, weak].T
-    share = float(np.einsum("ij,ij->j", W, W).max(initial=0.0))
-    return W if share > _VISIBLE else None
 
 
 def dropped_share(lengths: Array) -> float:

@@ -41,6 +41,8 @@ from skcoral.exceptions import (
 )
 
 SYMMETRY_TOL = 1e-8
+# Eigenvalues up to this times the largest are rounding: those of a matrix that is singular in exact
+# arithmetic come out at 1e-16 to 1e-13, and outputs that amplify a smaller one have no digits left.
 SINGULAR_TOL = 1e-12
 
 
@@ -95,15 +97,12 @@ def judge_correlation(
     names: Sequence[Any] | None = None,
     *,
     scale: Any = None,
-    rank_tol: float | None = None,
 ) -> tuple[Array, Deficiency | None]:
     """Return ``R`` as :func:`check_correlation` does, and what is dependent in it, if anything.
 
-    ``rank_tol`` is the eigenvalue, relative to the largest, up to which a direction does not count
-    (1e-12, or the rounding of a narrower input type, by default). With ``scale``, the standard
-    deviations, linear relations are in the original units.
+    With ``scale``, the standard deviations, linear relations are in the original units.
     """
-    if names is None and rank_tol is None:
+    if names is None:
         regular = regular_on_device(R, SYMMETRY_TOL, SINGULAR_TOL)
         if regular is not None:
             return regular, None
@@ -124,8 +123,7 @@ def judge_correlation(
             f"Correlations lie in [-1, 1], but that of `{labels[i]}` and `{labels[j]}` is "
             f"{out[i, j]:.12g}."
         )
-    tolerance = max(SINGULAR_TOL, p * eps) if rank_tol is None else max(rank_tol, 4 * p * eps)
-    return out, deficiency_of(out, labels, scale, tolerance, certain=rank_tol is not None)
+    return out, deficiency_of(out, labels, scale, max(SINGULAR_TOL, p * eps))
 
 
 def check_floors(rho_min: Any, p: int, names: Sequence[str]) -> Array:
@@ -314,14 +312,6 @@ def check_shrinkage(shrinkage: Any) -> float:
     if shrinkage is None:
         return 0.0
     return check_number("shrinkage", shrinkage, wanted, lambda v: 0.0 < v <= 1.0)
-
-
-def check_rank_tol(value: Any) -> float | None:
-    """Return the tolerance of the rank: None for the usual one, or a number in [0, 1)."""
-    wanted = "None or a number in [0, 1), a share of the largest eigenvalue"
-    if value is None:
-        return None
-    return max(check_number("rank_tol", value, wanted, lambda v: 0.0 <= v < 1.0), 1e-15)
 
 
 def check_callback(callback: Any) -> Any:

@@ -44,7 +44,6 @@ def threshold(
     tol: float = 1e-9,
     max_iter: int = 100,
     on_singular: str = "solve",
-    rank_tol: float | None = None,
     callback: Callback | None = None,
 ) -> Threshold:
     """Return the largest fidelity that every variable can keep under exact decorrelation.
@@ -65,7 +64,7 @@ def threshold(
         Gap below which the threshold counts as certified; what is reached is usually far smaller.
     max_iter : int, default=100
         Largest number of Newton steps.
-    on_singular, rank_tol
+    on_singular
         As in :func:`decorrelate`.
     callback : callable, optional
         Called as ``callback(iteration, upper, lower)`` before each step.
@@ -95,7 +94,7 @@ def threshold(
     Fulton, Fulton, Sharma and Tomić, "CORAL: Constrained Oblique Rotation with Anchored Loadings
     for Fidelity-Constrained Decorrelation", section 3.
     """
-    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    given = judge(R, on_singular=on_singular)
     settings: dict[str, Any] = {
         "names": given.names,
         "tol": check_positive("tol", tol),
@@ -122,7 +121,6 @@ def decorrelate(
     tol: float = 1e-9,
     max_iter: int = 200,
     on_singular: str = "solve",
-    rank_tol: float | None = None,
     n_starts: int = 100,
     random_state: int | np.random.Generator | None = 0,
     warm: Decorrelation | None = None,
@@ -168,9 +166,6 @@ def decorrelate(
     on_singular : {"solve", "raise"}
         Solve a singular ``R`` for its least residual, with a warning that names the relations, or
         refuse it with :class:`~skcoral.exceptions.SingularCorrelationError`.
-    rank_tol : float, optional
-        Directions with at most this share (1e-12 unless given) of the largest eigenvalue of ``R``
-        do not count: ``T`` leaves them alone (see ``rank`` of the result). Others are amplified.
     n_starts, random_state
         Starts of the support-restricted search; dense problems have none.
     warm : Decorrelation, optional
@@ -209,7 +204,7 @@ def decorrelate(
         raise InvalidArgumentError(
             "anchors cannot be combined with support or bounds: use one of them."
         )
-    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    given = judge(R, on_singular=on_singular)
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
     names, p = problem.names, len(problem)
@@ -284,7 +279,6 @@ def maximize_fidelity(
     tol: float = 1e-9,
     max_iter: int = 200,
     on_singular: str = "solve",
-    rank_tol: float | None = None,
     callback: Callback | None = None,
 ) -> Decorrelation:
     """Return the transformation with the largest common floor whose residual stays in a budget.
@@ -304,7 +298,7 @@ def maximize_fidelity(
         the sum of ``|r|``, or the largest VIF.
     criterion : {"squared", "worst", "absolute", "vif"}
         What the budget limits.
-    pair_weights, anchors, tol, max_iter, on_singular, rank_tol, callback
+    pair_weights, anchors, tol, max_iter, on_singular, callback
         As in :func:`decorrelate`.
 
     Returns
@@ -320,7 +314,7 @@ def maximize_fidelity(
     >>> round(float(answer.rho_min[0]), 6)
     0.951936
     """
-    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    given = judge(R, on_singular=on_singular)
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
     by_vif = check_choice("criterion", criterion, (*CRITERIA, "vif")) == "vif"
@@ -357,7 +351,6 @@ def frontier(
     n_points: int = 25,
     tol: float = 1e-9,
     on_singular: str = "solve",
-    rank_tol: float | None = None,
     callback: Callback | None = None,
 ) -> Frontier:
     """Return the least residual correlation as a function of the common floor.
@@ -373,9 +366,8 @@ def frontier(
         Common floors; by default from ρ★ to 1, evenly in floor and residual together.
     n_points : int, default=25
         Size of that grid, at most 10,000.
-    criterion, pair_weights, anchors, tol, on_singular, rank_tol, callback
-        As in :func:`decorrelate`; the callback receives the number of the point. Figures are about
-        the variables without what a coarse ``rank_tol`` leaves out.
+    criterion, pair_weights, anchors, tol, on_singular, callback
+        As in :func:`decorrelate`; the callback receives the number of the point.
 
     Returns
     -------
@@ -388,7 +380,7 @@ def frontier(
     >>> [round(float(v), 6) for v in curve.objective]
     [0.0, 0.000637, 0.64]
     """
-    given = judge(R, on_singular=on_singular, rank_tol=rank_tol)
+    given = judge(R, on_singular=on_singular)
     problem = given if anchors is None else Composites(given, anchors).judged
     floors = None if rho_min is None else read_common_floors(rho_min)
     settings = _settings(problem, criterion, pair_weights, tol, callback)

@@ -134,7 +134,6 @@ def estimate(
     *,
     shrinkage: float = 0.0,
     on_singular: str = "raise",
-    rank_tol: float | None = None,
 ) -> CorrelationEstimate:
     """Turn moments into a correlation matrix, or say why there is none.
 
@@ -146,8 +145,6 @@ def estimate(
         ``R`` becomes ``(1 - shrinkage) R + shrinkage I``.
     on_singular : {"raise", "solve"}, default="raise"
         Whether a matrix of deficient rank is refused, or described in ``deficiency``.
-    rank_tol : float, optional
-        Directions with at most this share of the largest eigenvalue do not count.
 
     Raises
     ------
@@ -170,7 +167,7 @@ def estimate(
     if shrinkage:
         R *= 1.0 - shrinkage
         np.fill_diagonal(R, 1.0)
-    R, found = judge_correlation(R, moments.names, scale=moments.scale, rank_tol=rank_tol)
+    R, found = judge_correlation(R, moments.names, scale=moments.scale)
     if found is not None:
         found = of_table(found, moments.n_rows)
         if on_singular == "raise":
@@ -195,7 +192,6 @@ def estimate_from_rows(
     sample_weight: ArrayLike | None = None,
     shrinkage: object = None,
     on_singular: str = "raise",
-    rank_tol: float | None = None,
 ) -> CorrelationEstimate:
     """Estimate ``R`` with the rows at hand, as the Ledoit–Wolf intensity needs.
 
@@ -211,7 +207,6 @@ def estimate_from_rows(
         moments,
         shrinkage=intensity,
         on_singular=on_singular,
-        rank_tol=rank_tol,
     )
 
 

@@ -68,7 +68,6 @@ def estimate_by(
     *,
     sample_weight: Any = None,
     on_singular: str = "raise",
-    rank_tol: float | None = None,
 ) -> CorrelationEstimate:
     """Estimate ``R`` by any estimator of a covariance matrix, or a function from rows to a matrix.
 
@@ -81,7 +80,7 @@ def estimate_by(
     Z = (_repeated(rows, sample_weight, moments) - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
-    R, found = judge_correlation(correlation_of_covariance(C), moments.names, rank_tol=rank_tol)
+    R, found = judge_correlation(correlation_of_covariance(C), moments.names)
     if found is not None and on_singular == "raise":
         raise found.error()
     return CorrelationEstimate(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import checked_weights, float_array
-from skcoral._singular import Deficiency, dropped_share, unit_columns, weak_part
+from skcoral._singular import Deficiency, dropped_share
 from skcoral._validation import SINGULAR_TOL, check_names
 from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
 from skcoral.exceptions import InvalidTableError
@@ -144,24 +144,23 @@ class RowMoments(Moments):
         return few
 
 
-def deficiency_of_rows(moments: RowMoments, rank_tol: float) -> Deficiency:
+def deficiency_of_rows(moments: RowMoments) -> Deficiency:
     """Factor and rank of the correlation matrix of few rows, without forming it."""
     length = np.sqrt(moments.squares)
     Z = moments.deviations / length
     _, size, vt = np.linalg.svd(Z, full_matrices=False)
     # the rows are centred, so that one of them follows from the others
-    kept = (size**2 > rank_tol * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
-    A, lengths = unit_columns(size[kept, None] * vt[kept], moments.names, rank_tol)
-    beyond_rounding = size**2 > SINGULAR_TOL * size[0] ** 2
+    kept = (size**2 > SINGULAR_TOL * size[0] ** 2) & (np.arange(len(size)) < moments.n_rows - 1)
+    B = size[kept, None] * vt[kept]
+    lengths = np.linalg.norm(B, axis=0)
+    A = B / lengths
     pairs = duplicates(A)
     relations = [f"`{moments.names[j]}` duplicates `{moments.names[i]}`" for i, j in pairs]
     copies = [moments.names[j] for _, j in pairs]
     return Deficiency(
         factor=A,
-        tol=rank_tol,
         dropped=dropped_share(lengths),
         lengths=lengths,
-        weak=weak_part((size**2)[beyond_rounding][::-1], vt[beyond_rounding][::-1].T, rank_tol),
         relations=relations,
         variables=sorted({moments.names[k] for pair in pairs for k in pair}),
         redundant=copies,
@@ -185,22 +184,12 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
     return sorted(found, key=lambda pair: pair[1])
 
 
-def estimate_few_rows(moments: RowMoments, *, rank_tol: float | None = None) -> CorrelationEstimate:
-    """Correlations of a table with many more columns than rows, as a factor.
-
-    Parameters
-    ----------
-    moments : RowMoments
-        Of the rows.
-    rank_tol : float, optional
-        Directions with at most this share of the largest eigenvalue do not count; 1e-12 unless
-        given.
-    """
+def estimate_few_rows(moments: RowMoments) -> CorrelationEstimate:
+    """Correlations of a table with many more columns than rows, as a factor."""
     refuse_unusable(moments, shrinkage=1.0)
-    tol = SINGULAR_TOL if rank_tol is None else rank_tol
-    found = deficiency_of_rows(moments, tol)
+    found = deficiency_of_rows(moments)
     return CorrelationEstimate(
-        R=FactoredCorrelation(found.whole),
+        R=FactoredCorrelation(found.factor),
         mean=moments.mean,
         scale=moments.scale,
         names=moments.names,

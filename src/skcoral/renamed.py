@@ -13,12 +13,20 @@ T = TypeVar("T")
 
 _RANKS = "put sklearn.preprocessing.QuantileTransformer in front, as in make_pipeline(…, CORAL())."
 _IMPUTER = "put an imputer of sklearn.impute in front, or leave incomplete rows out."
+_RANK = (
+    "leave it out; all directions count but those of rounding (1e-12 of the largest eigenvalue)."
+)
 
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
         "margins": _RANKS,
         "missing": _IMPUTER,
+        "rank_tol": _RANK,
+    },
+    **{
+        name: {"rank_tol": _RANK}
+        for name in ("threshold", "decorrelate", "maximize_fidelity", "frontier")
     },
     "rolling": {"brief": "leave it out; all windows are solved with the same effort."},
     "grouped": {"brief": "leave it out; all groups are solved with the same effort."},
@@ -26,6 +34,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
 #: Options that the command no longer takes.
 OPTIONS: dict[str, str] = {
     "--brief": "leave it out; all windows are solved with the same effort.",
+    "--rank-tol": _RANK,
     "--missing": "rows with missing values are left out; fill them before to keep them.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }

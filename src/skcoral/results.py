@@ -233,20 +233,16 @@ class Decorrelation(Fidelities, _Transformation):
     details : mapping
         Further figures of the solver (such as the starts of a support restriction). For a matrix of
         deficient rank: ``"least_residual"``, the least sum of squares that the rank allows;
-        ``"amplification"``, the largest coefficient of ``T``; ``"rank_tol"``, relative to the
-        largest eigenvalue, of directions that do not count; ``"dropped_variance"``, the largest
-        share of a variable in these; ``"deficiency"``, the reason in words; ``"new_rows"``, what
-        rows left out of a refit keep, where rows are no more than columns.
+        ``"amplification"``, the largest coefficient of ``T``; ``"deficiency"``, the reason in
+        words; ``"new_rows"``, what rows left out of a refit keep, where rows are no more than
+        columns.
     R : ndarray of shape (p, p) or None
         The correlation matrix of the sources, where the answer was asked for a matrix.
     on_rows : Measured or None
         What was measured on the rows, where the answer was asked for rows.
     rank : int or None
-        Rank of the correlation matrix, if it is below the number of variables. With a coarse
-        ``rank_tol`` it is that of what is left of the variables without weak directions, and
-        ``fidelity``, ``correlation``, ``objective`` and ``lower_bound`` are of the same. ``T``
-        leaves weak directions as they are: outputs have unit variance and the floors for ``R`` as
-        given too, and ``measured`` is of ``R`` or the rows.
+        Rank of the correlation matrix, if it is below the number of variables: directions with at
+        most 1e-12 of the largest eigenvalue are rounding, and do not count.
 
     Examples
     --------

@@ -73,12 +73,11 @@ def goal(result: Decorrelation) -> str:
     if "budget" not in result.details:
         return ""
     top = float(result.details["rho_upper"])
-    start = f"For {subject(result)}, the" if _without_weak(result) else "The"
     found, proved = "", "proved"
     if not is_certified(result):
         found, proved = " found", f"proved: none above {top:.6g} is possible"
     return (
-        f"{start} floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
+        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
         f"{CRITERIA[result.criterion]} is at most {float(result.details['budget']):g} ({proved})."
     )
 
@@ -222,7 +221,7 @@ def _limits_vif(result: Decorrelation) -> bool:
 
 def is_about_rows(result: Decorrelation) -> bool:
     """Whether the matrix that was solved for is that of the rows (or the one) given."""
-    return bool(result.details.get("is_about_rows", True)) and not _without_weak(result)
+    return bool(result.details.get("is_about_rows", True))
 
 
 def price(value: float) -> str:
@@ -235,23 +234,14 @@ def units(result: Decorrelation, output_scale: str) -> str:
     said = "standardised: mean 0, standard deviation 1"
     if output_scale == "original":
         said = "in the units of their sources, with the same mean and standard deviation"
-    if result.details.get("is_about_rows", True):  # weak directions keep their variance
+    if is_about_rows(result):
         return said
     return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
 
 
 def subject(result: Decorrelation) -> str:
     """What the certificate is about."""
-    known = str(result.details.get("about") or "the matrix given")
-    if not _without_weak(result):
-        return known
-    share = float(result.details["dropped_variance"])
-    return f"{known} without weak directions (up to {share:.2g} of the variance of a variable)"
-
-
-def _without_weak(result: Decorrelation) -> bool:
-    """Whether a rank tolerance has left directions with variance out of the certificate."""
-    return "dropped" in result.certificate.arrays
+    return str(result.details.get("about") or "the matrix given")
 
 
 def _claim(result: Decorrelation) -> str:

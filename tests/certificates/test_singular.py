@@ -196,7 +196,7 @@ def wide(p: int, n: int, floor: Any, **given: Any) -> tuple[Any, Any, np.ndarray
     rows /= np.linalg.norm(rows, axis=0)
     _, size, right = np.linalg.svd(rows, full_matrices=False)
     A = (size[:, None] * right)[: n - 1]
-    found = Deficiency(A / np.linalg.norm(A, axis=0), 1e-12, 0.0, [], [], [])
+    found = Deficiency(A / np.linalg.norm(A, axis=0), 0.0, [], [], [])
     names = [f"v{j}" for j in range(p)]
     answer = solve_singular(found, np.full(p, floor), names=names, dense=False, **given)
     return answer, singular_threshold(found, names=names, dense=False), rows

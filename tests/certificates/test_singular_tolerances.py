@@ -82,7 +82,9 @@ def test_a_direction_that_counts(ratio: float, counts: bool) -> None:
     r = 1 - 2.25 * ratio
     twins = np.array([[1.0, r, 1.0], [r, 1.0, r], [1.0, r, 1.0]])
     assert np.linalg.eigvalsh(twins)[1] == pytest.approx(3 * ratio, rel=0.05)
-    claim = SimpleNamespace(rank=2, certificate=SimpleNamespace(info={"rank": 2}))
+    claim = SimpleNamespace(
+        rank=2, names=tuple("abc"), certificate=SimpleNamespace(info={"rank": 2})
+    )
     ledger = FrameLedger(claim, twins, None, Floats(3))
     ledger.expect_rank()
     assert all(claim.holds for claim in ledger.claims) == counts

@@ -15,7 +15,6 @@ from skcoral.certificates.ledger import Check
 from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
-from skcoral.certificates.weak_directions import expect_given, has_weak_directions, reduced_claims
 from skcoral.exceptions import CertificateError
 from skcoral.results import FACTOR_TOL, Decorrelation, Threshold
 
@@ -143,12 +142,7 @@ def _judge(result: Any, R: Array | None, factor: Array | None, arithmetic: Arith
             # Independent composites say all there is to know about a singular R.
             composites = getattr(result, "anchors", None) is not None
             require_definite(arithmetic, R, slack=FACTOR_TOL if composites else 0.0)
-        given, weak = (result, R, factor), has_weak_directions(result.certificate)
-        if weak:
-            result, R, factor = reduced_claims(result)
         judge: Any = judge_threshold if isinstance(result, Threshold) else judge_decorrelation
         ledger, lower, upper = judge(result, R, factor, arithmetic)
-        if weak:
-            expect_given(ledger, *given, arithmetic)
         verdict: Check = ledger.verdict(lower, upper, rigorous=arithmetic.rigorous)
         return verdict

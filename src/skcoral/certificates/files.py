@@ -35,7 +35,6 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.certificates.weak_directions import has_weak_directions, what_is_left
 from skcoral.exceptions import CertificateError, CoralError, TooLargeError
 from skcoral.limits import read_file
 from skcoral.results import (
@@ -319,8 +318,7 @@ def _decorrelation(claim: dict[str, Any], dual: Certificate, T: Any, R: Any) -> 
             require_keys(claim[name], wanted, f"the {name}")
             details |= {key: number_of(v, f"`{key}`") for key, v in claim[name].items()}
     with np.errstate(over="ignore", invalid="ignore"):
-        about = what_is_left(T, dual) if has_weak_directions(dual) else (T, R)
-        G, uncorrelated = correlations_of(*about)
+        G, uncorrelated = correlations_of(T, R)
     words: dict[Any, Status] = {"exact": "exact", "optimal": "optimal", _OPEN: "best_found"}
     if not isinstance(claim["status"], str) or claim["status"] not in words:
         told = f"a status is 'exact', 'optimal' or 'open', got {claim['status']!r}."

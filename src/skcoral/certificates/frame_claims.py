@@ -69,14 +69,12 @@ class FrameLedger(Ledger):
         told = f"the certificate is of rank {stated}, the result of rank {rank}"
         self.expect("rank", rank == stated, told)
         if rank is not None and rank == stated:
-            if R is None:
-                A, left = self.result.certificate.arrays["factor"], 0.0
-            else:
-                A, left = self._directions(R)
-            self._expect_figures(A, left, getattr(self.result, "details", {}))
+            if R is not None:
+                self._expect_directions(R)
+            self._expect_figures(getattr(self.result, "details", {}))
 
-    def _directions(self, R: Array) -> tuple[Array, float]:
-        """A factor of R of the rank that is claimed, and the next eigenvalue."""
+    def _expect_directions(self, R: Array) -> None:
+        """R has as many directions as the rank that is claimed."""
         rank = self.result.rank
         if not 0 < rank < len(R):
             raise CertificateError(f"a rank of {rank} is not between 0 and {len(R)}.")
@@ -93,11 +91,10 @@ class FrameLedger(Ledger):
             size <= FACTOR_TOL * len(R) and proof is not None,
             f"R has not the {rank} directions claimed: {size:.1e} is left beside them",
         )
-        return A, float(values[-rank - 1])
 
-    def _expect_figures(self, A: Array, left: float, details: Mapping[str, Any]) -> None:
-        """What a result says about a matrix with this factor, and ``left`` beside it."""
-        r, p = A.shape
+    def _expect_figures(self, details: Mapping[str, Any]) -> None:
+        """What a result says about a matrix of this rank, and about its transformation."""
+        r, p = self.result.rank, len(self.result.names)
         known = {"least_residual": 0.5 * (p * p / r - p)}
         if "amplification" in details:
             T = self.result.T
@@ -106,16 +103,6 @@ class FrameLedger(Ledger):
             reported, what = number(details.get(name, value), f"`{name}`"), name.replace("_", " ")
             told = f"the {what} is {value:.9g}, not {reported:.9g}"
             self.expect(what, abs(reported - value) <= REPORTED_TOL * max(1.0, value), told)
-        share = number(details.get("dropped_variance", 0.0), "`dropped_variance`")
-        # A factor by itself does not tell what was dropped before; R of this rank has no more.
-        most = 1.0 if self.R is None else REPORTED_TOL
-        told = f"directions that do not count have no share of {share:.9g} in a variance"
-        self.expect("dropped variance", 0.0 <= share <= most, told)
-        if "rank_tol" in details:
-            tol, values = number(details["rank_tol"], "`rank_tol`"), np.linalg.eigvalsh(A @ A.T)
-            least, most = (tol * (1.0 - share) - _COUNTS) * values[-1], (tol + _COUNTS) * values[-1]
-            told = f"with a tolerance of {tol:g} the rank is not {r}"
-            self.expect("rank tolerance", values[0] >= least and left <= most, told)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from skcoral._arrays import Array
 from skcoral._linalg import gram_defect
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral._validation import judge_correlation
-from skcoral.certificates.frame_bounds import factors_apart
+from skcoral.certificates.frame_bounds import certified_factor, factors_apart
 from skcoral.certificates.reading import certificate_kind
-from skcoral.certificates.weak_directions import given_factor
 from skcoral.exceptions import CertificateError
 from skcoral.results import EXACT_TOL, Certificate
 
@@ -110,7 +109,7 @@ def stored_factor(certificate: Certificate, T: Any) -> FactoredCorrelation:
     certificate_kind(certificate)
     if "factor" not in certificate.arrays or not isinstance(T, LowRankTransform):
         raise CertificateError("without R, the proof needs a factor of it, and T those of its own.")
-    return FactoredCorrelation(given_factor(certificate, T.shape[0]))
+    return FactoredCorrelation(certified_factor(certificate, T.shape[0]))
 
 
 def correlations_of(T: Any, R: Any) -> tuple[Any, bool]:

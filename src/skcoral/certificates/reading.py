@@ -158,8 +158,6 @@ def certificate_kind(certificate: Any, *, without: Collection[str] = ()) -> str:
         settings, arrays = settings | {"rank"}, arrays | ({"factor"} & set(certificate.arrays))
     if FURTHER.get(kind, set()) & set(certificate.arrays):
         arrays = arrays | FURTHER[kind]
-    if "rank" in info and "dropped" in certificate.arrays:  # of a coarse rank tolerance
-        arrays = arrays | {"factor", "dropped"}
     arrays = arrays - (set(without) - set(certificate.arrays))
     missing = sorted(arrays - set(certificate.arrays))
     if missing:

@@ -38,7 +38,7 @@ class FitResult:
                 loaded.dropped_note(self.dropped),
                 self._weights_note(),
             ]
-        told += [self.estimator.result_.details.get("rounding", ""), self._rank_note()]
+        told += [self.estimator.result_.details.get("rounding", "")]
         return [sentence for sentence in (*told, self.layout) if sentence]
 
     def _weights_note(self) -> str:
@@ -48,15 +48,6 @@ class FitResult:
         idle = (self.measured.rows_used or 0) - moments.n_rows
         zero = f" Not used, of weight zero: {console.counted(idle, 'row')}." if idle > 0 else ""
         return self.loaded.weights_note(moments) + zero
-
-    def _rank_note(self) -> str:
-        result, tol = self.estimator.result_, self.estimator.rank_tol
-        if tol is None or result.rank is not None:  # words.rank says it of a lower rank
-            return ""
-        return (
-            f"With --rank-tol {tol:g} all {len(result.names)} directions count; the largest "
-            f"coefficient of the transformation is {np.abs(result.T).max():.3g}."
-        )
 
     @property
     def no_floor(self) -> str:
@@ -98,7 +89,6 @@ class FitResult:
             "min_fidelity": measured.min_fidelity,
             "mean_fidelity": float(measured.fidelity.mean()),
             "threshold": th and {"value": th.value, "lower": th.lower, "upper": th.upper},
-            "rank_tol": result.details.get("rank_tol", estimator.rank_tol),
             "least_residual": result.details.get("least_residual", 0.0),
             **{name: result.details.get(name) for name in ("amplification", "new_rows")},
             "confidence": _confidence(estimator),

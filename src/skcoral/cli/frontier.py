@@ -66,8 +66,7 @@ def frontier(options: FrontierOptions) -> int:
         told = f"ρ★ = {curve.threshold:.6f}; up to it the residual is zero."
         if singular:  # some residual is left whatever the floor; the whole curve shows how much
             least = "" if floors else f", {curve.objective.min():.6g},"
-            of = " of the directions that count" if found.weak_note else ""
-            told = f"The residual{of} is at its least{least} up to a floor of "
+            told = f"The residual is at its least{least} up to a floor of "
             told += f"{curve.threshold:.6f}."
         state = "all points certified" if certified else "NOT all points certified"
         console.say(

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from skcoral._frames import Judged, judge
-from skcoral._validation import check_rank_tol
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
-from skcoral.cli.run import UsageError, in_options
+from skcoral.cli.run import UsageError
 from skcoral.correlation import (
     CorrelationEstimate,
     check_shrinkage,
@@ -76,7 +75,7 @@ class Loaded:
         """A CORAL that estimates correlations as asked, with these settings."""
         from skcoral.estimator import CORAL
 
-        as_given = ("covariance", "weight_kind", "rank_tol")
+        as_given = ("covariance", "weight_kind")
         settings |= {name: getattr(self.options, name) for name in as_given}
         return CORAL(**settings)
 
@@ -256,7 +255,6 @@ class Correlations:
     estimate: CorrelationEstimate
     dropped: list[int]
     weights_note: str = ""
-    rank_tol: float | None = None
     plain: Moments | None = None  # of the rows without weights; none where a matrix is given
 
     def measured(self, result: Decorrelation) -> Measured:
@@ -270,13 +268,7 @@ class Correlations:
     @cached_property
     def judged(self) -> Judged:
         """The matrix as the solvers take it."""
-        return judge(self.estimate, on_singular="solve", rank_tol=self.rank_tol)
-
-    @property
-    def weak_note(self) -> str:
-        """Which problem is solved, where a tolerance of the rank leaves directions out."""
-        found = self.judged.deficiency if self.rank_tol is not None else None
-        return "" if found is None or found.weak is None else in_options(found.told())
+        return judge(self.estimate, on_singular="solve")
 
     def record(self, loaded: Loaded) -> dict[str, Any]:
         """What the correlations were estimated from, for machines."""
@@ -284,21 +276,20 @@ class Correlations:
             "file": loaded.table.label,
             "rows": self.estimate.n_rows or None,  # 0 where the file holds a matrix
             "dropped_rows": self.dropped,
-            "notes": [*loaded.notes, *filter(None, (self.weights_note, self.weak_note))],
+            "notes": [*loaded.notes, *filter(None, [self.weights_note])],
             "constant": list(loaded.constant),
         }
 
     def notes(self, loaded: Loaded) -> list[str]:
         """The same for people."""
         dropped = loaded.dropped_note(self.dropped)
-        return [*loaded.notes, loaded.constant_note, dropped, self.weights_note, self.weak_note]
+        return [*loaded.notes, loaded.constant_note, dropped, self.weights_note]
 
 
 def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Correlations:
     """Read the rows of a table, or take the matrix that the file holds."""
-    rank_tol = check_rank_tol(loaded.options.rank_tol)
     if loaded.matrix is not None:
-        return Correlations(estimate_matrix(loaded.matrix, shrinkage), [], rank_tol=rank_tol)
+        return Correlations(estimate_matrix(loaded.matrix, shrinkage), [])
     if loaded.is_wide or loaded.options.covariance is not None or shrinkage == "auto":
         from skcoral.estimator.estimation import estimate_rows
 
@@ -310,7 +301,7 @@ def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Cor
             found, moments, plain = estimate_rows(
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
-        return Correlations(found, held.dropped, loaded.weights_note(moments), rank_tol, plain)
+        return Correlations(found, held.dropped, loaded.weights_note(moments), plain)
     moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
     plain = moments if loaded.options.weights is None else Moments(loaded.names)
     dropped: list[int] = []
@@ -320,8 +311,8 @@ def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Cor
             plain.update(part.values)
     with naming(loaded.table):
         intensity = check_shrinkage(shrinkage)
-        found = estimate(moments, shrinkage=intensity, on_singular="solve", rank_tol=rank_tol)
-    return Correlations(found, dropped, loaded.weights_note(moments), rank_tol, plain)
+        found = estimate(moments, shrinkage=intensity, on_singular="solve")
+    return Correlations(found, dropped, loaded.weights_note(moments), plain)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ Criterion = Literal["squared", "worst", "absolute"]
 _LAST = ("force", "json")
 _FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★]."
 _MEASURE = "How residual correlation is measured."
-_RANK_TOL = "Directions up to this share of the largest variance do not count [1e-12]."
 _ESCAPE = "CSV: apostrophe before text that begins a formula."
 _FORCE = "Replace output files that exist."
 
@@ -118,7 +117,6 @@ class TableOptions(FileOptions):
     covariance: str | None = option(
         "Correlations by an estimator of scikit-learn: LedoitWolf, …", metavar="NAME"
     )
-    rank_tol: float | None = None
 
 
 class InspectOptions(TableOptions):
@@ -128,8 +126,6 @@ class InspectOptions(TableOptions):
 @dataclass(frozen=True, kw_only=True)
 class ThresholdOptions(TableOptions):
     """Compute ρ★, the highest fidelity that exact decorrelation allows, with its certificate."""
-
-    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +176,6 @@ class FitOptions(LayoutOptions, TableOptions):
     shrinkage: str | None = option(
         "Shrink the correlations towards the identity.", metavar="auto|NUMBER"
     )
-    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
     output_scale: Literal["unit", "original"] = option(
         "Standardised outputs, or in the units of their sources.", default="unit"
     )
@@ -210,7 +205,6 @@ class FrontierOptions(TableOptions):
     rho_min: list[float] | None = option(
         "Floors to look at; repeatable.", metavar="FLOOR", min=0, max=1
     )
-    rank_tol: float | None = option(_RANK_TOL, metavar="NUMBER")
     points: int = option("Points on the curve.", default=25, min=2, max=1000)
     plot: Path | None = option("Picture (.png, .svg or .pdf).", metavar="FILE")
     csv: Path | None = option("The curve as a table.", metavar="FILE")

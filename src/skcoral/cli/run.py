@@ -33,7 +33,7 @@ from skcoral.showing import printable
 
 _MANY = 8
 _ARGUMENTS = (
-    "confidence|covariance|halflife|lag|min_rows|n_jobs|rank_tol|refit|rho_min|"
+    "confidence|covariance|halflife|lag|min_rows|n_jobs|refit|rho_min|"
     "shrinkage|step|weight_kind|window"
 )
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141

@@ -29,8 +29,7 @@ def threshold(options: TableOptions) -> int:
             say_threshold(record)
         else:  # no outputs are uncorrelated, and there is no ρ★
             state = "certified" if record["certified"] else "NOT certified"
-            about = "the directions that count" if found.weak_note else ""
-            console.say(words.threshold(th, about=about), f" Gap {th.gap:.1e}, {state}.")
+            console.say(words.threshold(th), f" Gap {th.gap:.1e}, {state}.")
         console.say_each(found.notes(loaded))
         rows = [
             (name, console.number(f, 6), weight_text(w))

@@ -45,7 +45,7 @@ def solve(
     ``near`` is a model of a similar matrix to start from. Without ``measure`` the effect is
     measured when it is asked for.
     """
-    given = judged or judge(table, on_singular=estimator.on_singular, rank_tol=estimator.rank_tol)
+    given = judged or judge(table, on_singular=estimator.on_singular)
     regular = table.deficiency is None
     warm = near.result_ if near is not None and regular else None
     result = solve_for(given, estimator, floors=floors, warm=warm)

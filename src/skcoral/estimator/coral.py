@@ -84,10 +84,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     on_singular : {"solve", "raise"}, default="solve"
         Tables of deficient rank (totals, duplicates, no more rows than columns) are solved for the
         least residual that their rank allows, with a warning that says why, or refused.
-    rank_tol : float, optional
-        Directions whose variance is at most this share of the largest eigenvalue do not count;
-        1e-12 unless given. They stay as they are; see ``rank`` of
-        :class:`~skcoral.results.Decorrelation`.
     output_scale : {"unit", "original"}, default="unit"
         Standardised outputs, or each output in the mean and standard deviation of its source
         (as ``correlation_`` has them: with shrinkage, the rows' own are a little off).
@@ -183,7 +179,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
         halflife: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
-        rank_tol: float | None = None,
         output_scale: Literal["unit", "original"] = "unit",
         tol: float = 1e-9,
         max_iter: int = 200,
@@ -205,7 +200,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.weight_kind = weight_kind
         self.halflife = halflife
         self.on_singular = on_singular
-        self.rank_tol = rank_tol
         self.output_scale = output_scale
         self.tol = tol
         self.max_iter = max_iter

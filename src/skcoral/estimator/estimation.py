@@ -32,11 +32,10 @@ def estimate_rows(
 
 def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:
     """Estimate the correlation matrix from moments that were collected before."""
-    singular = {"on_singular": estimator.on_singular, "rank_tol": estimator.rank_tol}
     if isinstance(moments, RowMoments) and not _needs_matrix(estimator):
-        table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
+        table = estimate_few_rows(moments)
     else:
-        table = estimate(moments, shrinkage=shrinkage, **singular)
+        table = estimate(moments, shrinkage=shrinkage, on_singular=estimator.on_singular)
     warn_if_singular(table)
     return table
 
@@ -63,7 +62,6 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
     settings: dict[str, Any] = {
         "sample_weight": sample_weight,
         "on_singular": estimator.on_singular,
-        "rank_tol": estimator.rank_tol,
     }
     other = check_covariance(estimator.covariance)
     if other is None:
@@ -79,7 +77,7 @@ def _from_few_rows(
     estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
 ) -> Estimated:
     moments = unweighted = RowMoments(rows, names, **weighted)
-    table = estimate_few_rows(moments, rank_tol=estimator.rank_tol)
+    table = estimate_few_rows(moments)
     if table.weights != "none":
         unweighted = RowMoments(rows, names)
     return table, moments, unweighted

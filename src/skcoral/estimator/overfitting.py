@@ -87,7 +87,7 @@ class _Refit:
 
     def __init__(self, model: Any, moments: RowMoments, left_out: Array) -> None:
         result = model.result_
-        self._factor = deficiency_of_rows(moments, model.estimate_.deficiency.tol).factor
+        self._factor = deficiency_of_rows(moments).factor
         self._rows = (left_out - moments.mean) / moments.scale
         self._problem = FrameProblem(
             self._factor, result.criterion, result.pair_weights, tol=_DIGITS, max_iter=60

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.weak_directions import has_weak_directions
 from skcoral.correlation import sample_correlation
 from skcoral.estimator.attributes import with_details
 from skcoral.exceptions import RoundingWarning
@@ -62,13 +61,9 @@ def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:
     both.update(np.hstack((outputs, targets)), sample_weight=sample_weight)
     variance = float(np.abs(np.diag(both.covariance)[:k] - 1.0).max())
     R = sample_correlation(both)
-    kept, left = result.fidelity, result.correlation
-    if has_weak_directions(result.certificate):  # what is proved is about what else there is
-        image = estimator.correlation_ @ result.T
-        kept, left = np.diag(image), result.T.T @ image
-    apart = np.abs(R[:k, :k] - left)[~np.eye(k, dtype=bool)]
+    apart = np.abs(R[:k, :k] - result.correlation)[~np.eye(k, dtype=bool)]
     correlation = float(apart.max(initial=0.0))
-    fidelity = float(np.abs(np.diag(R[:k, k:]) - kept).max())
+    fidelity = float(np.abs(np.diag(R[:k, k:]) - result.fidelity).max())
     if max(variance, correlation, fidelity) <= NEGLIGIBLE:
         return ""
     return (

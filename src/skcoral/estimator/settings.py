@@ -11,7 +11,6 @@ from skcoral._validation import (
     check_choice,
     check_positive,
     check_random_state,
-    check_rank_tol,
 )
 from skcoral.choosing import check_target
 from skcoral.correlation import check_shrinkage
@@ -31,7 +30,6 @@ def check_settings(estimator: Any) -> None:
     """Raise an error where settings are unknown or contradict each other."""
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
-    check_rank_tol(estimator.rank_tol)
     check_random_state(estimator.random_state)
     if estimator.halflife is not None:
         check_positive("halflife", estimator.halflife)

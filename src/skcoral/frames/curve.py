@@ -48,7 +48,7 @@ def singular_budget(
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, dropped=found.blur, **settings)
+    problem = FrameProblem(A, dropped=found.dropped, **settings)
     criterion = problem.criterion
     if budget < problem.least * (1.0 - 1e-12):
         raise InfeasibleError(
@@ -162,7 +162,7 @@ def singular_frontier(
     """
     A = found.factor if there is None else to_device(found.factor, there)
     p = A.shape[1]
-    problem = FrameProblem(A, dropped=found.blur, **settings)
+    problem = FrameProblem(A, dropped=found.dropped, **settings)
     reached = frame_threshold(A, tol=problem.tol)
     edge = reached.lower
     if floors is None:

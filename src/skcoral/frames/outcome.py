@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,7 +77,7 @@ def solve_singular(
         A,
         max_iter=max_iter,
         starts=STARTS if warm is None else 1,
-        dropped=found.blur,
+        dropped=found.dropped,
         **settings,
     )
     start = None if warm is None else to_device(found.factor @ warm.T, A)
@@ -114,7 +113,7 @@ def as_result(
     """An answer with its transformation, prices, status and certificate."""
     A, U = np.asarray(to_host(problem.A)), np.asarray(to_host(answer.U))
     status: Status = "optimal" if answer.certified else "best_found"
-    T = transform_of(A * found.lengths, U * found.kept, dense=dense)
+    T = transform_of(A * found.lengths, U, dense=dense)
     G = FactoredCorrelation(U)
     amplification = T.largest() if isinstance(T, LowRankTransform) else float(np.abs(T).max())
     return Decorrelation(
@@ -129,14 +128,12 @@ def as_result(
         weights=0.5 * answer.slopes,
         status=status,
         names=tuple(names),
-        certificate=certificate_of(answer, A, problem.criterion, found.weak, dense=dense),
+        certificate=certificate_of(answer, A, problem.criterion, dense=dense),
         n_iter=answer.n_iter,
         pair_weights=problem.pair_weights,
         details={
             "least_residual": welch(A.shape[1], A.shape[0]),
             "amplification": amplification,
-            "rank_tol": found.tol,
-            "dropped_variance": found.dropped,
             "deficiency": found.told(),
             **(details or {}),
         },
@@ -148,22 +145,15 @@ def certificate_of(
     answer: Answer,
     A: Array,
     criterion: Criterion,
-    weak: Array | None = None,
     *,
     dense: bool = True,
 ) -> Certificate:
     """The dual point behind the lower bound: (★), (★r), (★★), or none."""
     proof, info = answer.proof, {"criterion": criterion, "rank": A.shape[0]}
     if proof is None:
-        return _with_weak(Certificate("welch", {"factor": A}, info), A, weak)
+        return Certificate("welch", {"factor": A}, info)
     factor = {} if dense and proof.kind == "tradeoff" else {"factor": A}
-    return _with_weak(Certificate(proof.kind, {**factor, **proof.arrays}, info), A, weak)
-
-
-def _with_weak(certificate: Certificate, A: Array, weak: Array | None) -> Certificate:
-    if weak is None:
-        return certificate
-    return replace(certificate, arrays={**certificate.arrays, "factor": A, "dropped": weak})
+    return Certificate(proof.kind, {**factor, **proof.arrays}, info)
 
 
 def _prices(answer: Answer, floors: Array, U: Array) -> Array:
@@ -207,10 +197,10 @@ def singular_threshold(
         callback(reached.n_iter, reached.upper, reached.lower)
     host, U = np.asarray(to_host(A)), np.asarray(to_host(reached.U))
     r, p = host.shape
-    kept, lower = found.kept, reached.lower
-    T = transform_of(host * found.lengths, U * kept, dense=dense)
+    lower = reached.lower
+    T = transform_of(host * found.lengths, U, dense=dense)
     if dense:  # as the digits of T have it: they are few where a direction is weak
-        U = precise_product(host * kept, T) / kept
+        U = precise_product(host, T)
         length = np.sqrt(column_dots(U, U))
         T, U = T / length, U / length
         lower = float(column_dots(host, U).min())
@@ -224,9 +214,7 @@ def singular_threshold(
         fidelity=column_dots(host, U),
         names=tuple(names),
         bounds={"zca": reached.zca, "trace": reached.trace},
-        certificate=_with_weak(
-            Certificate("frame_threshold", arrays, {"rank": r}), host, found.weak
-        ),
+        certificate=Certificate("frame_threshold", arrays, {"rank": r}),
         n_iter=reached.n_iter,
         tol=min(tol, OPTIMAL_GAP),
         rank=r,

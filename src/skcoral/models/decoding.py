@@ -16,10 +16,8 @@ import numpy as np
 from skcoral import measures
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral._singular import Deficiency
-from skcoral.certificates.json_values import largest_difference
-from skcoral.certificates.weak_directions import given_factor, has_weak_directions, reduced
 from skcoral.correlation import CorrelationEstimate
-from skcoral.exceptions import CertificateError, ModelFileError
+from skcoral.exceptions import ModelFileError
 from skcoral.frames.pairs import criterion_of
 from skcoral.measured import Measured
 from skcoral.moments import SMALLEST_SPREAD, Moments
@@ -196,26 +194,12 @@ def require_agreement(
         -_AGREEMENT <= threshold.lower <= threshold.upper + _AGREEMENT
     ):
         raise ModelFileError("The bounds of the threshold contradict each other.")
-    about = estimate.R
-    if has_weak_directions(result.certificate):
-        result, about = _without_weak(estimate.R, result, p)
     if isinstance(result.T, np.ndarray) and not estimate.is_wide:
-        _require_result(about, result, p, k)
+        _require_result(estimate.R, result, p, k)
     elif isinstance(result.T, LowRankTransform) and estimate.is_wide:
-        _require_factors(about.factor, result, p)
+        _require_factors(estimate.R.factor, result, p)
     elif not estimate.is_wide or result.anchors is None:
         raise ModelFileError("Its transformation does not fit its correlations.")
-
-
-def _without_weak(R: Any, result: Decorrelation, p: int) -> tuple[Decorrelation, Any]:
-    """The result and the matrix that it is about, of a coarse rank tolerance."""
-    try:
-        whole = FactoredCorrelation(given_factor(result.certificate, p))
-        if not largest_difference(whole, R) <= _AGREEMENT:
-            raise ModelFileError("Its certificate is about other correlations.")
-        return reduced(result)
-    except CertificateError as error:
-        raise ModelFileError(f"Its certificate has no meaning: {error}") from error
 
 
 def _require_factors(A: Array, result: Decorrelation, p: int) -> None:

@@ -109,10 +109,7 @@ def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
         top = float(result.details["rho_upper"])
         known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
     if result.rank is not None:
-        tol = float(result.details["rank_tol"])
-        known.append(
-            ("rank", f"{result.rank} of {len(result.names)}, with a tolerance of {tol:.3g}")
-        )
+        known.append(("rank", f"{result.rank} of {len(result.names)}"))
         known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
     return [
         ("about", words.subject(result)),
