@@ -8,13 +8,15 @@ import inspect
 import pytest
 
 import skcoral
-from skcoral import panels, stability
+from skcoral import panels, paper, report, stability
 from skcoral.exceptions import RenamedError
 from skcoral.renamed import NAMES, PARAMETERS, refuse_name, refusing_former_parameters
 
 
 def owner(name):
-    return next(getattr(m, name) for m in (skcoral, stability, panels) if hasattr(m, name))
+    return next(
+        getattr(m, name) for m in (skcoral, stability, panels, paper, report) if hasattr(m, name)
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ _RANK = (
     "leave it out; all directions count but those of rounding (1e-12 of the largest eigenvalue)."
 )
 
+_WDI = "examples/world_bank.py fetches the table with the package wbgapi; pandas reads files."
+
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
@@ -28,11 +30,14 @@ PARAMETERS: dict[str, dict[str, str]] = {
         name: {"rank_tol": _RANK}
         for name in ("threshold", "decorrelate", "maximize_fidelity", "frontier")
     },
+    "render": {"interactive": "leave it out; the app has interactive charts."},
+    "reproduce": {"protocol": "leave it out; python benchmarks/protocol.py compares with it."},
     "rolling": {"brief": "leave it out; all windows are solved with the same effort."},
     "grouped": {"brief": "leave it out; all groups are solved with the same effort."},
 }
 #: Options that the command no longer takes.
 OPTIONS: dict[str, str] = {
+    "--interactive": "leave it out; coral app has interactive charts.",
     "--brief": "leave it out; all windows are solved with the same effort.",
     "--rank-tol": _RANK,
     "--missing": "rows with missing values are left out; fill them before to keep them.",
@@ -41,6 +46,10 @@ OPTIONS: dict[str, str] = {
 #: Modules, functions and classes that are gone, by their full name.
 NAMES: dict[str, str] = {
     "skcoral.margins": _RANKS,
+    "skcoral.datasets.fetch_wdi": _WDI,
+    "skcoral.datasets.load_wdi": _WDI,
+    "skcoral.paper.compare_with_protocol": "python benchmarks/protocol.py compares with it.",
+    "skcoral.paper.draw_interactive": "wine_geometry().plot() draws the figure with Matplotlib.",
 }
 
 

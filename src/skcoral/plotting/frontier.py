@@ -34,7 +34,7 @@ class FrontierDisplay(_style.Display):
     chosen : (float, float), optional
         The floor and the residual that were settled on.
     chosen_price : float, optional
-        The slope there, if it is known; read off the curve otherwise.
+        The price of one more unit of floor there, which is drawn as the tangent.
 
     Examples
     --------

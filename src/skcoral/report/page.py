@@ -16,6 +16,7 @@ from skcoral._lowrank import spread_of_sizes, strongest_pairs
 from skcoral._requirements import listing
 from skcoral.estimator.rows import column_names
 from skcoral.plotting import FrontierDisplay
+from skcoral.renamed import refusing_former_parameters
 from skcoral.report import pictures
 from skcoral.report.facts import ReportFacts, column_of, top_sources
 from skcoral.report.templating import fill
@@ -29,6 +30,7 @@ _EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 _VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
 
 
+@refusing_former_parameters
 def render(facts: ReportFacts) -> str:
     """Turn the numbers into one self-contained HTML page.
 
