@@ -47,11 +47,13 @@ def test_dialects_are_recognised_and_reported(separator, decimal, encoding):
     assert (not told) == usual
 
 
-def test_commas_that_may_be_thousands_are_not_taken_for_decimals():
+def test_commas_before_three_digits_are_thousands_and_not_decimals():
     table = open_table(b"a;b\n1,234;2\n5,678;3\n9,012;7\n", name="t.csv")
     assert table.decimal == "."
-    with pytest.raises(InvalidTableError, match="'1,234' is not a number"):
-        variables(table, profile(table))
+    assert table.to_numpy(["a"]).ravel().tolist() == [1234, 5678, 9012]
+    table = open_table(b"a;b\n1,234;2\n0,678;3\n9,012;7\n", name="t.csv")
+    assert table.decimal == ","
+    assert table.to_numpy(["a"]).ravel().tolist() == [1.234, 0.678, 9.012]
 
 
 def test_a_title_above_the_header_is_found_and_reported():

@@ -7,6 +7,8 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,30 @@ _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 #: A number with flags behind it, as Eurostat and the OECD write "12.3 b" (break in the series).
 _NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+([bcdefinprsuz]{1,3})")
 _LONGEST = 40
-_SIGNS = "$€£¥%"
-_GROUPED = {
-    ".": re.compile(r"[+-]?(\d{1,3}([,'’\xa0\u202f]\d{3})+(\.\d+)?|\d*,\d+)"),
-    ",": re.compile(r"[+-]?(\d{1,3}([.'’\xa0\u202f]\d{3})+(,\d+)?|\d*\.\d+)"),
-}
+_CURRENCIES = "$€£¥"
+_SIGNS = f"{_CURRENCIES}%"
+#: What stands between thousands where the decimal mark is a point or a comma; blanks only where the
+#: dialect says so.
+_BETWEEN_THOUSANDS = {".": ",'’\xa0\u202f", ",": ".'’\xa0\u202f"}
+
+
+@dataclass
+class LeftOut:
+    """What was left out of the cells of a column that count as numbers: how often each.
+
+    Attributes
+    ----------
+    flags : Counter of str
+        Letters behind numbers ("12.3 b").
+    signs : Counter of str
+        Percent signs and currency marks.
+    thousands : Counter of str
+        Marks between groups of three digits.
+    """
+
+    flags: Counter[str] = field(default_factory=Counter)
+    signs: Counter[str] = field(default_factory=Counter)
+    thousands: Counter[str] = field(default_factory=Counter)
 
 
 def to_numbers(
@@ -43,21 +64,21 @@ def to_numbers(
     thousands: str = "",
     *,
     typed: bool = False,
-    flags: Counter[str] | None = None,
+    left_out: LeftOut | None = None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Convert cells to float64; NaN where missing or not a number, the latter also in the mask.
 
     ``na`` are marks of missing values besides those in ``MISSING``, text or numbers. Texts that are
     ``typed``, as in Parquet, are not numbers, whatever they look like. Flags behind numbers
-    ("12.3 b") are left out, and counted in ``flags``.
+    ("12.3 b"), percent signs, currency marks and marks between thousands are left out, and counted.
 
     Examples
     --------
-    >>> values, wrong = to_numbers(["1.5", "NA", "abc"])
-    >>> values, wrong
-    (array([1.5, nan, nan]), array([False, False, True]))
+    >>> values, wrong = to_numbers(["1.5", "NA", "abc", "$1,660", "12.5%"])
+    >>> values.tolist(), wrong.tolist()
+    ([1.5, nan, nan, 1660.0, 12.5], [False, False, True, False, False])
     """
-    values, wrong = _numbers(cells, decimal, na, thousands, typed, flags)
+    values, wrong = _numbers(cells, _Spelling(decimal, thousands, na), typed, left_out)
     codes = [code for code in (number_of(mark, decimal) for mark in na) if code is not None]
     if codes:
         values[np.isin(values, codes)] = np.nan
@@ -65,27 +86,29 @@ def to_numbers(
 
 
 def _numbers(
-    cells: Any,
-    decimal: str,
-    na: Sequence[str],
-    thousands: str,
-    typed: bool,
-    flags: Counter[str] | None,
+    cells: Any, spelling: _Spelling, typed: bool, left_out: LeftOut | None
 ) -> tuple[Array, NDArray[np.bool_]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = cells
     if not hasattr(cells, "type"):
-        try:
-            column = pa.array(cells)
-        except (pa.ArrowException, OverflowError, UnicodeError):  # of several types
-            return _spelled_numbers(cells, decimal, na, thousands, flags)
+        if not all(isinstance(cell, str | NoneType) for cell in cells):
+            return spelling.numbers(cells, None, left_out)
+        column = text_array(cells)
     kind, n = column.type, len(column)
     if pa.types.is_string(kind) and not typed:
-        values = None if thousands else _plain_numbers(column, decimal, na)
-        if values is None:
-            return _spelled_numbers(plain_cells(column), decimal, na, thousands, flags)
+        values = None
+        if not spelling.thousands:
+            values = _plain_numbers(column, spelling.decimal, spelling.na)
+        if values is None:  # each spelling once
+            found = column.dictionary_encode()
+            places = np.frombuffer(found.indices.buffers()[1], np.int32)[:n].copy()
+            places[_is_null(column)] = len(found.dictionary)
+            texts = [*plain_cells(found.dictionary), None]
+            counts = np.bincount(places, minlength=len(texts)).tolist()
+            numbers, wrong = spelling.numbers(texts, counts, left_out)
+            return numbers[places], wrong[places]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = pc.cast(column, pa.float64(), safe=False)
     else:
@@ -177,53 +200,85 @@ def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
     return None
 
 
-def _spelled_numbers(
-    cells: Sequence[Any],
-    decimal: str,
-    na: Sequence[str],
-    thousands: str,
-    flags: Counter[str] | None,
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Cells one by one: blanks around numbers, flags behind them, groups of thousands."""
-    values, wrong = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
-    marks = {mark.strip().lower() for mark in na}
-    grouped = grouped_number(decimal, thousands) if thousands else None
-    for i, cell in enumerate(cells):
-        if is_missing(cell, marks):
-            continue
-        if isinstance(cell, str):
-            cell = cell.strip()
-            flagged = _NUMBER_AND_FLAG.fullmatch(cell)
-            if flagged is not None:
-                cell = flagged[1]
-            if grouped is not None and grouped.fullmatch(cell):
-                cell = cell.replace(thousands, "")
-        number = number_of(cell, decimal)
-        if number is None:
-            wrong[i] = True
-            continue
-        values[i] = number
-        if flags is not None and isinstance(cell, str) and flagged is not None:
-            flags[flagged[2]] += 1
-    return values, wrong
+class _Spelling:
+    """How numbers are written; cells are read one by one."""
+
+    def __init__(self, decimal: str, thousands: str, na: Sequence[str]) -> None:
+        self.decimal, self.thousands, self.na = decimal, thousands, na
+        self._marks = {mark.strip().lower() for mark in na}
+        marks = dict.fromkeys([*thousands, *_BETWEEN_THOUSANDS[decimal]])
+        self._grouped = [(mark, grouped_number(decimal, mark)) for mark in marks]
+
+    def numbers(
+        self, cells: Sequence[Any], counts: Sequence[int] | None, left_out: LeftOut | None
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """The numbers of some cells; ``counts`` tells how often each occurs."""
+        values, wrong = np.full(len(cells), np.nan), np.zeros(len(cells), dtype=bool)
+        for i, cell in enumerate(cells):
+            if is_missing(cell, self._marks):
+                continue
+            flag = sign = mark = ""
+            number = number_of(cell, self.decimal)
+            if number is None and isinstance(cell, str) and any(map(str.isdigit, cell)):
+                cell = cell.strip()
+                flagged = _NUMBER_AND_FLAG.fullmatch(cell)
+                cell, flag = (cell, "") if flagged is None else (flagged[1], flagged[2])
+                cell, sign = _without_sign(cell)
+                cell, mark = self._without_groups(cell)
+                number = number_of(cell, self.decimal)
+            if number is None:
+                wrong[i] = True
+                continue
+            values[i] = number
+            if left_out is not None and (flag or sign or mark):
+                n = 1 if counts is None else counts[i]
+                left_out.flags.update({flag: n} if flag else {})
+                left_out.signs.update({sign: n} if sign else {})
+                left_out.thousands.update({mark: n} if mark else {})
+        return values, wrong
+
+    def _without_groups(self, cell: str) -> tuple[str, str]:
+        """A number without the marks between its thousands, and the mark; other cells as is."""
+        for mark, pattern in self._grouped:
+            if mark in cell and pattern.fullmatch(cell):
+                return cell.replace(mark, ""), mark
+        return cell, ""
 
 
-def unflagged(cell: str) -> str:
-    """A number without the flag behind it; any other cell as it is.
+def _without_sign(cell: str) -> tuple[str, str]:
+    """A cell without a percent sign or a currency mark at one of its ends, and what that was.
 
     Examples
     --------
-    >>> unflagged("12.3 b"), unflagged("flat b"), unflagged("5 km")
-    ('12.3', 'flat b', '5 km')
+    >>> _without_sign("12.5 %"), _without_sign("-$7"), _without_sign("€ -7"), _without_sign("7")
+    (('12.5', '%'), ('-7', '$'), ('-7', '€'), ('7', ''))
     """
+    minus = cell[0] if cell[:1] in ("+", "-") and cell[1:2] in _CURRENCIES else ""
+    bare = cell[len(minus) :]
+    if bare[-1:] and bare[-1] in _SIGNS:
+        return f"{minus}{bare[:-1].rstrip()}", bare[-1]
+    if bare[:1] and bare[0] in _CURRENCIES:
+        return f"{minus}{bare[1:].lstrip()}", bare[0]
+    return cell, ""
+
+
+def bare(cell: str) -> str:
+    """A number without blanks, the flag behind it and its percent sign or currency mark.
+
+    Examples
+    --------
+    >>> bare("12.3 b"), bare("flat b"), bare("5 km"), bare("€ 1.234,50")
+    ('12.3', 'flat b', '5 km', '1.234,50')
+    """
+    cell = cell.strip()
     found = _NUMBER_AND_FLAG.fullmatch(cell)
-    return cell if found is None else found[1]
+    return _without_sign(cell if found is None else found[1])[0]
 
 
 def grouped_number(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Numbers with a mark between their thousands."""
+    """Numbers with a mark between their thousands; none of them begins with a zero."""
     mark, point = re.escape(thousands), re.escape(decimal)
-    return re.compile(rf"[+-]?\d{{1,3}}({mark}\d{{3}})+(?P<decimals>{point}\d+)?")
+    return re.compile(rf"[+-]?[1-9]\d{{0,2}}({mark}\d{{3}})+(?P<decimals>{point}\d+)?")
 
 
 def is_missing(cell: Any, na: set[str] | frozenset[str] = frozenset()) -> bool:
@@ -281,35 +336,25 @@ def is_number(text: str) -> bool:
     return number_of(text, ".") is not None
 
 
-def is_formatted_number(cell: str, decimal: str = ".") -> bool:
-    """Whether a cell is a number formatted for display: grouped, with a sign, or another mark.
+def is_like_a_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell that is no number would be one with the other decimal mark.
 
     Examples
     --------
-    >>> [is_formatted_number(cell) for cell in ["1,234.5", "$3", "12 %", "1,5", "2020-01-01", "A7"]]
-    [True, True, True, True, False, False]
+    >>> [is_like_a_number(cell) for cell in ["1,5", "0,123", "1,5 %", "2020-01-01", "A7"]]
+    [True, True, True, False, False]
     """
-    bare = cell.strip().strip(_SIGNS).strip()
-    if _GROUPED[decimal].fullmatch(bare):
-        return True
-    return any(sign in cell for sign in _SIGNS) and number_of(bare, decimal) is not None
+    other = "," if decimal == "." else "."
+    return other in cell and number_of(bare(cell), other) is not None
 
 
 def remedy(cell: str, decimal: str = ".") -> str:
     """What to do about a cell that should be a number and is not."""
-    if any(sign in cell for sign in _SIGNS) and is_formatted_number(cell, decimal):
-        return "Write the numbers without currency or percent signs, or exclude the column."
-    if decimal == "," and "." in cell and is_formatted_number(cell, decimal):
+    if is_like_a_number(cell, decimal):
+        called, option = ("comma", "','") if decimal == "." else ("point", ".")
         return (
-            "If the point is a decimal point, say so: decimal '.' (--decimal .); "
-            "if it groups thousands, remove it."
-        )
-    if "," in cell and "." in cell and is_formatted_number(cell, decimal):
-        return "Write the numbers without marks between the thousands, or exclude the column."
-    if "," in cell and cell.replace(",", "").replace(".", "").lstrip("+-").isdigit():
-        return (
-            "If the comma is a decimal comma, say so: decimal ',' (--decimal ','); "
-            "if it groups thousands, remove it."
+            f"If the {called} is a decimal {called}, say so "
+            f"(--decimal {option}); otherwise correct the cell or exclude the column."
         )
     return (
         f"If it marks a missing value, --na {shlex.quote(cell)} says so; otherwise correct the "

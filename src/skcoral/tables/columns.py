@@ -14,7 +14,7 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.showing import shortened
-from skcoral.tables.cells import filtered, is_formatted_number, plain_cells, remedy, shown
+from skcoral.tables.cells import LeftOut, filtered, is_like_a_number, plain_cells, remedy, shown
 from skcoral.tables.roles import ColumnWatch
 from skcoral.tables.table import Batch, Table
 
@@ -33,14 +33,14 @@ class ColumnProfile:
         self.first_bad: tuple[int, str] | None = None  # where it stands, and what it is
         self.first_infinite: int | None = None
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
-        self.flags: Counter[str] = Counter()  # letters behind numbers ("12.3 b"), left out
+        self.left_out = LeftOut()  # of cells that count as numbers
         self._n_sampled = self._n_formatted = 0
         self._low, self._high = np.inf, -np.inf
         self._watch = ColumnWatch()
 
     def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
         """Take in the cells of some rows."""
-        values, wrong = table.numbers(cells, self.flags)
+        values, wrong = table.numbers(cells, self.left_out)
         missing = np.isnan(values) & ~wrong
         n_wrong, n_missing = int(np.count_nonzero(wrong)), int(np.count_nonzero(missing))
         self.n_bad += n_wrong
@@ -51,7 +51,7 @@ class ColumnProfile:
             self.first_bad = self.first_bad or (rows[bad[0]], shown(cells, bad[0]))
             for i in bad[: _SAMPLE - self._n_sampled]:
                 self._n_sampled += 1
-                self._n_formatted += is_formatted_number(shown(cells, i), table.decimal)
+                self._n_formatted += is_like_a_number(shown(cells, i), table.decimal)
         self._low = np.fmin.reduce(values, initial=self._low)
         self._high = np.fmax.reduce(values, initial=self._high)
         if not self.n_bad:
@@ -67,7 +67,7 @@ class ColumnProfile:
         """What the cells that are not missing are.
 
         "number": all of them are numbers; "text": at most half are; "mixed": most are, or would be
-        without their thousands separators, currency signs and the like; "empty": there are none.
+        with the other decimal mark; "empty": there are none.
         """
         if not self.n_bad:
             return "number" if self.n_numbers else "empty"
@@ -176,7 +176,7 @@ def select_variables(
     wished = None if include is None or columns else set(include)
     doubtful: dict[str, str] = {}
     wanted = [name for name in columns or table.names if name not in left_out]
-    chosen = []
+    chosen, unreadable = [], []
     for name in wanted:
         column = content.column(name)
         if column.first_infinite is not None:
@@ -189,16 +189,13 @@ def select_variables(
         elif column.kind == "number" and (name or columns):
             chosen.append(name)
         elif column.kind == "mixed" or (columns and column.kind == "text"):
-            row, cell = column.first_bad or (0, "")
-            raise InvalidTableError(
-                f"{table.label}: {table.unit} {row}, column {name!r}: {cell!r} is not a number "
-                f"({column.n_bad} such {'cell' if column.n_bad == 1 else 'cells'})."
-                f"\n{remedy(cell, table.decimal)}"
-            )
+            unreadable.append(column)
         elif columns:
             raise InvalidTableError(
                 f"{table.label}: column {name!r} has no values at all.\nLeave it out."
             )
+    if unreadable:
+        raise _no_numbers(table, unreadable)
     if len(set(chosen)) < len(chosen):
         twice = next(name for name, count in Counter(chosen).items() if count > 1)
         raise InvalidTableError(
@@ -225,6 +222,21 @@ def select_variables(
             advice = f"Choose another sheet (--sheet NAME): {listed}."
         raise too_few(table, content, varying, advice, doubtful)
     return Selection(varying, tuple(fixed), {n: why for n, why in doubtful.items() if n})
+
+
+def _no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
+    """Name all columns that cannot be read, with the first offending cell of each."""
+    (row, cell), *_ = first = [column.first_bad or (0, "") for column in columns]
+    if len(columns) == 1:
+        n = columns[0].n_bad
+        told = f"{table.unit} {row}, column {columns[0].name!r}: {cell!r} is not a number "
+        told += f"({n} such {'cell' if n == 1 else 'cells'})."
+    else:
+        cells = zip(columns, first, strict=True)
+        listed = [f"{c.name!r} ({table.unit} {row}: {cell!r})" for c, (row, cell) in cells]
+        told = f"{len(columns)} columns have cells that are not numbers: "
+        told += f"{listing(listed, 20, quote='')}."
+    return InvalidTableError(f"{table.label}: {told}\n{remedy(cell, table.decimal)}")
 
 
 def too_few(

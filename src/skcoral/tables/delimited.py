@@ -187,7 +187,7 @@ class _Reader:
         from pyarrow import csv as arrow
 
         separator = self.dialect.separator
-        if not separator.isascii():
+        if not separator.isascii() or block.startswith(codecs.BOM_UTF8):  # arrow would drop it
             return None
         ragged: list[Any] = []
 

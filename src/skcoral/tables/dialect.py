@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.tables.cells import grouped_number, is_missing, is_number, unflagged
+from skcoral.tables.cells import bare, grouped_number, is_missing, is_number
 
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
 _CHUNK = 2**20
 _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: How texts begin that say their encoding; the mark of UTF-32 begins with that of UTF-16.
@@ -222,7 +222,7 @@ def recognise_decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
     >>> recognise_decimal([["1,5", "x"], ["2,25", "y"]], ";"), recognise_decimal([["1,234"]], ";")
     (',', '.')
     """
-    cells = [unflagged(cell.strip()) for row in rows for cell in row]
+    cells = [bare(cell) for row in rows for cell in row]
     if any("." in c and _COMMA_NUMBER.fullmatch(c) for c in cells):
         return ","  # 1.234,5 leaves no doubt
     commas = [c for c in cells if _COMMA_NUMBER.fullmatch(c)]
@@ -240,7 +240,7 @@ def recognise_thousands(rows: Sequence[Sequence[str]], decimal: str) -> str:
     >>> recognise_thousands([["1.234,50"], ["1.038"]], ","), recognise_thousands([["1,234"]], ".")
     ('.', '')
     """
-    cells = [unflagged(cell.strip()) for row in rows for cell in row]
+    cells = [bare(cell) for row in rows for cell in row]
     for mark in _THOUSANDS_MARKS:
         if mark == decimal:
             continue
@@ -338,7 +338,7 @@ def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
         cells = [row[j] for row in body if j < len(row) and not is_missing(row[j])]
         numbers = sum(
             1 for c in cells if (isinstance(c, int | float) and not isinstance(c, bool))
-            or (isinstance(c, str) and is_number(c))
+            or (isinstance(c, str) and is_number(bare(c)))
         )  # fmt: skip
         columns += bool(cells) and 2 * numbers > len(cells)
     return columns >= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from skcoral._requirements import listing
 from skcoral.moments import Moments
@@ -12,6 +13,12 @@ from skcoral.tables.columns import TableProfile
 from skcoral.tables.table import Table
 
 _SHOWN = 8
+#: What is left out of cells that count as numbers.
+_LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
+    "Flags behind numbers": "flags",
+    "Percent signs and currency marks": "signs",
+    "Marks between thousands": "thousands",
+}
 
 
 def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> list[str]:
@@ -25,12 +32,14 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
     marks = _counted(column.marks for column in columns)
     if marks:
         told.append(f"Read as missing: {marks}.")
-    flags = _counted(column.flags for column in columns)
-    if flags:
-        flagged = [shortened(column.name) for column in columns if column.flags]
-        told.append(
-            f"Flags behind numbers were left out: {flags}, in {listing(flagged, _SHOWN, quote='')}."
-        )
+    for what, kind in _LEFT_OUT.items():
+        if kind == "thousands" and table.thousands:
+            continue  # said of the whole file
+        found = {shortened(c.name): getattr(c.left_out, kind) for c in columns}
+        named = [name for name, counts in found.items() if counts]
+        if named:
+            marks = _counted(found.values())
+            told.append(f"{what} were left out: {marks}, in {listing(named, _SHOWN, quote='')}.")
     return told
 
 

@@ -8,7 +8,6 @@ numbers are needed: what is not transformed can be written back unchanged.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,7 @@ from skcoral._arrays import Array
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.limits import current
-from skcoral.tables.cells import plain_cells, remedy, shown, to_numbers
+from skcoral.tables.cells import LeftOut, plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,11 +77,12 @@ class Table:
     skipped: list[tuple[int, str]] = field(default_factory=list)
 
     def numbers(
-        self, cells: Any, flags: Counter[str] | None = None
+        self, cells: Any, left_out: LeftOut | None = None
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
         typed = self.format == "parquet"
-        return to_numbers(cells, self.decimal, self.na, self.thousands, typed=typed, flags=flags)
+        marks = self.decimal, self.na, self.thousands
+        return to_numbers(cells, *marks, typed=typed, left_out=left_out)
 
     def batches(
         self, size: int = BATCH_ROWS, columns: Sequence[str] | None = None
