@@ -193,9 +193,9 @@ def choose_columns(source: Source) -> None:
     include = tuple(name for name in source.doubtful if name in chosen)
     if (without, include) != (settings.without, settings.include):
         state.change(without=without, include=include)
-    for name, why in source.doubtful.items():
+    for name, doubt in source.doubtful.items():
         if name not in include and name != settings.weights:
-            st.caption(f"{plain(name, 60)}: not ticked, {plain(why)}.")
+            st.caption(f"{plain(name, 60)}: not ticked, {doubt}.")
     if not isinstance(source, TableSource):
         _shrinkage(("none", "number"))
         return

@@ -14,6 +14,7 @@ from skcoral.tables import matrices
 from skcoral.tables.columns import TableProfile, profile, too_few
 from skcoral.tables.matrices import NamedMatrix, matrix_in, named_matrix, parse_matrix
 from skcoral.tables.reading import open_table, sheet_names
+from skcoral.tables.roles import Doubt
 from skcoral.tables.sources import PACKED
 from skcoral.tables.table import Batch, Table
 
@@ -29,7 +30,7 @@ class _Source:
 
     Attributes
     ----------
-    doubtful : dict of str to str
+    doubtful : dict of str to Doubt
         Columns that are hardly variables (ids, years), with the reason.
     dialect : dict of str to str
         How a file was read where that is not the default.
@@ -40,7 +41,7 @@ class _Source:
     key: str
     label: str
     names: tuple[str, ...]
-    doubtful: dict[str, str] = field(default_factory=dict)
+    doubtful: dict[str, Doubt] = field(default_factory=dict)
     dialect: dict[str, str] = field(default_factory=dict)
     note: str = ""
     public: bool = False
@@ -183,7 +184,7 @@ def _with_numbers(
         key=key,
         label=table.label,
         names=tuple(kept),
-        doubtful={name: why for name, why in doubts.items() if why},
+        doubtful={name: why for name, why in doubts.items() if why is not None},
         dialect=dialect,
         table=table,
         content=content,

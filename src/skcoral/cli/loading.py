@@ -35,7 +35,7 @@ from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
 from skcoral.tables.reading import open_table
-from skcoral.tables.roles import ROW_WEIGHTS
+from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Complete, Table, complete_rows, labels_of
 
 _OTHER_WEIGHTS = {
@@ -57,7 +57,7 @@ class Loaded:
     names: tuple[str, ...]
     options: TableOptions
     constant: tuple[str, ...] = ()
-    doubtful: Mapping[str, str] = field(default_factory=dict)
+    doubtful: Mapping[str, Doubt] = field(default_factory=dict)
     matrix: NamedMatrix | None = None
 
     @property
@@ -110,7 +110,7 @@ class Loaded:
         if self.matrix is not None:
             return [*self.table.assumed, self.matrix.sentence]
         example = shlex.quote(next(iter(self.doubtful), ""))
-        weights = [name for name, why in self.doubtful.items() if why == ROW_WEIGHTS]
+        weights = [name for name, why in self.doubtful.items() if why.kind == "weights"]
         how = f"To use one: --include {example}."
         if weights and self.options.weights is None:
             how += f" To weight the rows: --weights {shlex.quote(weights[0])}."

@@ -30,6 +30,12 @@ _USUAL_MARKS = ("NaN", *{spelling for mark in MISSING for spelling in (mark, mar
 _FLAGGED = re.compile(r":\s?[a-z]{1,2}")
 #: A number with flags behind it, as Eurostat and the OECD write "12.3 b" (break in the series).
 _NUMBER_AND_FLAG = re.compile(r"(.*\d)\s+([bcdefinprsuz]{1,3})")
+#: Labels of rows that hold the sums of the others, in languages of many tables.
+_TOTAL = re.compile(
+    "(grand |sub-?|over)?(total|sum|all|totals|overall|insgesamt|gesamt|summe|zusammen|ensemble|"
+    "totale|totaal|totalt|ogółem|итого|всего|合計|总计|總計) ?:?",
+    re.IGNORECASE,
+)
 _LONGEST = 40
 _CURRENCIES = "$€£¥"
 _SIGNS = f"{_CURRENCIES}%"
@@ -323,6 +329,19 @@ def filtered(cells: Any, kept: NDArray[np.bool_]) -> Any:
         buffers = [None, pa.py_buffer(places)]
         return cells.take(pa.Array.from_buffers(pa.int64(), len(places), buffers))
     return list(itertools.compress(cells, kept))
+
+
+def labelled_totals(cells: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
+    """The rows of a column of texts whose label says that they are totals, with the label.
+
+    Examples
+    --------
+    >>> labelled_totals(["Oslo", "Grand total:", "totality"], [2, 3, 4])
+    [(3, 'Grand total:')]
+    """
+    texts = enumerate(plain_cells(cells))
+    found = ((i, str(text).strip()) for i, text in texts if text is not None)
+    return [(rows[i], text) for i, text in found if _TOTAL.fullmatch(text)]
 
 
 def shown(cells: Any, i: int) -> str:

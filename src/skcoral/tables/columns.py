@@ -14,12 +14,24 @@ import numpy as np
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.showing import shortened
-from skcoral.tables.cells import LeftOut, filtered, is_like_a_number, plain_cells, remedy, shown
-from skcoral.tables.roles import ColumnWatch
+from skcoral.tables.cells import (
+    LeftOut,
+    filtered,
+    is_like_a_number,
+    labelled_totals,
+    plain_cells,
+    remedy,
+    shown,
+)
+from skcoral.tables.roles import ColumnWatch, Doubt
 from skcoral.tables.table import Batch, Table
 
 Kind = Literal["number", "text", "mixed", "empty"]
 
+#: Rows that may be labelled as totals; where there are more, the label means something else.
+_MOST_TOTALS = 2
+#: Rows that it takes besides a total that has no label, and how well their sums must agree.
+_FEWEST_PARTS, _ROUNDING_OF_TOTALS = 3, 1e-5
 #: So many cells that are no numbers tell whether a column is text or numbers spelled strangely.
 _SAMPLE = 100
 
@@ -29,14 +41,16 @@ class ColumnProfile:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.n_numbers = self.n_missing = self.n_bad = 0  # cells; bad are all others
+        self.n_rows = self.n_numbers = self.n_missing = self.n_bad = 0  # cells; bad are the rest
         self.first_bad: tuple[int, str] | None = None  # where it stands, and what it is
         self.first_infinite: int | None = None
         self.marks: Counter[str] = Counter()  # cells that were read as missing, blanks aside
         self.left_out = LeftOut()  # of cells that count as numbers
         self._n_sampled = self._n_formatted = 0
         self._low, self._high = np.inf, -np.inf
-        self._watch = ColumnWatch()
+        self.watch = ColumnWatch()
+        self.sums = np.zeros(2)  # of the numbers, and of their sizes
+        self.ends = np.full(2, np.nan)  # the numbers of the first and of the last row
 
     def add(self, table: Table, cells: Any, rows: Sequence[int]) -> None:
         """Take in the cells of some rows."""
@@ -54,8 +68,13 @@ class ColumnProfile:
                 self._n_formatted += is_like_a_number(shown(cells, i), table.decimal)
         self._low = np.fmin.reduce(values, initial=self._low)
         self._high = np.fmax.reduce(values, initial=self._high)
+        if len(values):
+            self.ends = np.array([self.ends[0] if self.n_rows else values[0], values[-1]])
+            self.n_rows += len(values)
         if not self.n_bad:
-            self._watch.add(values[np.isfinite(values)])
+            finite = values[np.isfinite(values)]
+            self.sums += [finite.sum(), np.abs(finite).sum()]
+            self.watch.add(finite)
         if n_missing and self.n_numbers >= self.n_bad:
             texts = (str(c).strip() for c in plain_cells(filtered(cells, missing)) if c is not None)
             self.marks.update(shortened(text) for text in texts if text)
@@ -84,10 +103,10 @@ class ColumnProfile:
         return low if high - low <= rounding else None
 
     @cached_property
-    def doubt(self) -> str:
-        """Why a column of numbers is hardly a variable (an id, a counter, years); else empty."""
+    def doubt(self) -> Doubt | None:
+        """Why a column of numbers is hardly a variable (an id, a counter, years)."""
         varies = self.kind == "number" and self.always is None
-        return self._watch.reason(self.name) if varies else ""
+        return self.watch.doubt(self.name) if varies else None
 
     def unusable(self, table: Table) -> str:
         """Why the column cannot be a variable; empty where it can."""
@@ -126,16 +145,43 @@ class TableProfile:
 
 
 def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) -> TableProfile:
-    """Read a table once and tell what each column holds; ``on_batch`` is given each batch."""
+    """Read a table once and tell what each column holds; ``on_batch`` is given each batch.
+
+    Rows that are totals of the others are left out from then on, and the table read again.
+    """
     columns = tuple(map(ColumnProfile, table.names))
+    places: list[int] = []  # of the first and the last row
+    labels: list[tuple[int, str]] = []
     n_rows = 0
     for batch in table.batches():
         n_rows += len(batch.rows)
+        if len(batch.rows):
+            places = [places[0] if places else batch.rows[0], batch.rows[-1]]
         for column, cells in zip(columns, batch.columns, strict=True):
             column.add(table, cells, batch.rows)
+            if column.kind == "text" and len(labels) <= _MOST_TOTALS:
+                labels += labelled_totals(cells, batch.rows)
         if on_batch is not None:
             on_batch(batch)
+    if n_rows > _MOST_TOTALS and not table.totals:
+        named = [found for found in labels if found[0] in places]
+        found = named if len(labels) <= _MOST_TOTALS else []
+        found = found or [(places[k], "") for k in (1, 0) if _is_total(columns, k)][:1]
+        if found:
+            table.totals.extend(dict(found).items())
+            return profile(table, on_batch=on_batch)
     return TableProfile(n_rows, columns)
+
+
+def _is_total(columns: Sequence[ColumnProfile], end: int) -> bool:
+    """Whether all numbers of the first or the last row are the sums of the others, to rounding."""
+    numeric = [c for c in columns if c.kind == "number" and c.doubt is None and c.always is None]
+    if len(numeric) < 2 or min(c.n_numbers for c in numeric) < _FEWEST_PARTS + 1:
+        return False
+    values = np.array([c.ends[end] for c in numeric])
+    sums, sizes = np.array([c.sums for c in numeric]).T
+    equal = np.abs(sums - 2.0 * values) <= _ROUNDING_OF_TOTALS * sizes
+    return bool(equal.all() and (values != 0).sum() >= 2)
 
 
 @dataclass(frozen=True)
@@ -147,7 +193,7 @@ class Selection:
 
     variables: tuple[str, ...]
     constant: tuple[str, ...]
-    doubtful: Mapping[str, str]
+    doubtful: Mapping[str, Doubt]
 
 
 def select_variables(
@@ -174,7 +220,7 @@ def select_variables(
         table.index(name)
     left_out = set(exclude)
     wished = None if include is None or columns else set(include)
-    doubtful: dict[str, str] = {}
+    doubtful: dict[str, Doubt] = {}
     wanted = [name for name in columns or table.names if name not in left_out]
     chosen, unreadable = [], []
     for name in wanted:
@@ -244,7 +290,7 @@ def too_few(
     content: TableProfile,
     kept: Sequence[str],
     advice: str,
-    doubtful: Mapping[str, str] | None = None,
+    doubtful: Mapping[str, Doubt] | None = None,
 ) -> InvalidTableError:
     """Say that fewer than two columns can be variables, and why the others are left out."""
     reasons = {c.name: (doubtful or {}).get(c.name) or c.unusable(table) for c in content.columns}

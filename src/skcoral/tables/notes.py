@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from skcoral._requirements import listing
 from skcoral.moments import Moments
 from skcoral.showing import shortened
-from skcoral.tables.columns import TableProfile
+from skcoral.tables.columns import ColumnProfile, TableProfile
+from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table
 
 _SHOWN = 8
@@ -28,6 +29,11 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
         line, text = table.skipped[0]
         more = f" and {len(table.skipped) - 1} more" if len(table.skipped) > 1 else ""
         told.append(f"Left out as notes: {table.unit} {line} ({shortened(text)!r}){more}.")
+    if table.totals:
+        row, label = table.totals[0]
+        why = repr(shortened(label)) if label else "its numbers are the sums of the others"
+        more = f" and {len(table.totals) - 1} more" if len(table.totals) > 1 else ""
+        told.append(f"Left out as a total of the other rows: {table.unit} {row} ({why}){more}.")
     columns = [content.column(name) for name in names]
     marks = _counted(column.marks for column in columns)
     if marks:
@@ -40,7 +46,26 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
         if named:
             marks = _counted(found.values())
             told.append(f"{what} were left out: {marks}, in {listing(named, _SHOWN, quote='')}.")
-    return told
+    return [*told, *_coded_notes(columns)]
+
+
+def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
+    """Which variables are dummies or codes, whose outputs are numbers of any size."""
+    watched = [(shortened(column.name), column.watch) for column in columns]
+    dummies = [name for name, watch in watched if watch.is_dummy]
+    codes = [
+        f"{name} ({watch.n_codes} values)"
+        for name, watch in watched
+        if watch.n_codes and not watch.is_dummy
+    ]
+    if dummies:
+        hold = "holds" if len(dummies) == 1 else "hold"
+        yield f"Dummies become numbers: {listing(dummies, _SHOWN, quote='')} {hold} only 0 and 1."
+    if codes:
+        yield (
+            "Whole numbers with few values become other numbers: "
+            f"{listing(codes, _SHOWN, quote='')}."
+        )
 
 
 def _counted(found: Iterable[Mapping[str, int]]) -> str:
@@ -51,7 +76,7 @@ def _counted(found: Iterable[Mapping[str, int]]) -> str:
     return listing(told, _SHOWN, quote="")
 
 
-def doubtful_note(doubtful: Mapping[str, str], how: str) -> str:
+def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
     """Which columns look like ids or years and so are no variables, and how to use them."""
     if not doubtful:
         return ""

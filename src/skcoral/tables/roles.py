@@ -1,20 +1,24 @@
-"""Columns of numbers that are hardly variables: ids, counters, years, dates and row weights.
+"""The roles of columns of numbers: ids, counters, years, dates and row weights are no variables.
 
-They are decorrelated on request only, and the reason is stated.
+They are decorrelated on request only, and the reason is stated. Columns of few whole numbers, such
+as dummies, are variables, and the answer says what becomes of them.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._arrays import Array
 
-ROW_WEIGHTS = "looks like row weights"
 #: Rows that it takes before a pattern counts as one.
 _ENOUGH = 5
+#: So many different whole numbers may be codes, where each occurs ten times on average.
+_MOST_CODES = 10
 #: Distinct values that are remembered at most; a column that has more counts as all different.
 _REMEMBERED = 5_000
 _CODE_DIGITS = 6
@@ -30,6 +34,21 @@ _ID_WORD = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """Why a column of numbers is hardly a variable; ``step`` is that of a counter."""
+
+    kind: Literal["counter", "weights", "years", "dates", "identifier"]
+    step: float = 0.0
+
+    def __str__(self) -> str:
+        if self.kind == "counter":
+            return f"counts {'up' if self.step > 0 else 'down'} in steps of {abs(self.step):g}"
+        if self.kind == "identifier":
+            return "whole numbers that are all different, like ids"
+        return f"looks like {'row weights' if self.kind == 'weights' else self.kind}"
+
+
 class ColumnWatch:
     """Looks at the numbers of one column, batch by batch.
 
@@ -37,8 +56,8 @@ class ColumnWatch:
     --------
     >>> watch = ColumnWatch()
     >>> watch.add(np.arange(1.0, 9.0))
-    >>> watch.reason("n")
-    'counts up in steps of 1'
+    >>> print(watch.doubt("n"))
+    counts up in steps of 1
     """
 
     def __init__(self) -> None:
@@ -47,6 +66,7 @@ class ColumnWatch:
         self.is_whole = self.has_step = self.is_month = self.is_day = self.rises = True
         self._last = self._step = np.nan
         self._seen: set[float] | None = set()  # None once a value came twice
+        self._values: set[float] = set()  # the first few
 
     def add(self, values: Array) -> None:
         """Add the numbers of some rows, none of them missing or infinite."""
@@ -63,32 +83,46 @@ class ColumnWatch:
         if self.is_whole:
             self._check_dates(values)
             self._check_repeats(values)
+            if len(self._values) <= _MOST_CODES:
+                self._values.update(np.unique(values)[: _MOST_CODES + 1].tolist())
 
-    def reason(self, name: str) -> str:
-        """Why the column is hardly a variable; empty where it may be one."""
+    def doubt(self, name: str) -> Doubt | None:
+        """Why the column is hardly a variable; None where it may be one."""
         if self.n < _ENOUGH or self.low == self.high:
-            return ""
+            return None
         if self.has_step and np.isfinite(self._step) and self._step:
-            way = "up" if self._step > 0 else "down"
-            return f"counts {way} in steps of {abs(self._step):g}"
+            return Doubt("counter", self._step)
         if self.low >= 0 and _WEIGHTS.fullmatch(name.lower()):
-            return ROW_WEIGHTS
+            return Doubt("weights")
         if not self.is_whole:
-            return ""
+            return None
         if _YEARS[0] <= self.low and self.high <= _YEARS[1]:
-            return "looks like years"
+            return Doubt("years")
         if self.is_day or self.is_month:
-            return "looks like dates"
-        if self.rises and self.n >= 2 * _ENOUGH:
-            return "whole numbers that rise from row to row, like ids"
+            return Doubt("dates")
         if self._seen is not None and (self._is_dense or self._is_coded or _is_id(name)):
-            return "whole numbers that are all different, like ids"
-        return ""
+            return Doubt("identifier")
+        return None
+
+    @property
+    def n_codes(self) -> int:
+        """How many different whole numbers there are, where these are few; 2 for a dummy."""
+        few = 2 <= len(self._values) <= _MOST_CODES
+        return (
+            len(self._values) if self.is_whole and few and self.n >= 10 * len(self._values) else 0
+        )
+
+    @property
+    def is_dummy(self) -> bool:
+        """Whether there are only zeros and ones."""
+        return self.n_codes == 2 and self._values == {0.0, 1.0}
 
     @property
     def _is_dense(self) -> bool:
         """Whether numbers drawn from this range at random would hardly all be different."""
         room = self.high - self.low + 1.0
+        if self.rises:  # as sums and populations do: they leave most numbers out, and ids few
+            return self.n >= 2 * _ENOUGH and self.n > 0.5 * room
         return self.low >= 0 and self.n * (self.n - 1) / (2.0 * room) > np.log(100.0)
 
     @property
@@ -96,7 +130,8 @@ class ColumnWatch:
         """Whether many different numbers all have the same six digits or more, as codes do."""
         digits = len(f"{self.low:.0f}")
         same = self.low >= 0 and len(f"{self.high:.0f}") == digits
-        return same and digits >= _CODE_DIGITS and self.n >= 4 * _ENOUGH
+        many = digits >= _CODE_DIGITS and self.n >= 4 * _ENOUGH
+        return same and many and not self.rises
 
     def _check_step(self, steps: Array, largest: float) -> None:
         self._step = first = float(steps[0]) if np.isnan(self._step) else self._step

@@ -8,6 +8,7 @@ numbers are needed: what is not transformed can be written back unchanged.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,7 @@ from skcoral._arrays import Array
 from skcoral._requirements import listing
 from skcoral.exceptions import InvalidTableError
 from skcoral.limits import current
-from skcoral.tables.cells import LeftOut, plain_cells, remedy, shown, to_numbers
+from skcoral.tables.cells import LeftOut, filtered, plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,14 @@ class Batch:
     rows: Sequence[int]  # where each stands: line of a text file, row of a sheet or Parquet file
     columns: Sequence[Any]  # the cells of each: a pyarrow array, or Python objects
     fraction: float = 1.0  # how much of the file has been read when this batch ends
+
+    def without(self, rows: set[int]) -> Batch:
+        """The batch without the rows at some places."""
+        kept = np.array([row not in rows for row in self.rows], dtype=bool)
+        if kept.all():
+            return self
+        places = list(itertools.compress(self.rows, kept))
+        return Batch(places, [filtered(cells, kept) for cells in self.columns], self.fraction)
 
     def parts(self, size: int) -> Iterator[Batch]:
         """The batch in parts of at most ``size`` rows."""
@@ -75,6 +84,8 @@ class Table:
     other_sheets: tuple[str, ...] = ()  # of the workbook, not read
     #: Lines or rows that hold a note instead of cells, as of the last time the table was read.
     skipped: list[tuple[int, str]] = field(default_factory=list)
+    #: Rows that are totals of the others, with their labels; found by ``columns.profile``.
+    totals: list[tuple[int, str]] = field(default_factory=list)
 
     def numbers(
         self, cells: Any, left_out: LeftOut | None = None
@@ -93,7 +104,9 @@ class Table:
         """
         places = None if columns is None else [self.index(name) for name in columns]
         width = len(self.names if places is None else places)
-        return self.read(max(1, min(size, BATCH_CELLS // max(1, width))), places)
+        batches = self.read(max(1, min(size, BATCH_CELLS // max(1, width))), places)
+        totals = {row for row, _ in self.totals}
+        return (batch.without(totals) for batch in batches) if totals else batches
 
     @cached_property
     def _places(self) -> dict[str, int]:
