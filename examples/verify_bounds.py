@@ -90,10 +90,78 @@ def highest_floor(dual, C, limit):
     return 1.0 + float(spent - completed_square(H, lam, C, np.ones(len(lam)))) / 2 / lam.sum()
 
 
+def left_over(terms, spheres):
+    """Coefficients of a sum of products of four entries, the last square of a sphere replaced.
+
+    Entry 0 is the number one. Returns the constant, and the sum of all other sizes.
+    """
+    quads = np.concatenate([np.stack(np.broadcast_arrays(*q), -1).reshape(-1, 4) for q, _ in terms])
+    value = np.concatenate([np.broadcast_to(c, np.broadcast(*q).shape).ravel() for q, c in terms])
+    for inside in spheres:  # s_l² = 1 - Σ s_a² for the last entry l, at most twice in a product
+        for _ in range(2):
+            twice = np.sum(quads == inside[-1], axis=1) > 1
+            rest = np.sort(np.where(quads[twice] == inside[-1], 10**6, quads[twice]), axis=1)
+            rest[rest == 10**6] = inside[-1]  # the two at the end go, others stay
+            new = [
+                np.concatenate([rest[:, :2], np.full((len(rest), 2), a)], 1) for a in inside[:-1]
+            ]
+            new = [np.concatenate([rest[:, :2], np.zeros((len(rest), 2), int)], 1), *new]
+            signs = np.repeat([1.0] + [-1.0] * (len(inside) - 1), len(rest))
+            quads = np.concatenate([quads[~twice], *new])
+            value = np.concatenate([value[~twice], signs * np.tile(value[twice], len(inside))])
+    codes = np.sort(quads, axis=1) @ (10**4) ** np.arange(3, -1, -1)
+    found, place = np.unique(codes, return_inverse=True)
+    sums = np.bincount(place.ravel(), value)
+    return float(sums[found == 0].sum()), float(np.abs(sums[found > 0]).sum())
+
+
+def moment_bound(dual, rho, R, columns):
+    """Σω r² less yᵀSy, zᵀWz and (s₁² - ρ²)sᵀVs, on unit vectors s_k with t_k = Kᵀs_k."""
+    p, sizes = len(R), [len(omega) for omega in columns]
+    columns = [np.concatenate(([k], c[c != k])) for k, c in enumerate(columns)]
+    K = [np.linalg.inv(root(R[np.ix_(c, c)])) for c in columns]
+    s = [1 + sum(sizes[:k]) + np.arange(n) for k, n in enumerate(sizes)]
+    y = np.concatenate([[[0], [0]], *(i[np.array(np.triu_indices(len(i)))] for i in s)], axis=1)
+    terms = [((y[0][:, None], y[1][:, None], y[0], y[1]), -dual["S"])]
+    costs, parts = (
+        [(1 + p) * np.linalg.eigvalsh(dual["S"])[0]],
+        dict.fromkeys(("pairs", "floors"), 0),
+    )
+
+    def block(name, n):
+        A, start = np.zeros((n, n)), parts[name]
+        parts[name] += n * (n + 1) // 2
+        A[np.triu_indices(n)] = dual[name][start : parts[name]]
+        A = A + np.triu(A, 1).T
+        costs.append(np.linalg.eigvalsh(A)[0])
+        return A
+
+    for j in range(p):
+        for k in range(j + 1, p):
+            B = (K[j] @ R[np.ix_(columns[j], columns[k])] @ K[k].T).ravel()
+            square = dual["weights"][j, k] * np.outer(B, B) - block("pairs", len(B))
+            a, c = np.repeat(s[j], sizes[k]), np.tile(s[k], sizes[j])
+            terms.append(((a[:, None], c[:, None], a, c), square))
+    for k in (k for k in range(p) if sizes[k] > 1 and rho[k] > 0):
+        for j in range(p):
+            V, first = block("floors", sizes[j]), s[k][0]
+            terms.append(((first, first, s[j][:, None], s[j]), -V))
+            terms.append(((0, 0, s[j][:, None], s[j]), rho[k] ** 2 * V))
+    constant, others = left_over(terms, s)
+    whole = parts["pairs"] == len(dual["pairs"]) and parts["floors"] == len(dual["floors"])
+    return max(constant - others + sum(min(cost, 0.0) for cost in costs), 0.0) if whole else np.nan
+
+
 def support_bound(dual, info, name, rho, R, mask):
-    """The bound on a support: the lifted dual, or that of a frame operator P."""
+    """The bound on a support: moments, the lifted dual, or that of a frame operator P."""
     p, columns = len(R), [np.flatnonzero(mask[:, k]) for k in range(len(R))]
     rho = np.where(mask.sum(axis=0) == 1, 1.0, rho)
+    if info["bound"] == "moments":
+        w, value = dual["weights"][np.triu_indices(p, 1)], moment_bound(dual, rho, R, columns)
+        if name == "worst":
+            return (value / w.sum()) ** 0.5 if (w >= 0).all() else np.nan
+        value = value if name == "squared" or value > 1 else value**0.5
+        return value if (w == 1).all() else np.nan
     if info["bound"] == "lifted":
         lam, H = dual["multipliers"], dual["H"]
         i, j = np.concatenate(columns), np.repeat(np.arange(p), [len(c) for c in columns])

@@ -118,6 +118,7 @@ def decorrelate(
     support: Any = None,
     bounds: Any = None,
     anchors: Any = None,
+    proof: str = "quick",
     tol: float = 1e-9,
     max_iter: int = 200,
     on_singular: str = "solve",
@@ -159,6 +160,11 @@ def decorrelate(
     anchors : array-like or DataFrame of shape (p, k), optional
         Anchor the outputs to k composites (columns of coefficients on the standardised variables)
         instead of the variables.
+    proof : {"quick", "moments"}
+        With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" takes up the
+        gap that the quick bounds leave, for minutes where columns are many: until the bound meets
+        the objective, the callback returns True, or
+        ``skcoral.support.moment_admm.TIME_LIMIT`` (300 seconds of processor time) has passed.
     tol : float, default=1e-9
         Gap to aim at, relative to ``max(1, objective)``.
     max_iter : int, default=200
@@ -212,6 +218,11 @@ def decorrelate(
     settings["max_iter"] = check_count("max_iter", max_iter)
     n_starts = check_count("n_starts", n_starts, maximum=1_000_000)
     check_random_state(random_state)
+    by_moments = check_choice("proof", proof, ("quick", "moments")) == "moments"
+    if by_moments and support is None and bounds is None:
+        raise InvalidArgumentError(
+            "proof='moments' goes with support or bounds; other answers need no further proof."
+        )
     if support is not None or bounds is not None:
         if settings.pop("pair_weights") is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
@@ -227,6 +238,7 @@ def decorrelate(
             n_starts=n_starts,
             random_state=random_state,
             threshold=problem.threshold,
+            proof=proof,
             **settings,
         )
         return given.described(found)

@@ -37,6 +37,10 @@ PARTS: dict[str, tuple[set[str], set[str]]] = {
     "frame_threshold": ({"factor", "N", "weights", "kappa"}, {"rank"}),
     "support/lifted": ({"multipliers", "H", "support", "slope"}, {"bound", "criterion"}),
     "support/frame": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
+    "support/moments": (
+        {"S", "weights", "pairs", "floors", "support", "slope"},
+        {"bound", "criterion"},
+    ),
     "support/least-norm": ({"P", "eta", "support", "slope"}, {"bound", "criterion", "norm"}),
 }
 

@@ -1,6 +1,6 @@
 """The claims of a transformation with a prescribed support: zeros, lower bounds and prices.
 
-Column k of T lives on Ω_k. Two inequalities bound the residual of every such T from below:
+Column k of T lives on Ω_k. Three inequalities bound the residual of every such T from below:
 
 * frame: for any symmetric P and η ≥ 0, with θ_k such that ``P_Ω - η_k r_k r_kᵀ - θ_k R_Ω ⪰ 0`` on
   Ω_k (``r_k = R e_k``),
@@ -9,7 +9,8 @@ Column k of T lives on Ω_k. Two inequalities bound the residual of every such T
 
   and half the linear part bounds the absolute sum if also ``-R ⪯ P ⪯ R``; P is taken as ``L M Lᵀ``
   with float matrices M and L, ``R ≈ L Lᵀ``;
-* lifted: the inequality of the trade-off with ``H ⊗ R`` restricted to the support.
+* lifted: the inequality of the trade-off with ``H ⊗ R`` restricted to the support;
+* moments: sums of squares, see :mod:`skcoral.certificates.moment_bounds`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from skcoral.certificates.definiteness import (
 from skcoral.certificates.enclosures import UNIT, Enclosure, around, exactly, up_to
 from skcoral.certificates.inequalities import conjugate
 from skcoral.certificates.ledger import Ledger
+from skcoral.certificates.moment_bounds import MomentDual, moment_bound, spheres, unpacked
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import agree, numbers
 from skcoral.exceptions import CertificateError
@@ -64,6 +66,8 @@ def support_bound(
 ) -> Enclosure:
     """Return the lower bound that a certificate proves for every T with its support."""
     bound = _Bound(certificate, rho_min, R, arithmetic)
+    if certificate.info["bound"] == "moments":
+        return bound.moments()
     return bound.lifted() if certificate.info["bound"] == "lifted" else bound.frame()
 
 
@@ -156,6 +160,28 @@ class _Bound:
                 proved: Enclosure = exactly(theta) - below * eta
                 return proved
         raise CertificateError("the certificate proves nothing about a column: it is not definite.")
+
+    def moments(self) -> Enclosure:
+        """The bound of sums of squares; its weights select the worst pair."""
+        p, arrays, space = len(self.R), self.arrays, spheres(self.mask, self.floors)
+        n, (pairs, floors) = int(space.offsets[-1]), space.block_sizes
+        dual = MomentDual(
+            numbers(arrays["S"], (n, n), "`S`", symmetric=True),
+            numbers(arrays["weights"], (p, p), "`weights`", symmetric=True, nonnegative=True),
+            unpacked(numbers(arrays["pairs"], np.shape(arrays["pairs"]), "`pairs`"), pairs),
+            unpacked(numbers(arrays["floors"], np.shape(arrays["floors"]), "`floors`"), floors),
+        )
+        above = dual.weights[np.triu_indices(p, 1)]
+        if self.criterion != "worst" and np.any(above != 1.0):
+            raise CertificateError("the weights of a sum over pairs are one.")
+        value = moment_bound(space, self.R, dual, self.arithmetic)
+        if self.criterion == "squared":
+            return value
+        if self.criterion == "worst":  # the largest square is no less than a mean of squares
+            total = exactly(above).total()
+            return (value / total).sqrt() if float(total.lower) > 0 else exactly(0.0)
+        # A sum of |r| ≤ 1 is at least that of their squares, and at least the root of it.
+        return value if float(value.lower) >= 1.0 else value.sqrt()
 
     def lifted(self) -> Enclosure:
         """The bound of the trade-off with ``H ⊗ R`` on the support."""

@@ -79,7 +79,7 @@ def frame_bound(
     stop_at: float = np.inf,
     tol: float = 1e-9,
     max_iter: int = 200,
-    on_iteration: Callable[[int, float], None] | None = None,
+    on_iteration: Callable[[int, float], object] | None = None,
 ) -> FrameBound:
     """Maximise the dual of the frame relaxation, from the M of another bound if given.
 

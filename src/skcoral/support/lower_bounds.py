@@ -1,6 +1,6 @@
 """Lower bounds that hold for every supported transformation, and how to re-check them.
 
-Three dual points prove a bound, each from a few arrays and without the solver that found them:
+Four dual points prove a bound, each from a few arrays and without the solver that found them:
 
 * ``"frame"`` and ``"least-norm"``: a symmetric P and η ≥ 0, see
   :mod:`skcoral.support.frame_relaxation` (``P = L M Lᵀ`` with ``R = L Lᵀ``; the
@@ -17,11 +17,13 @@ Three dual points prove a bound, each from a few arrays and without the solver t
       Σ_ij H_ij w_i·w_j − 2 Σ_j λ_j (f_j − ρ_j) − tr H,    H = off(H) + Diag(h),
 
   in the points u, whose Hessian is 2Q with blocks ``Q_kl = H_kl B_kᵀ B_l``: if Q ⪰ 0, the point
-  is globally optimal.
+  is globally optimal;
+* ``"moments"``: sums of squares, see :mod:`skcoral.certificates.moment_bounds`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,10 +32,13 @@ import scipy.optimize as so
 from numpy.typing import NDArray
 
 from skcoral import _criteria as criteria
+from skcoral.certificates.moment_bounds import packed
 from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
 from skcoral.support.caps import Caps
 from skcoral.support.frame_relaxation import FrameBound, Norm
+from skcoral.support.moment_admm import bound_by_moments
+from skcoral.support.moments import Relaxation
 from skcoral.support.pattern import Mask
 
 _ON_RIM = 1e-7
@@ -118,6 +123,40 @@ def frame_certificate(
     arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
     info = {"bound": name, "criterion": criterion, "norm": norm}
     return LowerBound(value, name, Certificate("support", arrays, info))
+
+
+def from_squares(criterion: Criterion, value: float) -> float:
+    """What a bound on the sum of squares, or on the largest square, says about the criterion.
+
+    A sum of |r| is at least the root of the sum of squares, and because no |r| exceeds one also at
+    least that sum: an absolute value is no polynomial, so moments of degree four say no more.
+    """
+    if criterion == "squared":
+        return value
+    return float(np.sqrt(value)) if criterion == "worst" else float(max(value, np.sqrt(value)))
+
+
+def to_squares(criterion: Criterion, value: float) -> float:
+    """Inverse of :func:`from_squares`."""
+    return value if criterion == "squared" or (criterion == "absolute" and value > 1) else value**2
+
+
+def moment_certificate(
+    space: Caps, criterion: Criterion, goal: float, tell: Callable[[float], bool]
+) -> LowerBound:
+    """The bound by second-order moments, looked for until its squares reach ``goal``."""
+    relaxation = Relaxation(space, worst=criterion == "worst")
+    found = bound_by_moments(relaxation, goal, tell)
+    arrays = {
+        "S": found.dual.S,
+        "weights": found.dual.weights,
+        "pairs": packed(found.dual.pairs),
+        "floors": packed(found.dual.floors),
+        "support": space.mask.astype(np.float64),
+    }
+    info = {"bound": "moments", "criterion": criterion}
+    value = from_squares(criterion, max(found.value, 0.0))
+    return LowerBound(value, "moments", Certificate("support", arrays, info))
 
 
 def nothing_proved(space: Caps, criterion: Criterion) -> LowerBound:

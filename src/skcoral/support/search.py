@@ -57,13 +57,14 @@ class Progress:
         self._callback = callback
         self.iteration, self.objective, self.lower_bound = 0, np.inf, 0.0
 
-    def step(self, objective: float = np.inf, lower_bound: float = 0.0) -> None:
-        """Report one more step."""
+    def step(self, objective: float = np.inf, lower_bound: float = 0.0) -> bool:
+        """Report one more step; return whether the user wants no more of them."""
         self.iteration += 1
         self.objective = min(self.objective, objective)
         self.lower_bound = max(self.lower_bound, lower_bound)
-        if self._callback is not None:
-            self._callback(self.iteration, self.objective, self.lower_bound)
+        if self._callback is None:
+            return False
+        return self._callback(self.iteration, self.objective, self.lower_bound) is True
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,14 +27,18 @@ from skcoral.support.interior_point import Candidate
 from skcoral.support.lower_bounds import (
     LowerBound,
     frame_certificate,
+    from_squares,
     least_norm_bound,
     lifted_bound,
+    moment_certificate,
     multipliers,
     nothing_proved,
+    to_squares,
 )
 from skcoral.support.pattern import Mask, degrees_of_freedom
 from skcoral.support.search import Callback, Found, Progress, Search, structured_starts
 
+Proof = Literal["quick", "moments"]
 EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
 
 
@@ -54,6 +58,7 @@ class SupportProblem:
     callback: Callback | None = None
     warm: Array | Sequence[Array] | None = None
     threshold: KeptThreshold | None = None
+    proof: Proof = "quick"
 
     def warm_starts(self) -> Array:
         """Given transformations as one array of shape (n, p, p)."""
@@ -95,7 +100,8 @@ def solve_support(
         ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most, structured ones
         included), ``random_state`` and ``callback``. ``warm`` are transformations to start from as
         well, such as the solution for a smaller support or higher floors; the answer is never worse
-        than any of them that is feasible. ``threshold`` keeps ρ★ of ``R``.
+        than any of them that is feasible. ``threshold`` keeps ρ★ of ``R``. ``proof`` is "quick" or
+        "moments", which looks for a better bound where the gap is open.
 
     Returns
     -------
@@ -187,6 +193,8 @@ def solve_unbounded(problem: SupportProblem) -> Decorrelation:
         rng = np.random.default_rng(problem.random_state)
         found = search.polish(search.explore(found, n_random, rng))
         bounds.improve(found.best)
+    if problem.proof == "moments" and not bounds.certifies(found.best):
+        bounds.improve_by_moments(found.best)
     return _result(problem, search, found, bounds.best)
 
 
@@ -229,6 +237,15 @@ class BestBound:
                 ),
             )
             self._offer(frame_certificate(self.space, frame, self.criterion, norm), found)
+
+    def improve_by_moments(self, found: Candidate) -> None:
+        """Look for a bound by second-order moments."""
+
+        def tell(value: float) -> bool:
+            return self.progress.step(found.value, from_squares(self.criterion, max(value, 0.0)))
+
+        goal = to_squares(self.criterion, found.value - self._gap(found))
+        self._offer(moment_certificate(self.space, self.criterion, goal, tell), found)
 
     def _gap(self, found: Candidate) -> float:
         """Largest gap that still counts as proved."""

@@ -1,0 +1,106 @@
+"""Certificates of the kind "support" with a bound by moments: every judge, and forgeries."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates import certificate_text, check, load_certificate, prove, save_certificate
+from skcoral.exceptions import CertificateError
+from skcoral.results import Array, Certificate, Decorrelation
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+sys.path.insert(0, str(EXAMPLES))  # as for a program that is run there
+VERIFIER = runpy.run_path(str(EXAMPLES / "verify_certificate.py"))
+KINDS = [
+    ("squared", 0.0),
+    ("squared", 0.8),
+    ("worst", 0.0),
+    ("absolute", 0.0),
+    ("squared", "mixed"),
+]
+
+
+@cache
+def answer(criterion: str, floor: Any) -> tuple[Decorrelation, Array]:
+    """A certified answer on five variables; its first column has no freedom where floors differ."""
+    R = np.corrcoef(np.random.default_rng(4).normal(size=(9, 5)).T)
+    mask = np.abs(np.subtract.outer(range(5), range(5))) <= 1
+    mask[0, 4] = mask[4, 0] = True
+    floors = np.array([1.0, 0.9, 0.0, 0.7, 0.0]) if floor == "mixed" else floor
+    steps = iter(range(10_000))
+    found = decorrelate(
+        R,
+        floors,
+        support=mask,
+        criterion=criterion,
+        proof="moments",
+        n_starts=30,
+        callback=lambda *_: next(steps) > 600,
+    )
+    return found, R
+
+
+def with_bound(kind: tuple[str, Any]) -> tuple[Decorrelation, Array]:
+    """An answer whose certificate is by moments, also where another bound was larger."""
+    found, R = answer(*kind)
+    if found.certificate.info["bound"] == "moments":
+        return found, R
+    pytest.skip("another bound was larger")
+
+
+def refused(result: Decorrelation, R: Array) -> list[str]:
+    """What the verifier of the examples finds wrong."""
+    VERIFIER["problems"].clear()
+    VERIFIER["verify"](json.loads(certificate_text(result, R)), R)
+    return list(VERIFIER["problems"])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_judge_accepts_it(kind: tuple[str, Any], tmp_path: Path) -> None:
+    found, R = with_bound(kind)
+    assert check(found, R).passed
+    assert prove(found, R).passed
+    assert not refused(found, R)
+    path = tmp_path / "proof.json"
+    save_certificate(found, R, path)
+    read = load_certificate(path)
+    assert check(read.result, read.R).passed
+
+
+@pytest.mark.parametrize("part", ["S", "pairs", "floors", "weights"])
+def test_a_changed_part_proves_less(part: str) -> None:
+    found, R = with_bound(("squared", 0.8))
+    arrays = dict(found.certificate.arrays)
+    changed = arrays[part].copy()
+    changed.flat[0] -= 0.5
+    if part == "weights":
+        changed[0, 1] = changed[1, 0] = 3.0
+    arrays[part] = changed
+    forged = replace(found, certificate=Certificate("support", arrays, found.certificate.info))
+    if part == "weights":
+        with pytest.raises(CertificateError, match="weights"):
+            check(forged, R)
+        return
+    verdict = check(forged, R)
+    assert not verdict.passed
+    assert verdict.lower < found.lower_bound - 1e-6
+    assert refused(forged, R)
+
+
+@pytest.mark.parametrize("name", ["pairs", "floors", "S"])
+def test_parts_of_another_size_are_refused(name: str) -> None:
+    found, R = with_bound(("squared", 0.8))
+    arrays = {**found.certificate.arrays, name: found.certificate.arrays[name][:-1]}
+    forged = replace(found, certificate=Certificate("support", arrays, found.certificate.info))
+    with pytest.raises(CertificateError):
+        check(forged, R)
