@@ -19,7 +19,7 @@ from skcoral.tables.sources import PACKED
 from skcoral.tables.table import Batch, Table
 
 UPLOAD_MB = 25
-ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "ods", "parquet")
+ENDINGS = ("csv", "tsv", "txt", "xlsx", "xls", "ods", "parquet", "dta")
 #: One upload is parsed at a time: several large ones must not fill the memory together.
 _one_at_a_time = threading.Lock()
 

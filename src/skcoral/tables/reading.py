@@ -17,6 +17,7 @@ from skcoral.tables.sources import (
     OLD_EXCEL,
     PACKED,
     PARQUET,
+    STATA,
     ZIP,
     Source,
     find_source,
@@ -31,6 +32,7 @@ _ENDINGS: dict[str, Format] = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".dta": "stata",
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
 }
 #: The part that makes an archive a workbook of Excel (.xlsx, .xlsb) or OpenDocument (.ods).
@@ -59,7 +61,7 @@ def open_table(
         content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
-    format : {"csv", "tsv", "parquet", "excel"}, optional
+    format : {"csv", "tsv", "parquet", "excel", "stata"}, optional
         Recognised from content and name by default; "excel" is .xlsx, .xlsb, .xls and .ods.
     separator, decimal, encoding : str, optional
         Dialect of a text file; recognised by default, and ``assumed`` says what was.
@@ -109,6 +111,10 @@ def open_table(
             from skcoral.tables.parquet import open_parquet
 
             table = open_parquet(label, found.open, found.size)
+        elif kind == "stata" or named == "stata":  # older files do not say what they are
+            from skcoral.tables.stata import open_stata
+
+            table = open_stata(label, stream)
         elif named in ("parquet", "excel"):
             wanted = "Parquet" if named == "parquet" else "Excel or OpenDocument"
             raise InvalidTableError(
@@ -152,12 +158,14 @@ def format_of_name(name: str) -> Format | None:
 
 def _kind(stream: BinaryIO, label: str) -> str:
     with readable(label):
-        head = stream.read(8)
+        head = stream.read(16)
         stream.seek(0)
     if not head:
         raise InvalidTableError(f"{label}: the file is empty.\nGive a table with a header line.")
     if head.startswith(PARQUET):
         return "parquet"
+    if head.startswith(STATA):
+        return "stata"
     if head.startswith(OLD_EXCEL):
         return "excel"
     if head.startswith(ZIP):
@@ -175,5 +183,7 @@ def _kind(stream: BinaryIO, label: str) -> str:
 
 def _refuse_endless(label: str, start: bytes, encoding: str | None) -> None:
     """Refuse a device or a pipe that gives no text, before it is copied."""
-    if not start.startswith((*PACKED.values(), ZIP, PARQUET, OLD_EXCEL)):  # all others are text
+    if not start.startswith(
+        (*PACKED.values(), ZIP, PARQUET, OLD_EXCEL, STATA)
+    ):  # all others are text
         refuse_binary(label, start, encoding)

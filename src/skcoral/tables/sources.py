@@ -30,6 +30,7 @@ PACKED = {
     "Zstandard": b"\x28\xb5\x2f\xfd",
 }
 ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0"
+STATA = b"<stata_dta>"  # of Stata 13 and later
 _CHUNK = 1 << 16
 
 

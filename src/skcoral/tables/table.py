@@ -26,7 +26,7 @@ from skcoral.tables.cells import LeftOut, filtered, plain_cells, remedy, shown, 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Literal["csv", "tsv", "parquet", "excel"]
+Format = Literal["csv", "tsv", "parquet", "excel", "stata"]
 
 BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
@@ -91,7 +91,7 @@ class Table:
         self, cells: Any, left_out: LeftOut | None = None
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Cells of a column as numbers; NaN where missing or wrong, the latter also in the mask."""
-        typed = self.format == "parquet"
+        typed = self.format in ("parquet", "stata")
         marks = self.decimal, self.na, self.thousands
         return to_numbers(cells, *marks, typed=typed, left_out=left_out)
 

@@ -65,7 +65,7 @@ def output_format(path: str | Path) -> Format:
     ('csv', 'excel')
     """
     found = format_of_name(str(path))
-    if found is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods"):
+    if found is None or Path(path).suffix.lower() in (".zip", ".xls", ".xlsb", ".ods", ".dta"):
         raise InvalidArgumentError(
             f"{printable(str(path))}: the ending does not say which format to write.\n"
             "Use .csv, .tsv, .parquet or .xlsx (.csv.gz, .csv.bz2, .csv.xz and .csv.zst compress)."

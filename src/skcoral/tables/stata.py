@@ -1,0 +1,41 @@
+"""Stata files (.dta), read by pandas as a whole: they hold no more than their size."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from skcoral.exceptions import InvalidTableError
+from skcoral.limits import current
+from skcoral.tables.cells import check_names
+from skcoral.tables.sources import DAMAGED
+from skcoral.tables.table import Batch, Table
+
+
+def open_stata(label: str, stream: BinaryIO) -> Table:
+    """Open a Stata file; codes with labels stay codes, and dates become dates."""
+    import pandas as pd
+    import pyarrow as pa
+
+    limits = current()
+    try:
+        frame = pd.read_stata(stream, convert_categoricals=False)
+        limits.require("columns", frame.shape[1], label)
+        columns = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks()
+    except InvalidTableError:
+        raise
+    except (*DAMAGED, struct.error, pa.ArrowException) as error:
+        raise InvalidTableError(
+            f"{label}: the Stata file cannot be read ({str(error)[:120]}).\n"
+            "It is damaged or was cut short: save or copy it again, or export it as CSV."
+        ) from error
+    names = tuple(map(str, columns.column_names))
+    check_names(label, names, "the header")
+    parts = [column.combine_chunks() for column in columns.columns]
+
+    def batches(size: int, places: Sequence[int] | None) -> Iterator[Batch]:
+        chosen = parts if places is None else [parts[j] for j in places]
+        return Batch(range(1, columns.num_rows + 1), chosen).parts(size)
+
+    return Table(label, names, "row", "stata", batches, n_rows=columns.num_rows)
