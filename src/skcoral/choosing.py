@@ -209,12 +209,12 @@ class FloorComparison(Shown):
             if not self.dependent:
                 said.append("Decorrelate them only where no correlation at all may remain (ρ★).")
         else:
-            more = f" and the largest VIF {vif_text(best.largest_vif)}"
+            more = f", the largest VIF {vif_text(best.largest_vif)}"
             exceeded = [f"a correlation exceeds {MOST_CORRELATION:g}"] * best.above.correlates
             exceeded += [f"a VIF exceeds {MOST_VIF:g}"] * best.above.inflates
             said = [
-                f"Recommended: floor {best.label}, where the largest correlation between two "
-                f"outputs is {best.largest_correlation:.2f}{'' if self.dependent else more}.",
+                f"Recommended: floor {best.label}. The largest correlation left is "
+                f"{best.largest_correlation:.2f}{'' if self.dependent else more}.",
                 f"At {best.above.label} {' and '.join(exceeded)}.",
             ]
             if best.min_fidelity < OWN_VARIABLE:
@@ -271,8 +271,8 @@ def compare_floors(
     >>> from skcoral.datasets import load_wine
     >>> found = compare_floors(load_wine().to_frame().corr())
     >>> print(found.sentence())
-    Recommended: floor 0.94, where the largest correlation between two outputs is 0.50 and the
-    largest VIF 1.6. At 0.941 a correlation exceeds 0.5.
+    Recommended: floor 0.94. The largest correlation left is 0.50, the largest VIF 1.6. At 0.941 a
+    correlation exceeds 0.5.
     """
     floors = read_common_floors(floors).tolist() if np.size(floors) else []
     with warnings.catch_warnings():

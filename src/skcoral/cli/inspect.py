@@ -185,7 +185,7 @@ def _show_floors(record: dict[str, Any]) -> None:
     """Print the table of floors, and last the recommendation with its command."""
     console.say("")
     if record["floors"]:
-        console.say("What usual floors give, and the command for each:")
+        console.say("What floors give, with their commands:")
         row = "{:<7}{:>11}{:>13}{:>9}".format
         console.copyable(row("floor", "largest |r|", "largest VIF", "weakest"))
         for c in record["floors"]:
@@ -193,18 +193,17 @@ def _show_floors(record: dict[str, Any]) -> None:
             kept = console.number(rounded_down(c["min_fidelity"], 3), 3)
             console.copyable(row(c["label"], *figures, kept))
             console.copyable(f"  {c['command']}")
-    console.say(console.bold(record["recommendation"]))
     best = record["recommended"]
+    limits = [
+        f"{rounded_down(floor, 3):g} with {_LIMITS[name]}"
+        for name, floor in record.get("limits", {}).items()
+        if rounded_down(floor, 3) > best["rho_min"]
+    ]
+    if limits:
+        console.say(f"One limit keeps more: {', '.join(limits)}.")
+    console.say(console.bold(record["recommendation"]))
     if best is not None and best["rho_min"] < 1.0:
         console.copyable(f"  {best['command']}")
-    more = {
-        option: rounded_down(record["limits"][name], 3)
-        for name, option in _LIMITS.items()
-        if record.get("limits") and rounded_down(record["limits"][name], 3) > best["rho_min"]
-    }
-    if more:
-        kept = " and ".join(f"{option} keeps {floor:.3f}" for option, floor in more.items())
-        console.say(f"With one limit instead of a floor every variable keeps more: {kept}.")
 
 
 def _remarks(record: dict[str, Any], loaded: Loaded, found: Correlations) -> list[str]:
