@@ -156,10 +156,9 @@ def test_too_few_rows_are_reported_with_what_can_be_had():
 
 def test_other_settings_are_measured_on_plain_rows(wine):
     X = wine.iloc[:, :6]
-    for settings in ({"shrinkage": 0.2}, {"covariance": "OAS"}):
-        found = confident_floors(X, 0.9, estimator=CORAL(**settings), n_folds=4)
-        assert (found.lower >= 0.9).all()
-        assert found.floors.min() > 0.9
+    found = confident_floors(X, 0.9, estimator=CORAL(covariance="OAS"), n_folds=4)
+    assert (found.lower >= 0.9).all()
+    assert found.floors.min() > 0.9
 
 
 def test_anchors_and_floors_by_name(wine):
@@ -238,9 +237,7 @@ def test_a_frame_with_dates_keeps_its_rows_in_blocks():
     assert "blocks of" in found.confidence_.about
 
 
-@pytest.mark.parametrize(
-    "settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}, {"shrinkage": 0.3}]
-)
+@pytest.mark.parametrize("settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}])
 def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
     rows = wine.iloc[:60]
     found = confident_floors(rows, 0.8, estimator=CORAL(**settings))

@@ -1,16 +1,10 @@
-"""Correlation matrices of tables against NumPy, SciPy and scikit-learn, and what is refused."""
+"""Correlation matrices of tables against NumPy, and what is refused."""
 
 import numpy as np
 import pytest
-from sklearn.covariance import ledoit_wolf as sklearn_ledoit_wolf
 
-from skcoral.correlation import (
-    check_shrinkage,
-    estimate,
-    ledoit_wolf,
-    sample_correlation,
-)
-from skcoral.exceptions import InvalidArgumentError, InvalidTableError, SingularCorrelationError
+from skcoral.correlation import estimate, sample_correlation
+from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.moments import Moments
 
 
@@ -25,7 +19,6 @@ def test_pearson_is_numpys():
     np.testing.assert_allclose(got.R, np.corrcoef(X.T), atol=1e-13)
     np.testing.assert_allclose(got.scale, X.std(axis=0, ddof=1), rtol=1e-13)
     assert got.names == ("a", "b", "c", "d")
-    assert got.shrinkage == 0.0
     assert "80 rows" in got.guarantee
 
 
@@ -40,48 +33,17 @@ def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
     np.testing.assert_allclose(estimate(Moments.from_rows(far)).R, expected, atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize(("n", "p"), [(200, 3), (40, 10), (10, 30)])
-def test_ledoit_wolf_is_scikit_learns_on_the_standardised_table(n, p):
-    X = table(n, p)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    _, expected = sklearn_ledoit_wolf(Z, assume_centered=True)
-    assert ledoit_wolf(X, Moments.from_rows(X)) == pytest.approx(expected, rel=1e-10)
-
-
-def test_weighted_ledoit_wolf_is_that_of_repeated_rows():
-    X = table(30, 6)
-    counts = np.random.default_rng(1).integers(0, 4, size=30)
-    repeated = np.repeat(X, counts, axis=0)
-    weighted = ledoit_wolf(X, Moments.from_rows(X, sample_weight=counts), sample_weight=counts)
-    assert weighted == pytest.approx(ledoit_wolf(repeated, Moments.from_rows(repeated)), rel=1e-12)
-
-
-def test_ledoit_wolf_of_one_column_is_zero():
-    X = table(10, 1)
-    assert ledoit_wolf(X, Moments.from_rows(X)) == 0.0
-
-
-def test_shrinkage_moves_towards_the_identity_and_says_so():
-    X = table(5, 8)
-    got = estimate(Moments.from_rows(X), shrinkage=0.3)
-    np.testing.assert_allclose(got.R, 0.7 * np.corrcoef(X.T) + 0.3 * np.eye(8), atol=1e-14)
-    assert np.linalg.eigvalsh(got.R)[0] > 0.29
-    assert "shrunk" in got.guarantee
-    assert "0.3" in got.guarantee
-
-
-def test_constant_columns_are_named_even_with_shrinkage():
+def test_constant_columns_are_named():
     X = table()
     X[:, [1, 3]] = [0.1, 7.0]
-    for shrinkage in (0.0, 0.5):
-        with pytest.raises(InvalidTableError, match=r"2 columns are constant.*`b`, `d`.*Drop"):
-            estimate(Moments.from_rows(X, names=list("abcd")), shrinkage=shrinkage)
+    with pytest.raises(InvalidTableError, match=r"2 columns are constant.*`b`, `d`.*Drop"):
+        estimate(Moments.from_rows(X, names=list("abcd")))
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_too_few_rows(n):
     X = table(n, 4)
-    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*`x0`.*5 rows.*shrinkage"):
+    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*`x0`.*5 rows.*LedoitWolf"):
         estimate(Moments.from_rows(X))
 
 
@@ -127,18 +89,6 @@ def test_a_table_of_nearly_equal_columns_is_not_singular():
     X = table(500, 2)
     X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])
     np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
-
-
-@pytest.mark.parametrize("bad", [0.0, -0.1, 1.5, float("nan"), "some", True, [0.1]])
-def test_bad_shrinkage(bad):
-    with pytest.raises(InvalidArgumentError, match=r"number in \(0, 1\]"):
-        check_shrinkage(bad)
-
-
-def test_good_shrinkage():
-    assert check_shrinkage(None) == 0.0
-    assert check_shrinkage(1) == 1.0
-    assert check_shrinkage(np.float32(0.5)) == 0.5
 
 
 def test_sample_correlation_of_dependent_columns_is_still_defined():

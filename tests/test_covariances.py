@@ -80,8 +80,6 @@ def test_matrices_that_are_none(wine):
     ):
         with pytest.raises(error, match=message):
             CORAL(0.8, covariance=covariance).fit(wine)
-    with pytest.raises(InvalidArgumentError, match="both choose"):
-        CORAL(0.8, covariance="OAS", shrinkage=0.1).fit(wine)
     assert not hasattr(CORAL(covariance="OAS"), "partial_fit")
 
 

@@ -27,7 +27,6 @@ TARGETS: list[dict[str, Any]] = [
     {"max_correlation": 0.2},
     {"rho_min": 0.9, "support": 0.1},
     {"rho_min": 0.9, "covariance": "LedoitWolf"},
-    {"rho_min": 0.9, "shrinkage": 0.1},
 ]
 
 

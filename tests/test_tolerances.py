@@ -163,8 +163,8 @@ def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
 
     source, plain = example("wine"), Settings()
     others = [
-        replace(plain, shrinkage="0.25"),
-        replace(plain, shrinkage="auto"),
+        replace(plain, covariance="LedoitWolf"),
+        replace(plain, covariance="OAS"),
         replace(plain, without=(source.names[0],)),
         replace(plain, weights=source.names[0]),
     ]

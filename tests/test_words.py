@@ -93,7 +93,6 @@ def test_prices(value, said):
     ("settings", "start"),
     [
         ({}, "Exact decorrelation can keep"),
-        ({"shrinkage": 0.2}, "For the correlation matrix of these 178 rows, shrunk towards"),
         ({"covariance": "OAS"}, "For the correlation matrix that OAS estimates"),
         ({"support": 0.4, "rho_min": 0.8}, "Exact decorrelation with unrestricted coefficients"),
         ({"anchors": np.eye(4)[:, :2]}, "Exact decorrelation of the variables themselves"),
@@ -105,5 +104,5 @@ def test_a_summary_says_of_which_problem_the_threshold_is(settings, start):
     coral = CORAL(**settings).fit(X)
     said = coral.summary().splitlines()[-1]
     assert said.startswith(start)
-    solved = coral.correlation_ if settings.keys() & {"shrinkage", "covariance"} else X.corr()
+    solved = coral.correlation_ if "covariance" in settings else X.corr()
     assert f"at {threshold(solved).value:.6f} and no higher" in said

@@ -18,6 +18,7 @@ from skcoral.exceptions import SingularCorrelationError
 _NEGLIGIBLE = 1e-6
 _LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
 _EARLIER = 1e-7  # by how much one variable is preferred to the next
+_SHRINKAGE = "shrinkage (of rows: covariance='LedoitWolf')"
 _SHORT = 4  # variables of a relation that few rows would hardly show by chance
 
 
@@ -72,7 +73,7 @@ class Deficiency:
                 f"{r} (at most {self.n_rows - 1} whatever the columns are, a sampling deficiency "
                 "that new rows will not repeat)"
             )
-            remedy = f"at least {p + 1} rows, fewer columns, or explicit shrinkage"
+            remedy = f"at least {p + 1} rows, fewer columns, or {_SHRINKAGE}"
             if self.relations:
                 reason += f". Some relations hold beyond that in these rows: {relations}"
         else:
@@ -82,7 +83,7 @@ class Deficiency:
                 f"{'R' if self.n_rows is None else 'these rows'} {relations} "
                 f"({units}; a structural deficiency, if that is how the variables are defined)"
             )
-            remedy = f"dropping {listing(self.redundant)}, or explicit shrinkage"
+            remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
         return reason, remedy
 
     def told(self) -> str:

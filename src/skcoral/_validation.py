@@ -306,14 +306,6 @@ def check_positive(name: str, value: Any) -> float:
     return check_number(name, value, "a finite number above 0", lambda v: 0.0 < v < math.inf)
 
 
-def check_shrinkage(shrinkage: Any) -> float:
-    """Return a given intensity as a float in [0, 1]; ``None`` is none, "auto" is not a number."""
-    wanted = "None, 'auto' or a number in (0, 1]"
-    if shrinkage is None:
-        return 0.0
-    return check_number("shrinkage", shrinkage, wanted, lambda v: 0.0 < v <= 1.0)
-
-
 def check_callback(callback: Any) -> Any:
     """Return ``callback`` if it can be called, or None."""
     if callback is not None and not callable(callback):

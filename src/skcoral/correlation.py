@@ -1,8 +1,8 @@
 """From a table to the correlation matrix that everything else is about.
 
-Correlations come from :class:`~skcoral.moments.Moments` alone; the Ledoit–Wolf intensity needs the
-rows themselves. What makes a matrix singular is described in terms
-of the table: which columns are constant, copies or combinations of others, how many rows it takes.
+Correlations come from :class:`~skcoral.moments.Moments` alone. What makes a matrix singular is
+described in terms of the table: which columns are constant, copies or combinations of others, how
+many rows it takes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._linalg import correlation_of_covariance
 from ._lowrank import FactoredCorrelation
 from ._records import Frozen
 from ._requirements import listing
 from ._singular import Deficiency, of_table
-from ._validation import check_shrinkage as check_shrinkage
 from ._validation import judge_correlation
 from .exceptions import InvalidTableError
 from .moments import SMALLEST_SPREAD, Moments
@@ -34,16 +32,13 @@ class CorrelationEstimate(Frozen):
     Attributes
     ----------
     R : ndarray of shape (p, p), or FactoredCorrelation
-        The correlation matrix, shrunk if asked; kept as a factor where columns are more than twice
-        the rows.
+        The correlation matrix; kept as a factor where columns are more than twice the rows.
     mean, scale : ndarray of shape (p,)
         Mean and sample standard deviation of each column.
     names : tuple of str
         The columns.
     n_rows : int
         Rows with a positive weight; 0 where a matrix was given.
-    shrinkage : float
-        The intensity that was used; 0 means that ``R`` is the sample's own matrix.
     weights : {"none", "frequency", "reliability"}
         Whether rows were weighted, and what the weights meant.
     deficiency : Deficiency or None
@@ -65,7 +60,6 @@ class CorrelationEstimate(Frozen):
     scale: Array
     names: tuple[str, ...]
     n_rows: int
-    shrinkage: float = 0.0
     weights: str = "none"
     deficiency: Deficiency | None = None
     source: str = ""
@@ -92,22 +86,17 @@ class CorrelationEstimate(Frozen):
     @property
     def is_about_rows(self) -> bool:
         """Whether ``R`` is the plain correlation matrix of the rows."""
-        return not self.shrinkage and not self.source and self.weights == "none"
+        return not self.source and self.weights == "none"
 
     @property
     def about(self) -> str:
         """What the guarantees are about, in a few words."""
         if not self.n_rows:
-            shrunk = f"shrunk towards the identity by {self.shrinkage:.4g}"
-            return f"the matrix {shrunk if self.shrinkage else 'given'}"
+            return "the matrix given"
         rows = f"these {self.n_rows:,} rows" + " with their weights" * (self.weights != "none")
         if self.source:
             return f"the correlation matrix that {self.source} estimates from {rows}"
-        if not self.shrinkage:
-            return rows
-        return (
-            f"the correlation matrix of {rows}, shrunk towards the identity by {self.shrinkage:.4g}"
-        )
+        return rows
 
     @property
     def guarantee(self) -> str:
@@ -118,21 +107,18 @@ class CorrelationEstimate(Frozen):
         )
 
 
-def shrunk_matrix(
-    R: Array, names: tuple[str, ...], intensity: float, *, scale: Array | None = None
+def given_matrix(
+    R: Array, names: tuple[str, ...], *, scale: Array | None = None
 ) -> CorrelationEstimate:
-    """A given correlation matrix, shrunk towards the identity; there are no rows behind it."""
-    shrunk = (1.0 - intensity) * R
-    np.fill_diagonal(shrunk, 1.0)
+    """A correlation matrix without rows behind it."""
     p = len(R)
     scale = np.ones(p) if scale is None else scale
-    return CorrelationEstimate(shrunk, np.zeros(p), scale, names, 0, intensity)
+    return CorrelationEstimate(R, np.zeros(p), scale, names, 0)
 
 
 def estimate(
     moments: Moments,
     *,
-    shrinkage: float = 0.0,
     on_singular: str = "raise",
 ) -> CorrelationEstimate:
     """Turn moments into a correlation matrix, or say why there is none.
@@ -141,8 +127,6 @@ def estimate(
     ----------
     moments : Moments
         Of the rows.
-    shrinkage : float in [0, 1], default=0
-        ``R`` becomes ``(1 - shrinkage) R + shrinkage I``.
     on_singular : {"raise", "solve"}, default="raise"
         Whether a matrix of deficient rank is refused, or described in ``deficiency``.
 
@@ -162,11 +146,10 @@ def estimate(
     array([[1.      , 0.550149],
            [0.550149, 1.      ]])
     """
-    refuse_unusable(moments, shrinkage=shrinkage or float(on_singular == "solve"))
+    refuse_unusable(moments)
+    if on_singular == "raise":
+        _refuse_few_rows(moments)
     R = sample_correlation(moments)
-    if shrinkage:
-        R *= 1.0 - shrinkage
-        np.fill_diagonal(R, 1.0)
     R, found = judge_correlation(R, moments.names, scale=moments.scale)
     if found is not None:
         found = of_table(found, moments.n_rows)
@@ -178,35 +161,9 @@ def estimate(
         scale=moments.scale,
         names=moments.names,
         n_rows=moments.n_rows,
-        shrinkage=shrinkage,
         weights=meaning(moments),
         deficiency=found,
         judged=True,
-    )
-
-
-def estimate_from_rows(
-    X: ArrayLike,
-    moments: Moments,
-    *,
-    sample_weight: ArrayLike | None = None,
-    shrinkage: object = None,
-    on_singular: str = "raise",
-) -> CorrelationEstimate:
-    """Estimate ``R`` with the rows at hand, as the Ledoit–Wolf intensity needs.
-
-    ``moments`` are those of the rows, with the same weights; ``shrinkage`` is None, "auto" or a
-    number in (0, 1].
-    """
-    refuse_unusable(moments, shrinkage=1.0)
-    if isinstance(shrinkage, str) and shrinkage == "auto":
-        intensity = ledoit_wolf(X, moments, sample_weight=sample_weight)
-    else:
-        intensity = check_shrinkage(shrinkage)
-    return estimate(
-        moments,
-        shrinkage=intensity,
-        on_singular=on_singular,
     )
 
 
@@ -215,25 +172,6 @@ def sample_correlation(moments: Moments) -> Array:
     _refuse_single_rows(moments)
     _refuse_constant(moments)
     return correlation_of_covariance(moments.comoment)
-
-
-def ledoit_wolf(X: ArrayLike, moments: Moments, *, sample_weight: ArrayLike | None = None) -> float:
-    """Ledoit–Wolf intensity for shrinking the correlation matrix of ``X`` towards the identity.
-
-    It minimises the expected squared distance to the true matrix, as estimated from the rows:
-    ``min(1, Σ_k w_k ‖z_k z_kᵀ − R‖² / (n Σ w_k ‖R − I‖²))`` for the standardised rows ``z_k`` and
-    ``n`` the effective number of rows (Ledoit and Wolf, 2004).
-    """
-    R = sample_correlation(moments)
-    total = moments.weight
-    spread = np.sqrt(np.diag(moments.comoment) / total)
-    lengths = (((np.asarray(X, dtype=np.float64) - moments.mean) / spread) ** 2).sum(axis=1)
-    weights = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    noise = float((weights * lengths**2).sum()) / total - float((R**2).sum())
-    distance = float((R**2).sum()) - len(R)
-    if distance <= 0.0:  # R is the identity already, as it always is for a single column
-        return 0.0
-    return min(1.0, max(0.0, noise / (moments.effective_rows * distance)))
 
 
 def meaning(moments: Moments) -> str:
@@ -256,7 +194,7 @@ def _refuse_constant(moments: Moments) -> None:
         ) * bool(tiny)
         raise InvalidTableError(
             f"{len(constant)} {few} constant in these {moments.n_rows} rows and so without "
-            f"correlation: {listing(constant)}. Drop them; shrinkage cannot help here." + hint
+            f"correlation: {listing(constant)}. Drop them." + hint
         )
 
 
@@ -268,20 +206,23 @@ def _refuse_single_rows(moments: Moments) -> None:
         )
 
 
-def refuse_unusable(moments: Moments, *, shrinkage: float) -> None:
-    """Refuse tables without correlations: no rows, one row, constant columns, too few rows."""
-    n, p = moments.n_rows, moments.n_features
+def refuse_unusable(moments: Moments) -> None:
+    """Refuse tables without correlations: no rows, one row, constant columns."""
     if moments.weight <= 0.0:
         raise InvalidTableError(
             "There are no rows to fit: none came, or every sample weight is zero."
         )
     _refuse_single_rows(moments)
     _refuse_constant(moments)
-    if n <= p and not shrinkage:
+
+
+def _refuse_few_rows(moments: Moments) -> None:
+    n, p = moments.n_rows, moments.n_features
+    if n <= p:
         raise InvalidTableError(
             f"{n} rows cannot determine the correlations of {p} columns "
             f"({listing(moments.names)}): the matrix has rank {n - 1} at most, and no exact "
             f"decorrelator exists. Give at least {p + 1} rows, use fewer columns, or shrink "
-            "explicitly with shrinkage='auto' (Ledoit–Wolf) or a number in (0, 1]; the guarantee "
-            "is then about the shrunk matrix."
+            "explicitly with covariance='LedoitWolf'; the guarantee is then about the shrunk "
+            "matrix."
         )

@@ -75,7 +75,7 @@ def estimate_by(
     Where its variances differ from one, as those of robust estimators do, columns are standardised
     by its own. Weights only count rows, which are repeated: such estimators know no others.
     """
-    refuse_unusable(moments, shrinkage=1.0)
+    refuse_unusable(moments)
     rows = np.asarray(X, dtype=np.float64)
     Z = (_repeated(rows, sample_weight, moments) - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)

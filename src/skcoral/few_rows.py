@@ -186,7 +186,7 @@ def duplicates(A: Array) -> list[tuple[int, int]]:
 
 def estimate_few_rows(moments: RowMoments) -> CorrelationEstimate:
     """Correlations of a table with many more columns than rows, as a factor."""
-    refuse_unusable(moments, shrinkage=1.0)
+    refuse_unusable(moments)
     found = deficiency_of_rows(moments)
     return CorrelationEstimate(
         R=FactoredCorrelation(found.factor),

@@ -18,6 +18,10 @@ _RANK = (
 )
 
 _WDI = "examples/world_bank.py fetches the table with the package wbgapi; pandas reads files."
+_SHRUNK = (
+    "write covariance='LedoitWolf' (or 'OAS', or ShrunkCovariance(shrinkage=0.1) of "
+    "sklearn.covariance for a given intensity)."
+)
 
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
@@ -25,6 +29,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "margins": _RANKS,
         "missing": _IMPUTER,
         "rank_tol": _RANK,
+        "shrinkage": _SHRUNK,
     },
     **{
         name: {"rank_tol": _RANK}
@@ -41,6 +46,7 @@ OPTIONS: dict[str, str] = {
     "--brief": "leave it out; all windows are solved with the same effort.",
     "--rank-tol": _RANK,
     "--missing": "rows with missing values are left out; fill them before to keep them.",
+    "--shrinkage": "write --covariance LedoitWolf, or another estimator of sklearn.covariance.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

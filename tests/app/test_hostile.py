@@ -22,13 +22,6 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("shrinkage", ["1", "0.999999"])
-def test_a_budget_for_uncorrelated_variables(open_app, metric, shrinkage):
-    at = open_app(source="wine", mode="budget", shrinkage=shrinkage)
-    assert not at.error
-    assert metric(at, "Weakest fidelity") == pytest.approx(1, abs=1e-3)
-
-
 @pytest.mark.parametrize("text", ["1 0\n0 1", "1 0 0\n0 1 0\n0 0 1", "1 1e-300\n1e-300 1"])
 @pytest.mark.parametrize("mode", ["floor", "budget", "worst", "support"])
 def test_a_pasted_identity_in_every_mode(open_app, text, mode):

@@ -32,14 +32,14 @@ number = st.integers(0, 1000).map(lambda k: k / 1000)
         link=number,
         without=st.lists(names, max_size=3).map(tuple),
         weights=names,
-        shrinkage=st.sampled_from(["none", "auto", "0.25"]),
+        covariance=st.sampled_from(["", "LedoitWolf", "OAS"]),
     )
 )
 def test_a_link_says_what_the_view_looks_at(settings):
     again, notes = from_query(to_query(settings))
     assert notes == []
     assert to_query(again) == to_query(settings)
-    for name in ("source", "mode", "without", "weights", "shrinkage"):
+    for name in ("source", "mode", "without", "weights", "covariance"):
         assert getattr(again, name) == getattr(settings, name)
     if settings.mode == "budget":
         assert again.budget == settings.budget
@@ -62,7 +62,7 @@ def test_a_link_says_what_the_view_looks_at(settings):
                 "mask",
                 "without",
                 "weights",
-                "shrinkage",
+                "covariance",
                 "block",
                 "x",
             ]

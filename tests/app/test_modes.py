@@ -125,7 +125,7 @@ def test_modes_keep_their_settings(open_app, metric):
             "floor": "0.98",
             "criterion": "worst",
         },
-        {"source": "wine", "mode": "budget", "budget": "1.5", "shrinkage": "auto"},
+        {"source": "wine", "mode": "budget", "budget": "1.5", "covariance": "LedoitWolf"},
         {"source": "wine", "mode": "floor", "floor": "0.9", "weights": "proline"},
     ],
 )
@@ -138,9 +138,9 @@ def test_link_reopens_the_same_view(open_app, query):
 
 
 def test_link_that_is_invalid_is_reported(open_app, metric):
-    at = open_app(source="<b>", floor="7", mode="x", own="hue", mask="!", shrinkage="-1")
+    at = open_app(source="<b>", floor="7", mode="x", own="hue", mask="!", covariance="-1")
     said = " ".join(w.value for w in at.warning).replace("\\", "")
-    for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "shrinkage = -1"):
+    for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "covariance = -1"):
         assert part in said
     assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
 
@@ -152,7 +152,7 @@ def test_link_that_is_invalid_is_reported(open_app, metric):
         ({"without": ["ash", "nothing"]}, "'nothing'"),
         ({"own": ["nothing:0.9", "ash:0.99"]}, "'nothing'"),
         ({"mode": "support", "source": "wdi", "mask": "AAAA"}, "not one of 8 variables"),
-        ({"source": "wdi", "shrinkage": "auto"}, "here is only a matrix"),
+        ({"source": "wdi", "covariance": "OAS"}, "here is only a matrix"),
     ],
 )
 def test_links_about_what_is_not_there_are_reported(open_app, query, told):
@@ -274,19 +274,6 @@ def test_absolute_criterion_with_a_floor(open_app, metric, wine):
     at = open_app(floor="0.9", criterion="absolute")
     expected = api.decorrelate(wine.correlation, 0.9, criterion="absolute")
     assert metric(at, "Residual") == pytest.approx(expected.objective, rel=1e-3)
-
-
-def test_a_matrix_may_be_shrunk(open_app, metric):
-    R = wdi_correlation().correlation
-    at = open_app(source="wdi", shrinkage="0.2", floor="0.9")
-    shrunk = 0.8 * R + 0.2 * np.eye(len(R))
-    T = api.decorrelate(shrunk, 0.9).T
-    spread = np.sqrt(np.diag(T.T @ R @ T))
-    kept = np.diag(R @ T) / spread
-    # the figures are those of the matrix given, not of the shrunk one
-    assert metric(at, "Weakest fidelity") == pytest.approx(kept.min(), abs=2e-4)
-    assert "shrunk towards the identity by 0.2" in at.warning[0].value.replace("\\", "")
-    assert at.query_params["shrinkage"] == "0.2"
 
 
 def test_modes_are_explained(open_app):

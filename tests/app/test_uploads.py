@@ -8,10 +8,9 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+from sklearn.covariance import LedoitWolf
 
 from skcoral import api
-from skcoral.correlation import estimate_from_rows
-from skcoral.moments import Moments
 from workbooks import saved, workbook
 
 
@@ -94,22 +93,20 @@ def test_negative_weights(bring, table):
     assert "column 'a' has negative values" in said(at)
 
 
-def test_shrinkage(bring, metric, table):
+def test_shrunk_correlations(bring, metric, table):
     at = bring("mine.csv", csv(table, "abcd"), floor="0.95")
-    choice = next(s for s in at.selectbox if s.label.startswith("Shrink"))
-    choice.set_value("auto").run()
-    estimate = estimate_from_rows(table, Moments(list("abcd")).update(table), shrinkage="auto")
-    assert estimate.shrinkage > 0
+    choice = next(s for s in at.selectbox if s.label == "Correlations")
+    choice.set_value("LedoitWolf").run()
+    Z = (table - table.mean(axis=0)) / table.std(axis=0, ddof=1)
+    C = LedoitWolf().fit(Z).covariance_
     # measured on the rows, not on the shrunk matrix
-    result = api.decorrelate(estimate.R, 0.95)
-    G = np.corrcoef(
-        (table - table.mean(axis=0)) / table.std(axis=0, ddof=1) @ result.T, rowvar=False
-    )
+    T = api.decorrelate(C / np.sqrt(np.outer(np.diag(C), np.diag(C))), 0.95).T
+    G = np.corrcoef(Z @ T, rowvar=False)
     assert metric(at, "Residual") == pytest.approx(0.5 * ((G - np.eye(4)) ** 2).sum(), rel=1e-3)
     assert not at.success
     told = at.warning[0].value.replace("\\", "")
     assert told.startswith("**Largest correlation ")
-    assert f"shrunk towards the identity by {estimate.shrinkage:.4g}, not about" in told
+    assert "about the correlation matrix that LedoitWolf estimates" in told
 
 
 def test_few_rows_with_and_without_shrinkage(bring, metric):
@@ -118,8 +115,8 @@ def test_few_rows_with_and_without_shrinkage(bring, metric):
     assert any("5 rows cannot determine 8 columns" in warning.value for warning in at.warning)
     assert not at.error, [error.value for error in at.error]
     assert metric(at, "Residual") == pytest.approx((8**2 / 4 - 8) / 2, rel=1e-3)
-    choice = next(s for s in at.selectbox if s.label.startswith("Shrink"))
-    choice.set_value("number").run()
+    choice = next(s for s in at.selectbox if s.label == "Correlations")
+    choice.set_value("OAS").run()
     assert not at.error
     assert metric(at, "Weakest fidelity") >= 0.85
 

@@ -69,7 +69,7 @@ def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):
     assert (tmp_path / "out.csv").exists()
     done = coral("inspect", dependent_csv)
     assert "--exclude total" in done.stdout
-    assert "--shrinkage auto" in done.stdout
+    assert "--covariance LedoitWolf" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["inspect", "threshold", "frontier", "fit"])
@@ -173,8 +173,7 @@ WRONG_USE = {
     "criterion": (["fit", "{wine}", "--criterion", "cubed"], "cubed"),
     "kind of no weights": (["fit", "{wine}", "--weight-kind", "frequency"], "--weights NAME"),
     "period": (["roll", "{wine}", "--window", "60", "--refit", "x"], "; got 'x'.\n"),
-    "shrinkage": (["fit", "{wine}", "--shrinkage", "some"], "some"),
-    "too much shrinkage": (["fit", "{wine}", "--shrinkage", "2"], "'2'"),
+    "estimator": (["fit", "{wine}", "--covariance", "some"], "some"),
     "no columns": (["fit", "{wine}", "--columns", " , "], "--columns"),
     "sheet of a text file": (["inspect", "{wine}", "--sheet", "one"], "--sheet"),
     "separator": (["inspect", "{wine}", "--separator", ";;"], "one character"),
@@ -310,7 +309,7 @@ def test_too_few_rows_for_a_limit_are_not_called_a_relation(main, tmp_path):
     status, _, err = main("fit", tmp_path / "t.csv", "--max-vif", "2")
     assert status == 3
     assert "4 rows cannot determine 5 columns" in err
-    assert "at least 6 rows, fewer columns, or explicit shrinkage (--shrinkage auto)." in err
+    assert "at least 6 rows, fewer columns, or shrinkage (of rows: --covariance LedoitWolf)." in err
     assert "each relation" not in err
 
 
@@ -322,7 +321,7 @@ def test_too_few_rows_are_reported_in_terms_of_the_command(main, tmp_path):
         told = " ".join((out + err).split())
         assert status == 0
         assert "2 rows cannot determine 3 columns" in told
-        assert "shrinkage='auto'" not in told
+        assert "covariance='LedoitWolf'" not in told
         assert "of each relation" not in told
 
 

@@ -51,12 +51,12 @@ def test_another_table(coral, wine, proof, tmp_path):
     assert "another correlation matrix" in answer["problems"][0]
 
 
-def test_shrinkage_is_part_of_the_question(coral, wine_csv, tmp_path):
+def test_the_estimator_is_part_of_the_question(coral, wine_csv, tmp_path):
     path = tmp_path / "c.json"
-    fit = ("fit", wine_csv, "--rho-min", "0.9", "--shrinkage", "0.2", "--certificate", path)
+    fit = ("fit", wine_csv, "--rho-min", "0.9", "--covariance", "OAS", "--certificate", path)
     assert coral(*fit).returncode == 0
     assert coral("verify", wine_csv, path).returncode == 4
-    assert coral("verify", wine_csv, path, "--shrinkage", "0.2").returncode == 0
+    assert coral("verify", wine_csv, path, "--covariance", "OAS").returncode == 0
 
 
 def test_an_altered_certificate(coral, wine_csv, proof, tmp_path):

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from sklearn.covariance import ShrunkCovariance, ledoit_wolf
 
 from skcoral import CORAL
 from skcoral.exceptions import (
@@ -18,13 +19,15 @@ from skcoral.exceptions import (
 def test_fewer_rows_than_columns_need_explicit_shrinkage():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(6, 12)) + 2 * rng.normal(size=(6, 1))) * np.logspace(-6, 6, 12)
-    with pytest.raises(InvalidTableError, match=r"6 rows.*12 columns.*shrinkage='auto'"):
+    with pytest.raises(InvalidTableError, match=r"6 rows.*12 columns.*covariance='LedoitWolf'"):
         CORAL(on_singular="raise").fit(X)
-    coral = CORAL(shrinkage="auto").fit(X)
-    assert 0 < coral.shrinkage_ < 1
-    expected = (1 - coral.shrinkage_) * np.corrcoef(X, rowvar=False) + coral.shrinkage_ * np.eye(12)
+    coral = CORAL(covariance="LedoitWolf").fit(X)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    _, intensity = ledoit_wolf(Z, assume_centered=True)
+    assert 0 < intensity < 1
+    expected = (1 - intensity) * np.corrcoef(X, rowvar=False) + intensity * np.eye(12)
     np.testing.assert_allclose(coral.correlation_, expected, atol=1e-9)
-    assert "shrunk" in coral.result_.details["guarantee"]
+    assert "LedoitWolf" in coral.result_.details["guarantee"]
     np.testing.assert_allclose(coral.T_.T @ expected @ coral.T_, np.eye(12), atol=1e-8)
 
 
@@ -38,7 +41,7 @@ def test_constant_duplicated_and_dependent_columns(wine):
     with pytest.raises(SingularCorrelationError, match=r"`total`.*dropping") as caught:
         CORAL(on_singular="raise").fit(total)
     assert set(caught.value.variables) == {"total", "ash", "hue"}
-    CORAL(shrinkage=0.01).fit(total)
+    CORAL(covariance=ShrunkCovariance(shrinkage=0.01)).fit(total)
 
 
 def test_missing_and_infinite_values_are_located(wine):

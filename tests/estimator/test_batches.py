@@ -106,10 +106,10 @@ def test_batches_at_fault_are_located(wine):
 
 
 def test_settings_changed_before_the_solution_is_asked_for(wine):
-    coral = CORAL().partial_fit(wine).set_params(shrinkage="auto")
+    coral = CORAL().partial_fit(wine).set_params(covariance="OAS")
     with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
         coral.transform(wine)
-    coral.set_params(shrinkage=None, output_scale="big")
+    coral.set_params(covariance=None, output_scale="big")
     with pytest.raises(InvalidArgumentError, match="output_scale"):
         coral.transform(wine)
     coral.set_params(output_scale="original")
@@ -132,7 +132,7 @@ def test_fit_moments_of_two_sites(wine):
     assert coral.moments_.n_rows == before
 
 
-@pytest.mark.parametrize("settings", [{"shrinkage": "auto"}, {"covariance": "OAS"}])
+@pytest.mark.parametrize("settings", [{"covariance": "OAS"}, {"rho_min": 0.5, "confidence": 0.9}])
 def test_settings_that_need_all_rows_at_once(wine, settings):
     coral = CORAL(**settings)
     assert not hasattr(coral, "partial_fit")
@@ -148,11 +148,10 @@ def test_batches_with_other_columns(wine):
         coral.partial_fit(wine[wine.columns[::-1]])
 
 
-@pytest.mark.parametrize("settings", [{}, {"shrinkage": "auto"}])
-def test_weights_are_repetitions(wine, settings):
+def test_weights_are_repetitions(wine):
     counts = np.random.default_rng(0).integers(0, 4, size=178)
-    weighted = CORAL(0.6, **settings).fit(wine, sample_weight=counts)
-    repeated = CORAL(0.6, **settings).fit(wine.loc[np.repeat(wine.index, counts)])
+    weighted = CORAL(0.6).fit(wine, sample_weight=counts)
+    repeated = CORAL(0.6).fit(wine.loc[np.repeat(wine.index, counts)])
     np.testing.assert_allclose(weighted.T_, repeated.T_, atol=1e-8)
     assert weighted.score(wine, sample_weight=counts) == pytest.approx(
         repeated.score(wine.loc[np.repeat(wine.index, counts)]), abs=1e-9

@@ -3,6 +3,7 @@
 import warnings
 
 import sklearn
+from sklearn.covariance import ShrunkCovariance
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skcoral import CORAL
@@ -11,11 +12,8 @@ from skcoral.exceptions import SingularCorrelationWarning
 
 @parametrize_with_checks(
     [
-        CORAL(shrinkage="auto"),
-        CORAL(shrinkage=0.1),
-        CORAL(0.5, shrinkage=0.3, output_scale="original"),
-        CORAL(shrinkage="auto"),
-        CORAL(shrinkage=0.2, output_scale="original"),
+        CORAL(covariance="LedoitWolf"),
+        CORAL(0.5, covariance=ShrunkCovariance(shrinkage=0.3), output_scale="original"),
     ]
 )
 def test_scikit_learns_checks(estimator, check):

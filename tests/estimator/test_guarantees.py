@@ -55,7 +55,6 @@ def test_fitted_attributes_agree_with_each_other():
     assert coral.certificate_ is coral.result_.certificate
     np.testing.assert_array_equal(coral.prices_, coral.result_.prices)
     assert (coral.n_samples_seen_, coral.n_features_in_) == (300, 5)
-    assert coral.shrinkage_ == 0.0
     assert "300 rows" in coral.result_.details["guarantee"]
 
 

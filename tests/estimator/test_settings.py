@@ -72,8 +72,6 @@ def test_anchors(wine):
         ({"criterion": "cubed"}, "criterion must be one of"),
         ({"weight_kind": "heavy"}, "weight_kind must be one of"),
         ({"output_scale": "big"}, "output_scale must be one of"),
-        ({"shrinkage": 2.0}, "shrinkage must be"),
-        ({"shrinkage": "strong"}, "shrinkage must be"),
     ],
 )
 def test_settings_that_are_invalid(wine, settings, message):

@@ -41,7 +41,7 @@ def test_oversized_parts_are_refused_with_a_message():
         lambda: decorrelate(R, 0.9, support=-giant),
         lambda: decorrelate(R, 0.9, max_iter=-(10**5000)),
         lambda: threshold(R, tol=10**5000),
-        lambda: CORAL(shrinkage=giant).fit(X),
+        lambda: CORAL(tol=giant).fit(X),
         lambda: CORAL().fit(X, sample_weight=[giant] * 20),
     ):
         with pytest.raises(CoralError):

@@ -230,7 +230,7 @@ def test_the_limit_of_time_ends_with_its_block():
 def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, folder):
     limit = ("--limit", "cells=11999", "fit", "table.csv", "--rho-min", "0.9")
     words = "4,000 rows of 3 columns are 12,000 numbers to hold in memory, and the limit is 11,999"
-    for option in (("--shrinkage", "auto"), ("--covariance", "OAS")):
+    for option in (("--covariance", "LedoitWolf"), ("--covariance", "OAS")):
         told = in_words(coral(*limit, *option, "-o", "out.csv", cwd=folder), 3)
         assert words in told
         assert "read in parts" in told

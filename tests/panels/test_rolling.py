@@ -63,7 +63,7 @@ def loop(X, window, lag=0, step=1, **kwargs):
         {"rho_min": 0.95, "criterion": "worst"},
         {"rho_min": 0.95, "output_scale": "original"},
         {"rho_min": 0.95, "halflife": 15.0},
-        {"rho_min": 0.95, "shrinkage": 0.2},
+        {"rho_min": 0.95, "covariance": "OAS"},
         {"budget": 0.05},
     ],
     ids=str,

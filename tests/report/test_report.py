@@ -183,9 +183,9 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
 
 def test_estimates_that_were_asked_for_are_told(wine):
     X = wine.to_frame().iloc[:, :4]
-    coral = CORAL(0.9, shrinkage=0.25).fit(X)
+    coral = CORAL(0.9, covariance="OAS").fit(X)
     text = html.unescape(report.render(report.gather(coral, n_points=0)))
-    assert "<dt>shrinkage</dt><dd>0.25 towards the identity</dd>" in text
+    assert "<dt>correlations</dt><dd>estimated by OAS</dd>" in text
     text = html.unescape(
         report.render(report.gather(CORAL(max_correlation=0.3).fit(X), n_points=0))
     )

@@ -185,7 +185,7 @@ def test_unknown_columns_and_endings(opened, tmp_path):
 
 def test_settings_that_need_all_rows_are_refused(opened):
     with pytest.raises(InvalidArgumentError, match="all rows are needed at once"):
-        opened(columns=FEATURES).fit(CORAL(shrinkage="auto"))
+        opened(columns=FEATURES).fit(CORAL(covariance="LedoitWolf"))
 
 
 def test_a_column_chosen_twice(frame, tmp_path):

@@ -100,19 +100,11 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         }
         lines.append(f"support = {_literal(entering)}")
         chosen["support"] = "support"
-    shrinkage = "'auto'" if settings.shrinkage == "auto" else settings.shrinkage
     if not is_table:
         question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
         given = "R" if every else "R.loc[columns, columns]"
-        if shrinkage != "none":
-            imports = ["import numpy as np", *imports]
-            lines.append(f"R = {given}")
-            lines.append(f"R = (1 - {shrinkage}) * R + {shrinkage} * np.eye(len(R))")
-            given = "R"
         lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
         return "\n".join([f"from skcoral import {question}", *imports, "", *lines])
-    if shrinkage != "none":
-        chosen["shrinkage"] = shrinkage
     if settings.weights and settings.weight_kind != "auto":
         chosen["weight_kind"] = repr(settings.weight_kind)
     if scale != "unit":
@@ -166,7 +158,7 @@ def command(
         "weights": settings.weights or None,
         "weight_kind": settings.weight_kind if settings.weights else "auto",
         "include": [*settings.include] or None,
-        "shrinkage": None if settings.shrinkage == "none" else settings.shrinkage,
+        "covariance": settings.covariance or None,
         "output_scale": scale,
         "output": f"decorrelated.{ending}",
         "model": "model.json",

@@ -121,8 +121,7 @@ def _offer_removal(source: Source, found: Deficiency) -> None:
         )
     if isinstance(source, TableSource):
         st.markdown(
-            "Or choose a shrinkage in the side panel: the guarantee is then about the "
-            "shrunk correlations."
+            "Or choose shrunk correlations in the side panel: the guarantee is then about these."
         )
 
 

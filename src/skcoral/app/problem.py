@@ -18,7 +18,8 @@ from skcoral._requirements import listing
 from skcoral._singular import Deficiency
 from skcoral.app.settings import MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
-from skcoral.correlation import CorrelationEstimate, estimate_from_rows, shrunk_matrix
+from skcoral.correlation import CorrelationEstimate, estimate, given_matrix
+from skcoral.covariances import check_covariance, estimate_by
 from skcoral.estimator.attributes import with_details
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
@@ -60,7 +61,7 @@ class Problem:
     weights: str = ""  # the column whose values are ``sample_weight``
     sample_weight: Array | None = None
     moments: Moments | None = None
-    given: Array | None = None  # the matrix as it came, not shrunk, where there are no rows
+    given: Array | None = None  # the matrix as it came, where there are no rows
 
     @property
     def R(self) -> Array:
@@ -122,14 +123,13 @@ def pose(source: Source, settings: Settings) -> Problem:
         kept,
         settings.weights,
         settings.weight_kind,
-        settings.shrinkage,
+        settings.covariance,
     )
     if isinstance(source, TableSource):
         return _from_rows(source, kept, settings, key)
     places = [source.names.index(name) for name in kept]
     given = np.asarray(source.R[np.ix_(places, places)])
-    shrinkage = 0.0 if settings.shrinkage == "none" else float(settings.shrinkage)
-    return Problem(key, source, shrunk_matrix(given, kept, shrinkage), given=given)
+    return Problem(key, source, given_matrix(given, kept), given=given)
 
 
 def most_variables(source: Source) -> int:
@@ -171,15 +171,12 @@ def _from_rows(
         )
     moments = Moments(kept, weight_kind=settings.weight_kind)
     moments.update(rows, sample_weight=weights)
-    shrinkage: Any = None if settings.shrinkage == "none" else settings.shrinkage
-    estimate = estimate_from_rows(
-        rows,
-        moments,
-        sample_weight=weights,
-        shrinkage=shrinkage if shrinkage in (None, "auto") else float(shrinkage),
-        on_singular="solve",
-    )
-    return Problem(key, source, estimate, rows, complete, settings.weights, weights, moments)
+    other = check_covariance(settings.covariance or None)
+    if other is None:
+        found = estimate(moments, on_singular="solve")
+    else:
+        found = estimate_by(other, rows, moments, sample_weight=weights, on_singular="solve")
+    return Problem(key, source, found, rows, complete, settings.weights, weights, moments)
 
 
 def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
@@ -231,13 +228,14 @@ def notes(problem: Problem) -> list[str]:
 def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     """The settings as the arguments of :class:`skcoral.CORAL`; ``groups`` is a column's name."""
     chosen: dict[str, Any] = {"rho_min": settings.floor}
+    estimator = {"covariance": settings.covariance} if settings.covariance else {}
     own = {name: value for name, value in settings.own if name in problem.names}
     if settings.mode == "budget":
         chosen = {"budget": settings.budget}
     elif own:
         chosen["rho_min"] = {name: own.get(name, settings.floor) for name in problem.names}
     if settings.mode == "support":
-        return chosen | {"support": mask(problem, settings)}
+        return chosen | {"support": mask(problem, settings)} | estimator
     confident = settings.mode == "floor" and settings.confidence and problem.rows is not None
     if confident and 0.0 < settings.floor < 1.0:
         chosen["confidence"] = settings.confidence
@@ -247,7 +245,7 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
             chosen["block_length"] = "auto" if settings.block == "auto" else int(settings.block)
     if settings.criterion != "squared":
         chosen["criterion"] = settings.criterion
-    return chosen
+    return chosen | estimator
 
 
 def group_columns(problem: Problem, settings: Settings) -> list[str]:
@@ -290,15 +288,12 @@ def raised(
 
 
 def _unfitted(problem: Problem, chosen: Mapping[str, Any]) -> CORAL:
-    """The estimator with these settings; the shrinkage is the intensity that was found."""
+    """The estimator with these settings."""
     from skcoral.estimator import CORAL
 
-    moments = problem.moments
-    settings: dict[str, Any] = {
-        "shrinkage": problem.estimate.shrinkage or None,
-        "weight_kind": "auto" if moments is None else moments.weight_kind,
-    }
-    return CORAL(**{name: v for name, v in chosen.items() if name != "groups"}, **settings)
+    kind: Any = "auto" if problem.moments is None else problem.moments.weight_kind
+    settings = {name: value for name, value in chosen.items() if name != "groups"}
+    return CORAL(**settings, weight_kind=kind)
 
 
 def fitted(

@@ -31,6 +31,12 @@ EXPLAINED = {
     "support": "say which source enters where",
 }
 LARGEST_SIMULATION = 100
+#: How correlations are estimated from rows.
+COVARIANCES = {
+    "": "as the rows have them",
+    "LedoitWolf": "shrunk, as Ledoit and Wolf advise",
+    "OAS": "shrunk, for normal rows (OAS)",
+}
 #: Settings that are in the link also where they have their default, if the view depends on them.
 _ALWAYS = {"source", "size", "mode", "floor", "budget", "link"}
 
@@ -66,10 +72,6 @@ def _between(text: str, low: float, high: float) -> float | None:
 def _size(text: str) -> int | None:
     size = _between(text, 3, LARGEST_SIMULATION)
     return None if size is None else int(size)
-
-
-def _shrinkage(text: str) -> str | None:
-    return text if text in ("none", "auto") or _between(text, 0.0, 1.0) else None
 
 
 def _block(text: str) -> str | None:
@@ -114,7 +116,7 @@ class Settings:
     #: As :class:`skcoral.CORAL` takes them; "" or "none" for none.
     weights: str = _column()
     weight_kind: str = _choice("auto", WEIGHT_KINDS)
-    shrinkage: str = _setting("none", _shrinkage, "none, auto or a number up to 1")
+    covariance: str = _choice("", COVARIANCES)
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
         """The settings without those about columns that are not there, and notes on these.
@@ -124,11 +126,10 @@ class Settings:
         notes = []
         asked = self
         if not rows:
-            shrinkage = "none" if self.shrinkage == "auto" else self.shrinkage
-            asked = replace(self, weights="", confidence=0.0, shrinkage=shrinkage)
+            asked = replace(self, weights="", confidence=0.0, covariance="")
             if asked != self:
                 notes.append(
-                    "Weights, confidence and the advised shrinkage need rows, and here is "
+                    "Weights, confidence and estimators of correlations need rows, and here is "
                     "only a matrix."
                 )
         own = dict(asked.own)

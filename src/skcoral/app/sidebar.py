@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -11,7 +11,7 @@ from skcoral.app import state
 from skcoral.app.cache import remember, remember_table
 from skcoral.app.page import plain
 from skcoral.app.problem import MOST_VARIABLES, most_variables, variables
-from skcoral.app.settings import LARGEST_SIMULATION, SOURCES
+from skcoral.app.settings import COVARIANCES, LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
     ENDINGS,
     UPLOAD_MB,
@@ -26,7 +26,6 @@ from skcoral.app.sources import (
 )
 from skcoral.exceptions import InvalidTableError
 
-_SHRINKAGE = {"none": "none", "auto": "as Ledoit and Wolf advise", "number": "by a number"}
 _WEIGHT_KINDS = {
     "auto": "whole numbers count rows, others compare them",
     "frequency": "how often a row occurs",
@@ -170,7 +169,7 @@ def _paste() -> MatrixSource | None:
 
 
 def choose_columns(source: Source) -> None:
-    """Let the visitor choose variables, weights and shrinkage, and say what was left out."""
+    """Let the visitor choose variables, weights and the estimator, and say what was left out."""
     if source.note:
         st.caption(source.note)
     settings = state.current()
@@ -197,7 +196,6 @@ def choose_columns(source: Source) -> None:
         if name not in include and name != settings.weights:
             st.caption(f"{plain(name, 60)}: not ticked, {doubt}.")
     if not isinstance(source, TableSource):
-        _shrinkage(("none", "number"))
         return
     if source.left_out:
         some = "1 column" if len(source.left_out) == 1 else f"{len(source.left_out)} columns"
@@ -215,25 +213,4 @@ def choose_columns(source: Source) -> None:
         st.rerun()
     if weights:
         state.choose("weight_kind", "Weights say", _WEIGHT_KINDS)
-    _shrinkage()
-
-
-def _shrinkage(kinds: Sequence[str] = tuple(_SHRINKAGE)) -> None:
-    settings = state.current()
-    kind = settings.shrinkage if settings.shrinkage in _SHRINKAGE else "number"
-    chosen = state.pick(
-        "Shrink correlations towards zero",
-        {name: _SHRINKAGE[name] for name in kinds},
-        state.widget("shrinkage", kind),
-        help="For tables with few rows or dependent columns. The guarantee is then about the "
-        "shrunk matrix.",
-    )
-    value = chosen
-    if chosen == "number":
-        first = float(settings.shrinkage) if kind == "number" else 0.05
-        intensity = st.number_input(
-            "Intensity", 0.001, 1.0, step=0.01, format="%.3f", key=state.widget("intensity", first)
-        )
-        value = f"{intensity:g}"
-    if value != settings.shrinkage:
-        state.change(shrinkage=value)
+    state.choose("covariance", "Correlations", COVARIANCES)

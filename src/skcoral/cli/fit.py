@@ -16,7 +16,6 @@ from skcoral.cli.fit_result import FitResult
 from skcoral.cli.loading import (
     Held,
     Loaded,
-    estimate_matrix,
     hold,
     load,
     naming,
@@ -27,7 +26,6 @@ from skcoral.cli.loading import (
 from skcoral.cli.option_values import (
     floors_by_name,
     read_block_length,
-    read_shrinkage,
     read_support,
 )
 from skcoral.cli.options import FitOptions
@@ -39,6 +37,7 @@ from skcoral.cli.outputs import (
     destination,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
+from skcoral.correlation import given_matrix
 from skcoral.estimator.rows import named_rows
 from skcoral.limits import current
 from skcoral.measured import Measured
@@ -70,7 +69,7 @@ def fit(options: FitOptions) -> int:
             raise NotCertifiedError(
                 f"{loaded.table.label}: the result failed its independent check "
                 f"({'; '.join(check.problems)}), so nothing was written.\n"
-                "Try --shrinkage auto or fewer columns: the columns are nearly dependent."
+                "Try --covariance LedoitWolf or fewer columns: the columns are nearly dependent."
             )
         if options.model is not None:
             from skcoral.models import save_model
@@ -104,7 +103,6 @@ def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
         "rho_min": floors_by_name(options.rho_min, names),
         "block_length": read_block_length(options.block_length),
         "support": read_support(options.support, names),
-        "shrinkage": read_shrinkage(options.shrinkage),
     }
 
 
@@ -112,10 +110,7 @@ def _fit_rows(estimator: Any, loaded: Loaded, options: FitOptions) -> tuple[Held
     """Fit the rows of a table; returns those held in memory, and where those left out stand."""
     needs_rows = loaded.is_wide or not hasattr(estimator, "partial_fit")
     if needs_rows:
-        in_parts = (
-            "Without --confidence, --covariance and --shrinkage auto, "
-            "long tables are read in parts."
-        )
+        in_parts = "Without --confidence and --covariance, long tables are read in parts."
         require_room(loaded, "" if loaded.is_wide else in_parts)
     few = min(IN_MEMORY, current().cells)
     if needs_rows or loaded.content.n_rows * len(loaded.names) <= few:
@@ -145,7 +140,7 @@ def _fit_matrix(estimator: Any, loaded: Loaded, options: FitOptions) -> None:
             "--suffix": bool(options.suffix),
         },
     )
-    table = estimate_matrix(given, estimator.shrinkage)
+    table = given_matrix(given.R, given.names, scale=given.scale)
     with console.progress("Solving"), naming(loaded.table):
         estimator._fit_estimate(table, Moments(given.names), measured_on=given.R)
 

@@ -92,7 +92,6 @@ class FitResult:
             "least_residual": result.details.get("least_residual", 0.0),
             **{name: result.details.get(name) for name in ("amplification", "new_rows")},
             "confidence": _confidence(estimator),
-            "shrinkage": float(estimator.shrinkage_),
             "weights": estimator.estimate_.weights,
             "fidelity": by_name(measured.fidelity),
             "rho_min": by_name(result.rho_min),

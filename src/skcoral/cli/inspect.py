@@ -154,7 +154,7 @@ def _show(record: dict[str, Any], loaded: Loaded, found: Correlations) -> None:
     if record["threshold"] is None:
         console.say(console.bold("No exact decorrelation. ", "red"), record["reason"])
         if record["complete_rows"] is None or record["complete_rows"] > used:
-            console.say(f"{without(record['redundant'])}, or fit with --shrinkage auto.")
+            console.say(f"{without(record['redundant'])}, or fit with --covariance LedoitWolf.")
         _show_floors(record)
         return
     console.say(f"Condition number {console.short(record['condition_number'])}.")

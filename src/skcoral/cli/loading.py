@@ -16,12 +16,7 @@ from skcoral._frames import Judged, judge
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
 from skcoral.cli.run import UsageError
-from skcoral.correlation import (
-    CorrelationEstimate,
-    check_shrinkage,
-    estimate,
-    shrunk_matrix,
-)
+from skcoral.correlation import CorrelationEstimate, estimate, given_matrix
 from skcoral.exceptions import (
     InvalidCorrelationError,
     InvalidTableError,
@@ -286,16 +281,17 @@ class Correlations:
         return [*loaded.notes, loaded.constant_note, dropped, self.weights_note]
 
 
-def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Correlations:
+def correlations(loaded: Loaded) -> Correlations:
     """Read the rows of a table, or take the matrix that the file holds."""
     if loaded.matrix is not None:
-        return Correlations(estimate_matrix(loaded.matrix, shrinkage), [])
-    if loaded.is_wide or loaded.options.covariance is not None or shrinkage == "auto":
+        given = loaded.matrix
+        return Correlations(given_matrix(given.R, given.names, scale=given.scale), [])
+    if loaded.is_wide or loaded.options.covariance is not None:
         from skcoral.estimator.estimation import estimate_rows
 
         require_room(loaded)
         held = hold(loaded)
-        model, weights = loaded.model(shrinkage=shrinkage), held.known
+        model, weights = loaded.model(), held.known
         with naming(loaded.table), warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularCorrelationWarning)  # told with the answer
             found, moments, plain = estimate_rows(
@@ -310,8 +306,7 @@ def correlations(loaded: Loaded, *, shrinkage: float | str | None = None) -> Cor
         if plain is not moments:
             plain.update(part.values)
     with naming(loaded.table):
-        intensity = check_shrinkage(shrinkage)
-        found = estimate(moments, shrinkage=intensity, on_singular="solve")
+        found = estimate(moments, on_singular="solve")
     return Correlations(found, dropped, loaded.weights_note(moments), plain)
 
 
@@ -338,16 +333,6 @@ def hold(loaded: Loaded, groups: str | None = None) -> Held:
             found["groups"].append(np.array(cells, dtype=object)[part.kept])
     known = {name: np.concatenate(parts) for name, parts in found.items() if parts}
     return Held(np.concatenate(values), known, dropped)
-
-
-def estimate_matrix(given: NamedMatrix, shrinkage: float | str | None) -> CorrelationEstimate:
-    """The matrix that a file holds, shrunk by a number."""
-    if shrinkage == "auto":
-        raise UsageError(
-            "--shrinkage auto needs the rows, and the file holds a matrix.\n"
-            "Give a number in (0, 1], such as --shrinkage 0.1."
-        )
-    return shrunk_matrix(given.R, given.names, check_shrinkage(shrinkage), scale=given.scale)
 
 
 def read_rows(loaded: Loaded, dropped: list[int]) -> Iterator[Complete]:

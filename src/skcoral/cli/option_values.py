@@ -1,4 +1,4 @@
-"""Options whose values have a grammar of their own: floors, supports, shrinkage, blocks."""
+"""Options whose values have a grammar of their own: floors, supports, blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from skcoral._requirements import whole_number
 from skcoral.cli.run import UsageError
-from skcoral.correlation import check_shrinkage
 from skcoral.showing import printable
 from skcoral.tables.reading import open_table
 
@@ -39,12 +38,6 @@ def floors_by_name(
     if not found or common is None:
         return found or common
     return dict.fromkeys(names, common) | found
-
-
-def read_shrinkage(text: str | None) -> float | str | None:
-    """Turn ``--shrinkage`` into an intensity; "auto" and None are left as they are."""
-    wanted = "a number in (0, 1]"
-    return _auto_or(text, "--shrinkage", wanted, lambda number: check_shrinkage(float(number)))
 
 
 def read_block_length(text: str | None) -> int | str | None:

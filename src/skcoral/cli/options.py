@@ -173,9 +173,6 @@ class FitOptions(LayoutOptions, TableOptions):
         "Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",
         metavar="FILE|NUMBER",
     )
-    shrinkage: str | None = option(
-        "Shrink the correlations towards the identity.", metavar="auto|NUMBER"
-    )
     output_scale: Literal["unit", "original"] = option(
         "Standardised outputs, or in the units of their sources.", default="unit"
     )
@@ -220,7 +217,6 @@ class VerifyOptions(TableOptions):
     """
 
     certificate: Path = argument("Made by 'coral fit --certificate'.", "CERTIFICATE")
-    shrinkage: str | None = option("As it was given to 'coral fit'.", metavar="auto|NUMBER")
     rigorous: bool = flag("--rigorous", "In ball arithmetic (needs python-flint).")
 
 

@@ -33,8 +33,7 @@ from skcoral.showing import printable
 
 _MANY = 8
 _ARGUMENTS = (
-    "confidence|covariance|halflife|lag|min_rows|n_jobs|refit|rho_min|"
-    "shrinkage|step|weight_kind|window"
+    "confidence|covariance|halflife|lag|min_rows|n_jobs|refit|rho_min|step|weight_kind|window"
 )
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
@@ -177,8 +176,8 @@ def _two_lines(error: CoralError) -> str:
         # What to do stands in the second line, in the words of the command.
         told, takes, remedy = message.partition(" Full rank takes ")
         if not error.relations:  # the rows are too few
-            return f"{told}\n{takes.strip()} {remedy.removesuffix('.')} (--shrinkage auto)."
-        return f"{told}\n{without(error.redundant)}, or ask for shrinkage (--shrinkage auto)."
+            return f"{told}\n{takes.strip()} {remedy}"
+        return f"{told}\n{without(error.redundant)}, or shrink them (--covariance LedoitWolf)."
     if isinstance(error, CertificateError):
         return (
             f"{message}\nThe table comes first: coral verify TABLE CERTIFICATE, with a file "

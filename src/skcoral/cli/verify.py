@@ -10,21 +10,19 @@ from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
 from skcoral.cli.loading import correlations, load
-from skcoral.cli.option_values import read_shrinkage
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.exceptions import CertificateError
 from skcoral.results import Decorrelation
 
-_SAME = "Give the options of the fit: --covariance, --shrinkage, --weights."
+_SAME = "Give the options of the fit: --covariance, --weights."
 
 
 def verify(options: VerifyOptions) -> int:
     """Judge every claim of the file, and whether it is about the matrix of the table."""
     certificate = load_certificate(options.certificate)
     loaded = load(replace(options, columns=options.columns or list(certificate.sources)))
-    shrinkage = read_shrinkage(options.shrinkage)
-    R = correlations(loaded, shrinkage=shrinkage).judged.R
+    R = correlations(loaded).judged.R
     try:
         with console.progress("Checking"):
             verdict = certificate.verify(R, rigorous=options.rigorous)

@@ -91,7 +91,7 @@ def residual_of(result: Decorrelation, outputs: Array, *, sample_weight: Any = N
     n, p = outputs.shape
     if p > 2 * n:
         few = RowMoments(outputs, result.names, sample_weight=sample_weight)
-        refuse_unusable(few, shrinkage=1.0)
+        refuse_unusable(few)
         U = few.deviations / np.sqrt(few.squares)
         return criterion_of(U, result.criterion, result.pair_weights)
     moments = Moments(result.names).update(outputs, sample_weight=sample_weight)

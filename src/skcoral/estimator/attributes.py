@@ -159,7 +159,6 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
     "output_mean_": _output_mean,
     "prices_": lambda model: model.result_.prices,
     "scale_": lambda model: model.estimate_.scale,
-    "shrinkage_": lambda model: model.estimate_.shrinkage,
     "threshold_": _threshold,
 }
 SOLVED = ("estimate_", "result_", "output_scale_", *COMPUTED)

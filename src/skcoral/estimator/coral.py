@@ -58,9 +58,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     anchors : array-like of shape (p, k), optional
         Composites of the standardised columns that the outputs stay close to, instead of the
         columns themselves.
-    shrinkage : None, "auto" or float in (0, 1], default=None
-        Shrink ``R`` towards the identity, by the Ledoit–Wolf intensity or by the one given. The
-        guarantee is then about the shrunk matrix, and ``result_.details["guarantee"]`` says so.
     confidence : float, optional
         Raise the floors so that, with this confidence (0.95, say), the fidelities in the population
         that the rows come from keep ``rho_min``, and not only those of the rows; see
@@ -86,7 +83,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         least residual that their rank allows, with a warning that says why, or refused.
     output_scale : {"unit", "original"}, default="unit"
         Standardised outputs, or each output in the mean and standard deviation of its source
-        (as ``correlation_`` has them: with shrinkage, the rows' own are a little off).
+        (as ``correlation_`` has them: with ``covariance``, the rows' own are a little off).
     tol : float, default=1e-9
         Largest gap between residual and bound, relative to the residual where it exceeds one.
     max_iter : int, default=200
@@ -109,9 +106,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     measured_ : Measured
         What the transformation does to the rows fitted, in figures.
     correlation_ : ndarray of shape (p, p), or FactoredCorrelation
-        The matrix ``R`` that was solved for, shrunk if asked.
-    shrinkage_ : float
-        The intensity used; 0 without shrinkage.
+        The matrix ``R`` that was solved for.
     output_scale_ : str
         The scale of the outputs, as it was set for the fit.
     fidelity_ : ndarray of shape (k,)
@@ -171,7 +166,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         support: Any = None,
         pair_weights: Any = None,
         anchors: Any = None,
-        shrinkage: float | Literal["auto"] | None = None,
         confidence: float | None = None,
         simultaneous: bool = True,
         block_length: int | Literal["auto"] | None = None,
@@ -192,7 +186,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.support = support
         self.pair_weights = pair_weights
         self.anchors = anchors
-        self.shrinkage = shrinkage
         self.confidence = confidence
         self.simultaneous = simultaneous
         self.block_length = block_length
@@ -298,7 +291,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         """Return minus the residual criterion on these rows, so that larger is better.
 
         It is measured on the correlation matrix of the outputs of these very rows; for the rows
-        fitted (without shrinkage or unequal weights) it is ``-result_.objective``.
+        fitted (without ``covariance`` or unequal weights) it is ``-result_.objective``.
 
         Parameters
         ----------

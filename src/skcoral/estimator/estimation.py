@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from skcoral.correlation import CorrelationEstimate, estimate, estimate_from_rows
+from skcoral.correlation import CorrelationEstimate, estimate
 from skcoral.covariances import check_covariance, estimate_by
 from skcoral.exceptions import SingularCorrelationWarning
 from skcoral.few_rows import RowMoments, estimate_few_rows
@@ -30,12 +30,12 @@ def estimate_rows(
     return found
 
 
-def estimate_moments(estimator: Any, moments: Moments, shrinkage: float) -> CorrelationEstimate:
+def estimate_moments(estimator: Any, moments: Moments) -> CorrelationEstimate:
     """Estimate the correlation matrix from moments that were collected before."""
     if isinstance(moments, RowMoments) and not _needs_matrix(estimator):
         table = estimate_few_rows(moments)
     else:
-        table = estimate(moments, shrinkage=shrinkage, on_singular=estimator.on_singular)
+        table = estimate(moments, on_singular=estimator.on_singular)
     warn_if_singular(table)
     return table
 
@@ -49,8 +49,7 @@ def warn_if_singular(table: CorrelationEstimate) -> None:
 def _needs_matrix(estimator: Any) -> bool:
     """Whether a setting needs a p × p matrix even of few rows."""
     return (
-        estimator.shrinkage is not None
-        or estimator.covariance is not None
+        estimator.covariance is not None
         or estimator.support is not None
         or estimator.on_singular == "raise"
     )
@@ -59,15 +58,17 @@ def _needs_matrix(estimator: Any) -> bool:
 def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any) -> Estimated:
     moments = Moments(names, weight_kind=estimator.weight_kind)
     moments.update(rows, sample_weight=sample_weight)
-    settings: dict[str, Any] = {
-        "sample_weight": sample_weight,
-        "on_singular": estimator.on_singular,
-    }
     other = check_covariance(estimator.covariance)
     if other is None:
-        table = estimate_from_rows(rows, moments, shrinkage=estimator.shrinkage, **settings)
+        table = estimate(moments, on_singular=estimator.on_singular)
     else:
-        table = estimate_by(other, rows, moments, **settings)
+        table = estimate_by(
+            other,
+            rows,
+            moments,
+            sample_weight=sample_weight,
+            on_singular=estimator.on_singular,
+        )
     if table.weights == "none":
         return table, moments, moments
     return table, moments, Moments(names).update(rows)

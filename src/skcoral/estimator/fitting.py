@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
-from skcoral.correlation import check_shrinkage
 from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_details
 from skcoral.estimator.estimation import estimate_moments, estimate_rows
 from skcoral.estimator.overfitting import measure_overfitting
@@ -52,7 +51,6 @@ class Fitting:
     prices_: Array
     result_: Decorrelation
     scale_: Array
-    shrinkage_: float
     threshold_: Threshold
 
     def fit(
@@ -101,8 +99,8 @@ class Fitting:
 
         Any number of rows will do, one included. After the last batch the result is that of
         :meth:`fit` on all rows together; with a ``halflife``, rows come in the order of time and
-        those that came before fade. The Ledoit–Wolf intensity needs all rows at once: with it there
-        is no ``partial_fit``.
+        those that came before fade. ``covariance`` and ``confidence`` need all rows at once: with
+        them there is no ``partial_fit``.
 
         Parameters
         ----------
@@ -213,7 +211,7 @@ class Fitting:
     def _solve_moments(self, moments: Moments) -> None:
         check_settings(self)  # they may have changed since the rows came
         require_batches(self)
-        table = estimate_moments(self, moments, check_shrinkage(self.shrinkage))
+        table = estimate_moments(self, moments)
         solve(self, table, moments)
         measure_rounding(self)
 

@@ -71,7 +71,8 @@ def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
     advice = (
         f"from rho_min={floor:g} on, the mean fidelity there is within {_LOSS:g} of the floor"
         if floor is not None
-        else "no floor up to 0.99 prevents it; use more rows, fewer columns or shrinkage"
+        else "no floor up to 0.99 prevents it; use more rows, fewer columns or "
+        "covariance='LedoitWolf'"
     )
     warnings.warn(
         f"The outputs keep a mean fidelity of {fitted:.2f} on the {len(rows)} rows fitted, and "

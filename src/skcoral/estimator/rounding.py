@@ -24,12 +24,13 @@ _EPS = float(np.finfo(np.float64).eps)
 def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None) -> None:
     """Measure a fresh fit on its rows, or bound the rounding without them; warn with the figures.
 
-    The sentence is kept in ``result_.details["rounding"]``. Nothing is done for a shrunk matrix,
-    which promises nothing about the rows, nor for small coefficients. Entries of R are off by a few
-    units in the last place, so ``tᵢᵀRtⱼ`` is off by that many times ``‖tᵢ‖₁‖tⱼ‖₁``.
+    The sentence is kept in ``result_.details["rounding"]``. Nothing is done for a matrix by
+    another estimator, which promises nothing about the rows, nor for small coefficients. Entries of
+    R are off by a few units in the last place, so ``tᵢᵀRtⱼ`` is off by that many times
+    ``‖tᵢ‖₁‖tⱼ‖₁``.
     """
     result = estimator.result_
-    if estimator.estimate_.shrinkage or not isinstance(result.T, np.ndarray):
+    if estimator.estimate_.source or not isinstance(result.T, np.ndarray):
         return
     bound = 4.0 * _EPS * float(np.abs(result.T).sum(axis=0).max(initial=0.0)) ** 2
     if bound <= NEGLIGIBLE or not isinstance(result.correlation, np.ndarray):
@@ -43,7 +44,7 @@ def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None
     if difference:
         sentence = (
             f"{difference}: the columns are nearly dependent, and rounding is magnified. Drop one "
-            "of them, or shrink explicitly."
+            "of them, or shrink with covariance='LedoitWolf'."
         )
         estimator.result_ = with_details(result, rounding=sentence)
         warnings.warn(sentence, RoundingWarning, stacklevel=4)

@@ -13,7 +13,6 @@ from skcoral._validation import (
     check_random_state,
 )
 from skcoral.choosing import check_target
-from skcoral.correlation import check_shrinkage
 from skcoral.covariances import check_covariance
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.moments import WEIGHT_KINDS
@@ -40,8 +39,6 @@ def check_settings(estimator: Any) -> None:
             )
     check_covariance(estimator.covariance)
     _check_together(estimator)
-    if estimator.shrinkage != "auto":
-        check_shrinkage(estimator.shrinkage)
     check_target(estimator)
     if estimator.anchors is not None and estimator.output_scale == "original":
         raise InvalidArgumentError(
@@ -69,11 +66,6 @@ def faded(halflife: float | None, n: int, sample_weight: Any) -> Any:
 
 def _check_together(estimator: Any) -> None:
     """Settings about other matrices and about the population that exclude each other."""
-    if estimator.covariance is not None and estimator.shrinkage is not None:
-        raise InvalidArgumentError(
-            "covariance= and shrinkage= both choose the matrix: give one of them "
-            "(covariance='LedoitWolf' shrinks too)."
-        )
     if estimator.confidence is not None and (
         estimator.rho_min is None or estimator.budget is not None
     ):
@@ -85,7 +77,6 @@ def _check_together(estimator: Any) -> None:
 def learns_in_batches(estimator: Any) -> bool:
     """Whether moments are enough for these settings; an AttributeError says why they are not."""
     need_rows = {
-        "shrinkage": estimator.shrinkage == "auto",
         "covariance": estimator.covariance is not None,
         "confidence": estimator.confidence is not None,
     }

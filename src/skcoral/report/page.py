@@ -210,8 +210,6 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     if estimator.support is not None:
         zeros = int((result.T == 0.0).sum())
         asked.append(("support", f"{zeros} coefficients fixed at zero"))
-    if estimator.shrinkage_:
-        asked.append(("shrinkage", f"{estimator.shrinkage_:.4g} towards the identity"))
     if estimator.estimate_.source:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
     if sure is not None:

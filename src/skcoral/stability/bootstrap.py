@@ -41,7 +41,7 @@ class Bootstrap(Shown, Frozen):
         ρ★ of the population, as estimated: that of the table is too low on average.
     threshold_interval : tuple of float
         Interval for ρ★ of the population around that estimate. For matrices that are not the rows'
-        own (shrinkage, covariance) and singular ones, percentiles of the
+        own (covariance) and singular ones, percentiles of the
         replicates reflected about the table's ρ★.
     threshold_samples : ndarray of shape (replicates,)
         ρ★ of each replicate.
@@ -158,14 +158,14 @@ def bootstrap(
     if not samples:
         raise InvalidTableError(
             f"None of {n_boot} resampled tables could be fitted: there are too few different rows "
-            "for this many columns. An estimator with shrinkage can be resampled."
+            "for this many columns. An estimator with covariance='LedoitWolf' can be resampled."
         )
     thresholds, fidelities = (np.array(values) for values in zip(*samples, strict=True))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     value = api.threshold(whole.table).value
     low, high = (2.0 * value - np.quantile(thresholds, tails)[::-1]).tolist()
     middle = 2.0 * value - float(thresholds.mean())
-    if whole.result.rank is None and not whole.table.shrinkage and not whole.table.source:
+    if whole.result.rank is None and not whole.table.source:
         with suppress(CoralError):  # leaving rows out of a short table may leave too few
             middle, low, high = threshold_interval(sample, value, level, seed=random_state or 0)
     return Bootstrap(

@@ -181,7 +181,7 @@ def confident_floors(
     simultaneous : bool, default=True
         Whether it is about all fidelities together, or about each on its own.
     estimator : CORAL, optional
-        Other settings: criterion, shrinkage, covariance, …
+        Other settings: criterion, covariance, …
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     groups : array-like of shape (n,), optional

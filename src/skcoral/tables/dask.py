@@ -57,7 +57,8 @@ def fit(estimator: CORAL, data: Any, *, sample_weight: Any = None) -> CORAL:
     Parameters
     ----------
     estimator : CORAL
-        Fitted anew, in place. Ranks and ``shrinkage="auto"`` need all rows at once and are refused.
+        Fitted anew, in place. What needs all rows at once (``covariance``, ``confidence``) is
+        refused.
     data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
         The rows.
     sample_weight : dask Series or Array of shape (n,), optional
