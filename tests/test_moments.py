@@ -119,13 +119,13 @@ def test_merging_changes_neither_side():
     np.testing.assert_array_equal(right.comoment, before[1])
 
 
-def test_weights_count_rows():
+def test_sums_with_weights_are_those_of_repeated_rows():
     X = correlated_table(30, 3)
     counts = np.random.default_rng(1).integers(0, 4, size=30)
     repeated = Moments.from_rows(np.repeat(X, counts, axis=0))
     weighted = Moments.from_rows(X, sample_weight=counts)
     np.testing.assert_allclose(weighted.mean, repeated.mean, rtol=1e-13)
-    np.testing.assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-12)
+    np.testing.assert_allclose(weighted.comoment, repeated.comoment, rtol=1e-12)
     assert weighted.n_rows == (counts > 0).sum()
     assert weighted.weight == counts.sum()
 
@@ -226,52 +226,20 @@ def test_bad_weights(weights, message):
 
 
 @pytest.mark.parametrize("size", [1e-90, 1.0 / 50, 1.02 / 50, 0.5, 1e90])
-def test_the_scale_of_reliability_weights_does_not_matter(size):
+def test_weights_are_aweights_of_numpy_whatever_their_scale(size):
     X = correlated_table(50, 3)
-    even = Moments.from_rows(X, sample_weight=np.full(50, size), weight_kind="reliability")
+    even = Moments.from_rows(X, sample_weight=np.full(50, size))
     np.testing.assert_allclose(even.covariance, np.cov(X.T), rtol=1e-12)
     weights = np.random.default_rng(4).gamma(2.0, size=50)
-    given = Moments.from_rows(X, sample_weight=size * weights, weight_kind="reliability")
+    given = Moments.from_rows(X, sample_weight=size * weights)
     np.testing.assert_allclose(given.covariance, np.cov(X.T, aweights=weights), rtol=1e-12)
     assert given.effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-
-
-def test_whole_weights_count_rows_and_others_do_not_unless_declared():
-    X = correlated_table(30, 2)
-    counts = np.random.default_rng(5).integers(1, 4, size=30).astype(float)
-    auto = Moments.from_rows(X, sample_weight=counts)
-    np.testing.assert_allclose(auto.covariance, np.cov(X.T, fweights=counts.astype(int)))
-    assert auto.weights_count_rows
-    half = Moments.from_rows(X, sample_weight=counts / 2)
-    np.testing.assert_allclose(half.covariance, np.cov(X.T, aweights=counts))
-    assert not half.weights_count_rows
-    told = Moments.from_rows(X, sample_weight=counts / 2, weight_kind="frequency")
-    np.testing.assert_allclose(told.covariance, told.comoment / (counts.sum() / 2 - 1))
-    # one fractional weight anywhere settles it, whatever the order of the batches
-    parts = [Moments.from_rows(X[:10], sample_weight=counts[:10])]
-    parts.append(Moments.from_rows(X[10:], sample_weight=counts[10:] + 0.5))
-    assert not parts[0].merge(parts[1]).weights_count_rows
-    assert not parts[1].merge(parts[0]).weights_count_rows
-
-
-def test_frequencies_that_sum_to_one_are_refused_with_a_message():
-    X = correlated_table(4, 2)
-    for total in (1.0, 1.0 + 1e-9, 1.5):
-        moments = Moments.from_rows(X, sample_weight=np.full(4, total / 4), weight_kind="frequency")
-        with pytest.raises(InvalidTableError, match=r"over 4 rows.*weight_kind='reliability'"):
-            _ = moments.covariance
 
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 def test_weights_beyond_any_sense_are_refused(weight):
     with pytest.raises(InvalidTableError, match=r"row 1 has .*Multiply all weights"):
         Moments.from_rows(correlated_table(3, 2), sample_weight=[1.0, weight, 1.0])
-
-
-def test_meanings_of_weights_do_not_mix():
-    X = correlated_table(5, 2)
-    with pytest.raises(InvalidTableError, match="give the weights one meaning"):
-        Moments.from_rows(X).merge(Moments.from_rows(X, weight_kind="frequency"))
 
 
 def test_the_columns_of_a_frame_are_known_by_name():
@@ -313,30 +281,6 @@ def test_a_state_that_no_rows_have(field, value):
     state[field] = np.full_like(state[field], value)
     with pytest.raises(InvalidTableError, match="no moments of any rows"):
         Moments.from_state(state)
-
-
-def test_moments_without_some_rows_and_faded():
-    rng = np.random.default_rng(0)
-    X = rng.standard_t(3, size=(60, 4)) * 10.0 ** np.arange(-3, 1) + 1e4
-    part = Moments.from_rows(X).remove(X[:20])
-    assert part.n_rows == 40
-    assert np.allclose(part.covariance, np.cov(X[20:].T), rtol=1e-9)
-    assert np.allclose(part.mean, X[20:].mean(axis=0), rtol=1e-14)
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, 60)
-    part = Moments.from_rows(X, sample_weight=weights).remove(X[:5], sample_weight=weights[:5])
-    whole = Moments.from_rows(X[5:], sample_weight=weights[5:])
-    assert np.allclose(part.covariance, whole.covariance, rtol=1e-9)
-    with pytest.raises(InvalidTableError, match="at least one has to stay"):
-        Moments.from_rows(X).remove(X)
-    with pytest.raises(InvalidTableError, match="not among those added"):
-        Moments.from_rows(X[:10]).remove(X[:3] + 1e9)
-    faded = Moments.from_rows(X[:30]).forget(0.25).update(X[30:])
-    weighted = Moments.from_rows(X, sample_weight=np.r_[np.full(30, 0.25), np.ones(30)])
-    assert np.allclose(faded.covariance, weighted.covariance, rtol=1e-12)
-    assert faded.weight == weighted.weight
-    assert not faded.weights_count_rows
-    with pytest.raises(InvalidTableError, match="factor"):
-        faded.forget(0.0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -356,6 +356,6 @@ def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool)
     X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
     if refused:
         with pytest.raises(InvalidTableError, match="must lie between"):
-            Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
+            Moments.from_rows(X, sample_weight=weights)
     else:
-        Moments.from_rows(X, sample_weight=weights, weight_kind="reliability")
+        Moments.from_rows(X, sample_weight=weights)

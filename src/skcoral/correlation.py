@@ -39,8 +39,8 @@ class CorrelationEstimate(Frozen):
         The columns.
     n_rows : int
         Rows with a positive weight; 0 where a matrix was given.
-    weights : {"none", "frequency", "reliability"}
-        Whether rows were weighted, and what the weights meant.
+    weighted : bool
+        Whether some rows count more than others.
     deficiency : Deficiency or None
         What is known about a matrix whose rank is below the number of columns.
     source : str
@@ -60,7 +60,7 @@ class CorrelationEstimate(Frozen):
     scale: Array
     names: tuple[str, ...]
     n_rows: int
-    weights: str = "none"
+    weighted: bool = False
     deficiency: Deficiency | None = None
     source: str = ""
     judged: bool = False
@@ -86,14 +86,14 @@ class CorrelationEstimate(Frozen):
     @property
     def is_about_rows(self) -> bool:
         """Whether ``R`` is the plain correlation matrix of the rows."""
-        return not self.source and self.weights == "none"
+        return not self.source and not self.weighted
 
     @property
     def about(self) -> str:
         """What the guarantees are about, in a few words."""
         if not self.n_rows:
             return "the matrix given"
-        rows = f"these {self.n_rows:,} rows" + " with their weights" * (self.weights != "none")
+        rows = f"these {self.n_rows:,} rows" + " with their weights" * self.weighted
         if self.source:
             return f"the correlation matrix that {self.source} estimates from {rows}"
         return rows
@@ -161,7 +161,7 @@ def estimate(
         scale=moments.scale,
         names=moments.names,
         n_rows=moments.n_rows,
-        weights=meaning(moments),
+        weighted=moments.is_weighted,
         deficiency=found,
         judged=True,
     )
@@ -172,14 +172,6 @@ def sample_correlation(moments: Moments) -> Array:
     _refuse_single_rows(moments)
     _refuse_constant(moments)
     return correlation_of_covariance(moments.comoment)
-
-
-def meaning(moments: Moments) -> str:
-    """Whether rows were weighted unequally, and what the weights mean."""
-    # without weights, and with equal ones, n Σw² = (Σw)²
-    if moments.squared_weight * moments.n_rows / moments.weight**2 - 1.0 <= 1e-12:
-        return "none"
-    return "frequency" if moments.weights_count_rows else "reliability"
 
 
 def _refuse_constant(moments: Moments) -> None:

@@ -10,12 +10,10 @@ import numpy as np
 from ._linalg import correlation_of_covariance
 from ._requirements import require_finite, require_symmetric, square_matrix
 from ._validation import judge_correlation
-from .correlation import CorrelationEstimate, meaning, refuse_unusable
-from .exceptions import InvalidArgumentError, InvalidCorrelationError, InvalidTableError
+from .correlation import CorrelationEstimate, refuse_unusable
+from .exceptions import InvalidArgumentError, InvalidCorrelationError
 from .moments import Moments
 from .results import Array
-
-_MOST_REPEATED = 5_000_000  # rows that frequency weights may stand for
 
 
 def check_covariance(covariance: Any) -> Any:
@@ -73,11 +71,18 @@ def estimate_by(
 
     The estimator sees the columns standardised, so that units do not matter.
     Where its variances differ from one, as those of robust estimators do, columns are standardised
-    by its own. Weights only count rows, which are repeated: such estimators know no others.
+    by its own. Such estimators know no weights, so that unequal ones are refused.
     """
     refuse_unusable(moments)
+    if moments.is_weighted:
+        raise InvalidArgumentError(
+            "covariance= takes no weights: estimators of covariance matrices know none. Leave out "
+            "the weights or covariance."
+        )
     rows = np.asarray(X, dtype=np.float64)
-    Z = (_repeated(rows, sample_weight, moments) - moments.mean) / moments.scale
+    if sample_weight is not None:
+        rows = rows[np.asarray(sample_weight, dtype=np.float64) > 0.0]
+    Z = (rows - moments.mean) / moments.scale
     C, centre = _matrix(covariance, Z, moments.names)
     spread = np.sqrt(np.diag(C))
     R, found = judge_correlation(correlation_of_covariance(C), moments.names)
@@ -89,7 +94,6 @@ def estimate_by(
         scale=moments.scale * spread,
         names=moments.names,
         n_rows=moments.n_rows,
-        weights=meaning(moments),
         deficiency=found,
         source=name_of(covariance),
         judged=True,
@@ -122,20 +126,3 @@ def _matrix(covariance: Any, Z: Array, names: tuple[str, ...]) -> tuple[Array, A
     if not (np.diag(C) > 0.0).all():
         raise InvalidCorrelationError(f"{what} has a variance that is not positive.")
     return C, centre
-
-
-def _repeated(rows: Array, sample_weight: Any, moments: Moments) -> Array:
-    if sample_weight is None:
-        return rows
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if not moments.weights_count_rows or not (weights == np.floor(weights)).all():
-        raise InvalidArgumentError(
-            "covariance= goes with weights that count rows: estimators of covariance matrices "
-            "know no other ones. Leave out the weights or covariance."
-        )
-    if weights.sum() > _MOST_REPEATED:
-        raise InvalidTableError(
-            f"The weights stand for {weights.sum():,.0f} rows, and covariance= has to hold them "
-            f"all (up to {_MOST_REPEATED:,}). Use smaller weights, or leave out covariance."
-        )
-    return np.repeat(rows, weights.astype(np.intp), axis=0)

@@ -13,7 +13,7 @@ from skcoral._lowrank import FactoredCorrelation
 from skcoral._requirements import checked_weights, float_array
 from skcoral._singular import Deficiency, dropped_share
 from skcoral._validation import SINGULAR_TOL, check_names
-from skcoral.correlation import CorrelationEstimate, meaning, refuse_unusable
+from skcoral.correlation import CorrelationEstimate, refuse_unusable
 from skcoral.exceptions import InvalidTableError
 from skcoral.moments import Moments
 from skcoral.results import Array
@@ -33,9 +33,7 @@ class RowMoments(Moments):
     names : sequence of str
         The columns.
     sample_weight : array-like of shape (n,), optional
-        How often or how much each row counts.
-    weight_kind : {"auto", "frequency", "reliability"}
-        What the weights mean.
+        How much each row counts relative to the others.
 
     Examples
     --------
@@ -54,14 +52,13 @@ class RowMoments(Moments):
         names: Sequence[str],
         *,
         sample_weight: ArrayLike | None = None,
-        weight_kind: str = "auto",
     ) -> None:
         rows, _ = float_array(X, "A table", InvalidTableError)
         weights = checked_weights(sample_weight, len(rows))
         if weights is not None:
             rows, weights = rows[weights > 0], weights[weights > 0]
         self.names = check_names(names, rows.shape[1])
-        self._count(len(rows), weights, weight_kind)
+        self._count(len(rows), weights)
         self._centre(rows, weights)
 
     def _centre(self, rows: Array, weights: Array | None) -> None:
@@ -194,6 +191,6 @@ def estimate_few_rows(moments: RowMoments) -> CorrelationEstimate:
         scale=moments.scale,
         names=moments.names,
         n_rows=moments.n_rows,
-        weights=meaning(moments),
+        weighted=moments.is_weighted,
         deficiency=found,
     )

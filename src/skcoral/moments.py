@@ -20,14 +20,13 @@ from ._requirements import (
     float_array,
     listing,
 )
-from ._validation import check_choice, check_names, check_number
+from ._validation import check_names
 from .exceptions import InvalidTableError
 from .limits import current
 from .results import Array
 
-WEIGHT_KINDS = ("auto", "frequency", "reliability")
 SMALLEST_SPREAD = 1e-150  # squares of smaller deviations leave the range of float64
-_COUNTS = ("n_rows", "weight", "squared_weight", "whole_weights", "weight_kind")
+_COUNTS = ("n_rows", "weight", "squared_weight")
 
 
 class Moments:
@@ -41,12 +40,6 @@ class Moments:
     ----------
     names : sequence of str
         The columns, in order.
-    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
-        What sample weights mean. Frequencies count rows: weight 2 is a row that occurs twice.
-        Reliability weights (survey or precision weights) say how much a row counts relative to
-        the others; their scale does not matter. "auto" takes whole numbers as frequencies and
-        anything else as reliability weights. Correlations are the same either way; standard
-        deviations and the Ledoit–Wolf intensity are not.
 
     Attributes
     ----------
@@ -54,8 +47,6 @@ class Moments:
         Rows seen with a positive weight.
     weight, squared_weight : float
         Sum of the weights and of their squares; both equal to ``n_rows`` without weights.
-    whole_weights : bool
-        Whether all weights seen are whole numbers.
 
     Examples
     --------
@@ -73,14 +64,12 @@ class Moments:
     n_rows: int
     weight: float
     squared_weight: float
-    whole_weights: bool
-    weight_kind: str
 
-    def __init__(self, names: Sequence[str], *, weight_kind: str = "auto") -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         p = len(names)
         current().require("variables", p, "The table")  # before the matrix is allocated
         self.names = check_names(names, p)
-        self._count(0, None, weight_kind)
+        self._count(0, None)
         self._mean = CompensatedSum(np.zeros(p))
         self._comoment = CompensatedSum(np.zeros((p, p)))
 
@@ -91,7 +80,6 @@ class Moments:
         *,
         names: Sequence[str] | None = None,
         sample_weight: ArrayLike | None = None,
-        weight_kind: str = "auto",
     ) -> Moments:
         """Summarise one table, named by ``names``, as in the DataFrame, or else x0, x1, … ."""
         rows, _ = float_array(X, "A table", InvalidTableError)
@@ -99,58 +87,18 @@ class Moments:
             raise InvalidTableError(f"A table has two dimensions; got an array of {rows.ndim}.")
         if names is None:
             names = column_labels(X) or [f"x{j}" for j in range(rows.shape[1])]
-        return cls(names, weight_kind=weight_kind).update(rows, sample_weight=sample_weight)
+        return cls(names).update(rows, sample_weight=sample_weight)
 
     def update(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
         """Add the rows of ``X``, with non-negative weights if given; return this object.
 
-        The columns of a DataFrame must have the names of these moments, in the same order. What
-        weights mean is said by ``weight_kind``.
+        The columns of a DataFrame must have the names of these moments, in the same order. Weights
+        say how much a row counts relative to the others, as ``aweights`` of ``numpy.cov``: their
+        scale does not matter.
         """
         batch = self._of_batch(X, sample_weight)
         if batch is not None:
             self._absorb(batch)
-        return self
-
-    def remove(self, X: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Moments:
-        """Take out rows that were added before, with the weights they have now; return this object.
-
-        Rounding of all that was ever added stays: where rows come and go, rebuild moments from
-        time to time. Rows that were never added are refused where that shows.
-        """
-        batch = self._of_batch(X, sample_weight)
-        if batch is None:
-            return self
-        if batch.n_rows >= self.n_rows or not self.weight > batch.weight:
-            raise InvalidTableError(
-                f"{batch.n_rows} rows of weight {batch.weight:g} cannot be taken out of "
-                f"{self.n_rows} rows of weight {self.weight:g}: at least one has to stay."
-            )
-        mean, comoment = self._combined(batch, -1.0)
-        negative = np.diag(comoment.value) < -1e-14 * self.squares
-        if negative.any():
-            raise InvalidTableError(
-                "These rows were not among those added: without them "
-                f"{listing(self._where(negative))} would have negative variances."
-            )
-        self._mean, self._comoment = mean, comoment
-        self.n_rows -= batch.n_rows
-        self.weight -= batch.weight
-        self.squared_weight = max(self.squared_weight - batch.squared_weight, 0.0)
-        return self
-
-    def forget(self, factor: float) -> Moments:
-        """Let all rows so far count ``factor`` times as much as before; return this object.
-
-        Rows added from now on count more than the old ones; weights no longer count rows.
-        """
-        wanted = "a number in (0, 1]"
-        share = check_number("factor", factor, wanted, lambda v: 0.0 < v <= 1.0, InvalidTableError)
-        if share < 1.0 and self.n_rows:
-            self.weight *= share
-            self.squared_weight *= share * share
-            self.whole_weights = False
-            self._comoment = CompensatedSum(*(share * self._comoment.parts()))
         return self
 
     def merge(self, other: Moments) -> Moments:
@@ -162,11 +110,6 @@ class Moments:
             )
         if self.names != other.names:
             raise InvalidTableError(different_columns(self.names, other.names))
-        if self.weight_kind != other.weight_kind:
-            raise InvalidTableError(
-                f"Moments with weight_kind={self.weight_kind!r} and {other.weight_kind!r} cannot "
-                "be merged: give the weights one meaning."
-            )
         both = self.copy()
         both._absorb(other)
         return both
@@ -175,50 +118,34 @@ class Moments:
         """Return an independent copy."""
         return Moments.from_state(self.state())
 
-    def _count(self, n: int, weights: Array | None, kind: str) -> None:
+    def _count(self, n: int, weights: Array | None) -> None:
         """Set the counts to those of ``n`` rows."""
-        self.weight_kind = check_choice("weight_kind", kind, WEIGHT_KINDS)
         self.n_rows, self.weight, self.squared_weight = n, float(n), float(n)
-        self.whole_weights = True
         if weights is not None:
             self.weight, self.squared_weight = float(weights.sum()), float(weights @ weights)
-            # beyond 2^53 every float is whole, and nothing was counted
-            whole = (weights == np.floor(weights)) & (weights <= 2.0**53)
-            self.whole_weights = bool(whole.all())
 
     @property
-    def weights_count_rows(self) -> bool:
-        """Whether the weights are frequencies: by ``weight_kind``, or because all are whole."""
-        if self.weight_kind == "auto":
-            return self.whole_weights
-        return self.weight_kind == "frequency"
+    def is_weighted(self) -> bool:
+        """Whether some rows count more than others."""
+        # without weights, and with equal ones, n Σw² = (Σw)²
+        return self.squared_weight * self.n_rows > (1.0 + 1e-12) * self.weight**2
 
     @property
     def effective_rows(self) -> float:
-        """Sum of the frequencies, or Kish's ``(Σw)² / Σw²`` for reliability weights."""
-        if self.weights_count_rows or not self.n_rows:
-            return self.weight
-        return self.weight**2 / self.squared_weight
+        """Kish's ``(Σw)² / Σw²``: the number of equally weighted rows that tell as much."""
+        return self.weight**2 / self.squared_weight if self.n_rows else 0.0
 
     @property
     def degrees_of_freedom(self) -> float:
-        """What the comoment is divided by to give an unbiased covariance."""
-        if self.weights_count_rows:
-            return self.weight - 1.0
+        """What the comoment is divided by to give an unbiased covariance: ``Σw − Σw² / Σw``."""
         return self.weight - self.squared_weight / self.weight
 
     def _enough_freedom(self) -> float:
         """The degrees of freedom, refused where there are none."""
-        if self.n_rows < 2 and self.weight <= 1.0:
+        if self.n_rows < 2:
             raise InvalidTableError(
-                "A covariance needs at least two rows with a positive weight, or one that counts "
-                f"twice; got {self.n_rows} {'sample' if self.n_rows == 1 else 'rows'}."
-            )
-        if self.weights_count_rows and self.weight < 2.0:
-            raise InvalidTableError(
-                f"Weights that count rows sum to {self.weight:g} over {self.n_rows} rows, so they "
-                "are no frequencies (weight 2 is a row that occurs twice). Use "
-                "weight_kind='reliability' for weights that only compare rows."
+                "A covariance needs at least two rows with a positive weight; got "
+                f"{self.n_rows} {'sample' if self.n_rows == 1 else 'rows'}."
             )
         return self.degrees_of_freedom
 
@@ -292,12 +219,8 @@ class Moments:
         return moments
 
     def _read_counts(self, state: dict[str, Any]) -> None:
-        kind = str(state.get("weight_kind", "auto"))
-        self.weight_kind = check_choice("weight_kind", kind, WEIGHT_KINDS)
         self.n_rows, self.weight = int(state["n_rows"]), float(state["weight"])
-        # earlier files have no squares: their weights counted rows
-        self.squared_weight = float(state.get("squared_weight", self.weight))
-        self.whole_weights = bool(state.get("whole_weights", True))
+        self.squared_weight = float(state["squared_weight"])
 
     def __repr__(self) -> str:
         return f"Moments(n_rows={self.n_rows}, weight={self.weight:g}, p={self.n_features})"
@@ -311,7 +234,7 @@ class Moments:
         if len(rows) == 0:
             return None
         batch = Moments(self.names)
-        batch._count(len(rows), weights, self.weight_kind)
+        batch._count(len(rows), weights)
         # a row, unlike a computed mean, equals its constant columns exactly
         origin = self._mean.total if self.n_rows else rows[0]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -327,28 +250,27 @@ class Moments:
         batch._comoment = CompensatedSum(comoment)
         return batch
 
-    def _combined(self, other: Moments, sign: float) -> tuple[CompensatedSum, CompensatedSum]:
-        """Mean and co-moment with the rows of ``other`` added or taken out: Chan's formulas."""
-        total = self.weight + sign * other.weight
+    def _combined(self, other: Moments) -> tuple[CompensatedSum, CompensatedSum]:
+        """Mean and co-moment of both tables together: Chan's formulas."""
+        total = self.weight + other.weight
         with np.errstate(over="ignore", invalid="ignore"):
             gap = other._mean.minus(self._mean)
-            mean = self._mean.plus(gap * (sign * other.weight / total))
-            between = np.outer(gap, gap) * (sign * self.weight * other.weight / total)
-            return mean, self._comoment.plus(sign * other._comoment.value).plus(between)
+            mean = self._mean.plus(gap * (other.weight / total))
+            between = np.outer(gap, gap) * (self.weight * other.weight / total)
+            return mean, self._comoment.plus(other._comoment.value).plus(between)
 
     def _absorb(self, other: Moments) -> None:
         if other.n_rows == 0:
             return
         mean, comoment = other._mean, other._comoment
         if self.n_rows:
-            mean, comoment = self._combined(other, 1.0)
+            mean, comoment = self._combined(other)
         # checked before anything is stored, so that a refused batch changes nothing
         self._refuse_non_finite(np.diag(comoment.value))
         self._mean, self._comoment = mean, comoment
         self.n_rows += other.n_rows
         self.weight += other.weight
         self.squared_weight += other.squared_weight
-        self.whole_weights = self.whole_weights and other.whole_weights
 
     def _checked_rows(self, X: ArrayLike) -> Array:
         rows, _ = float_array(X, "A table", InvalidTableError)

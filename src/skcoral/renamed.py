@@ -27,9 +27,11 @@ _SHRUNK = (
 PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
         "margins": _RANKS,
+        "halflife": "give fit the weights, sample_weight=0.5 ** (age / halflife).",
         "missing": _IMPUTER,
         "rank_tol": _RANK,
         "shrinkage": _SHRUNK,
+        "weight_kind": "weights compare rows (numpy.cov's aweights); repeat rows that occur twice.",
     },
     **{
         name: {"rank_tol": _RANK}
@@ -47,6 +49,7 @@ OPTIONS: dict[str, str] = {
     "--rank-tol": _RANK,
     "--missing": "rows with missing values are left out; fill them before to keep them.",
     "--shrinkage": "write --covariance LedoitWolf, or another estimator of sklearn.covariance.",
+    "--weight-kind": "weights compare rows; repeat rows that occur twice.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

@@ -67,7 +67,7 @@ def by_hand(mine, source, settings, scale="unit"):
     X = complete[list(problem.names)].to_numpy()
     w = complete["w"].to_numpy() if settings.weights else np.ones(len(X))
     mean = (w[:, None] * X).sum(axis=0) / w.sum()
-    sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - 1))
+    sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - w @ w / w.sum()))
     if settings.covariance:  # such estimators divide by n
         sd *= np.sqrt(1 - 1 / len(X))
     out = (X - mean) / sd @ fitted(problem, arguments(problem, settings)).T_

@@ -164,4 +164,4 @@ def test_survey_weights_are_offered(main, frame, tmp_path):
     assert "pweight (looks like row weights)" in " ".join(text.split())
     assert "--weights pweight" in " ".join(text.split())
     _, text, _ = main("fit", path, "--weights", "pweight", "--json")
-    assert json.loads(text)["weights"] == "reliability"
+    assert json.loads(text)["weighted"] is True

@@ -80,7 +80,6 @@ WEIGHTS = {
     "plain": [],
     "weighted": ["--weights", "w"],
     "counted": ["--weights", "n"],
-    "told": ["--weights", "n", "--weight-kind", "reliability"],
 }
 
 
@@ -89,7 +88,7 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
     """Every combination of matrix, weights and scale at one floor; a few of others."""
     ways = enumerate(itertools.product(MATRIX, WEIGHTS))
     for k, (matrix, weights) in itertools.islice(ways, 0, None, 1 if goal == "floor" else 5):
-        if matrix == "shrunk" and weights in ("weighted", "told"):
+        if matrix == "shrunk" and weights != "plain":
             continue  # such estimators know no weights
         out = tmp_path / f"{k}.csv"
         status, told = answer(
@@ -171,36 +170,26 @@ def test_a_duplicated_column_stays_a_duplicate(answer, tmp_path):
     assert told["measured"]["largest_vif_before"] is None
 
 
-def test_weights_that_sum_to_one_are_no_counts(main, answer, skewed_csv, tmp_path):
-    arguments = ["fit", skewed_csv, "--exclude", "n", "--weights", "w"]
-    status, told = answer(*arguments)
+def test_weights_have_no_scale_and_are_said(answer, skewed_csv):
+    status, told = answer("fit", skewed_csv, "--exclude", "n", "--weights", "w")
     assert status == 0
-    assert told["weights"] == "reliability"
+    assert told["weighted"]
     assert "these 118 rows with their weights" in told["certificate"]["about"]
+    w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, 5]
     note = next(note for note in told["notes"] if note.startswith("Rows are weighted by w"))
-    assert "relative weights of any scale" in note
-    _, counted = answer("fit", skewed_csv, "--exclude", "w", "--weights", "n")
-    note = next(note for note in counted["notes"] if note.startswith("Rows are weighted by n"))
-    assert "counts of equal rows" in note
-    status, _, err = main(*arguments, "--weight-kind", "frequency")
-    assert status == 3
-    assert "no frequencies" in err
-    assert "--weight-kind reliability" in err
+    assert f"as much as {w.sum() ** 2 / (w @ w):,.0f} equally weighted rows" in note
 
 
 @pytest.mark.parametrize("command", ["threshold", "inspect", "frontier"])
-@pytest.mark.parametrize(
-    ("weights", "other", "told"),
-    [("w", "n", "relative weights of any scale"), ("n", "w", "counts of equal rows")],
-)
+@pytest.mark.parametrize(("weights", "other"), [("w", "n"), ("n", "w")])
 def test_every_answer_about_weighted_rows_says_so(
-    main, answer, skewed_csv, command, weights, other, told
+    main, answer, skewed_csv, command, weights, other
 ):
     few = ["--points", "2"] if command == "frontier" else []
     asked = [command, skewed_csv, "--exclude", other, "--weights", weights, *few]
     status, shown, _ = main(*asked)
     assert status == 0
-    said = f"Rows are weighted by {weights}, taken as {told}"
+    said = f"Rows are weighted by {weights}; they tell as much as"
     assert said in " ".join(shown.split())
     assert sum(note.startswith(said) for note in answer(*asked)[1]["notes"]) == 1
     _, shown, _ = main(*asked[:-2], *few) if not few else main(*asked[:4], *few)

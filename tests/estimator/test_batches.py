@@ -148,7 +148,7 @@ def test_batches_with_other_columns(wine):
         coral.partial_fit(wine[wine.columns[::-1]])
 
 
-def test_weights_are_repetitions(wine):
+def test_correlations_with_weights_are_those_of_repeated_rows(wine):
     counts = np.random.default_rng(0).integers(0, 4, size=178)
     weighted = CORAL(0.6).fit(wine, sample_weight=counts)
     repeated = CORAL(0.6).fit(wine.loc[np.repeat(wine.index, counts)])
@@ -179,23 +179,13 @@ def fat_tails(n, seed=0):
     return rng.standard_t(3, size=(n, 4)) * 10.0 ** np.arange(-3, 1) + 1e4
 
 
-def test_halflife_of_batches_is_that_of_all_rows():
+def test_exponential_weights_in_batches_are_those_of_all_rows():
     X = fat_tails(90)
     weights = 0.5 ** (np.arange(89, -1, -1) / 20.0)
-    wanted = CORAL(rho_min=0.95).fit(X, sample_weight=weights)
-    whole = CORAL(rho_min=0.95, halflife=20.0).fit(X)
-    parts = CORAL(rho_min=0.95, halflife=20.0)
+    whole = CORAL(rho_min=0.95).fit(X, sample_weight=weights)
+    parts = CORAL(rho_min=0.95)
     for start, end in ((0, 1), (1, 50), (50, 90)):
-        parts.partial_fit(X[start:end])
-    for model in (whole, parts, CORAL(rho_min=0.95, halflife=20.0).fit(iter([X[:40], X[40:]]))):
-        assert np.allclose(model.T_, wanted.T_, atol=1e-9)
-        assert np.allclose(model.scale_, wanted.scale_, rtol=1e-12)
-    plain = CORAL(rho_min=0.95).fit(X)
-    assert not np.allclose(plain.T_, wanted.T_, atol=1e-3)
-    old = CORAL(rho_min=0.95, halflife=0.5).fit(np.vstack([1e3 * fat_tails(300, seed=1), X]))
-    again = CORAL(rho_min=0.95, halflife=0.5).fit(X)
-    assert np.allclose(old.T_, again.T_, atol=1e-8)  # what is old enough counts nothing
-    with pytest.raises(InvalidArgumentError, match="halflife"):
-        CORAL(halflife=-1.0).fit(X)
-    with pytest.raises(InvalidArgumentError, match="count none"):
-        CORAL(halflife=5.0, weight_kind="frequency").fit(X)
+        parts.partial_fit(X[start:end], sample_weight=weights[start:end])
+    assert np.allclose(parts.T_, whole.T_, atol=1e-9)
+    assert np.allclose(parts.scale_, whole.scale_, rtol=1e-12)
+    assert not np.allclose(CORAL(rho_min=0.95).fit(X).T_, whole.T_, atol=1e-3)

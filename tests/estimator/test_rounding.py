@@ -21,7 +21,7 @@ def nearly_dependent(noise, n=200):
 def off(model, X, weights=None):
     """Largest deviation of variances and fidelities on the rows, by NumPy alone."""
     Y = model.transform(X)
-    C = np.cov(np.hstack((Y, X)).T, fweights=weights)
+    C = np.cov(np.hstack((Y, X)).T, aweights=weights)
     sd = np.sqrt(np.diag(C))
     fidelity = np.diag((C / np.outer(sd, sd))[:6, 6:])
     return max(np.abs(np.diag(C)[:6] - 1).max(), np.abs(fidelity - model.fidelity_).max())

@@ -70,7 +70,6 @@ def test_anchors(wine):
         ({"rho_min": 0.5, "budget": 0.1}, "not both"),
         ({"budget": 0.1, "support": np.eye(13)}, "support goes with floors"),
         ({"criterion": "cubed"}, "criterion must be one of"),
-        ({"weight_kind": "heavy"}, "weight_kind must be one of"),
         ({"output_scale": "big"}, "output_scale must be one of"),
     ],
 )

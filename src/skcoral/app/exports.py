@@ -105,8 +105,6 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         given = "R" if every else "R.loc[columns, columns]"
         lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
         return "\n".join([f"from skcoral import {question}", *imports, "", *lines])
-    if settings.weights and settings.weight_kind != "auto":
-        chosen["weight_kind"] = repr(settings.weight_kind)
     if scale != "unit":
         chosen["output_scale"] = repr(scale)
     needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
@@ -156,7 +154,6 @@ def command(
         **source.dialect,
         "criterion": chosen.get("criterion", "squared"),
         "weights": settings.weights or None,
-        "weight_kind": settings.weight_kind if settings.weights else "auto",
         "include": [*settings.include] or None,
         "covariance": settings.covariance or None,
         "output_scale": scale,

@@ -122,7 +122,6 @@ def pose(source: Source, settings: Settings) -> Problem:
         source.key,
         kept,
         settings.weights,
-        settings.weight_kind,
         settings.covariance,
     )
     if isinstance(source, TableSource):
@@ -161,7 +160,7 @@ def _from_rows(
         if (weights < 0).any():
             raise InvalidTableError(
                 f"{source.label}: column {settings.weights!r} has negative values.\n"
-                "Weights count rows: choose a column of zeros and positive numbers."
+                "Weights say how much rows count: choose a column of zeros and positive numbers."
             )
     rows = values[complete]
     if not len(rows):
@@ -169,8 +168,7 @@ def _from_rows(
             f"{source.label}: no row has a value in all of the {len(kept)} columns.\n"
             "Leave out the columns with many missing values."
         )
-    moments = Moments(kept, weight_kind=settings.weight_kind)
-    moments.update(rows, sample_weight=weights)
+    moments = Moments(kept).update(rows, sample_weight=weights)
     other = check_covariance(settings.covariance or None)
     if other is None:
         found = estimate(moments, on_singular="solve")
@@ -291,9 +289,7 @@ def _unfitted(problem: Problem, chosen: Mapping[str, Any]) -> CORAL:
     """The estimator with these settings."""
     from skcoral.estimator import CORAL
 
-    kind: Any = "auto" if problem.moments is None else problem.moments.weight_kind
-    settings = {name: value for name, value in chosen.items() if name != "groups"}
-    return CORAL(**settings, weight_kind=kind)
+    return CORAL(**{name: value for name, value in chosen.items() if name != "groups"})
 
 
 def fitted(

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral._requirements import whole_number
-from skcoral.moments import WEIGHT_KINDS
 from skcoral.words import CRITERIA
 
 SOURCES = {
@@ -115,7 +114,6 @@ class Settings:
     include: tuple[str, ...] = _column(())
     #: As :class:`skcoral.CORAL` takes them; "" or "none" for none.
     weights: str = _column()
-    weight_kind: str = _choice("auto", WEIGHT_KINDS)
     covariance: str = _choice("", COVARIANCES)
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:

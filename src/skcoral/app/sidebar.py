@@ -26,11 +26,6 @@ from skcoral.app.sources import (
 )
 from skcoral.exceptions import InvalidTableError
 
-_WEIGHT_KINDS = {
-    "auto": "whole numbers count rows, others compare them",
-    "frequency": "how often a row occurs",
-    "reliability": "how much a row counts (survey weights)",
-}
 _DIALECT = {
     "separator": {
         "": "as recognised",
@@ -211,6 +206,4 @@ def choose_columns(source: Source) -> None:
     )
     if weights != settings.weights:
         st.rerun()
-    if weights:
-        state.choose("weight_kind", "Weights say", _WEIGHT_KINDS)
     state.choose("covariance", "Correlations", COVARIANCES)

@@ -92,7 +92,7 @@ class FitResult:
             "least_residual": result.details.get("least_residual", 0.0),
             **{name: result.details.get(name) for name in ("amplification", "new_rows")},
             "confidence": _confidence(estimator),
-            "weights": estimator.estimate_.weights,
+            "weighted": estimator.estimate_.weighted,
             "fidelity": by_name(measured.fidelity),
             "rho_min": by_name(result.rho_min),
             "prices": by_name(result.prices),

@@ -33,11 +33,6 @@ from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Complete, Table, complete_rows, labels_of
 
-_OTHER_WEIGHTS = {
-    "frequency": "--weight-kind frequency takes them as counts",
-    "reliability": "--weight-kind reliability takes them as relative weights",
-}
-
 
 @dataclass(frozen=True)
 class Loaded:
@@ -70,9 +65,7 @@ class Loaded:
         """A CORAL that estimates correlations as asked, with these settings."""
         from skcoral.estimator import CORAL
 
-        as_given = ("covariance", "weight_kind")
-        settings |= {name: getattr(self.options, name) for name in as_given}
-        return CORAL(**settings)
+        return CORAL(covariance=self.options.covariance, **settings)
 
     @property
     def constant_note(self) -> str:
@@ -97,7 +90,7 @@ class Loaded:
     def weights_note(self, moments: Moments) -> str:
         """What the row weights were taken for, where there are any."""
         name = self.options.weights
-        return "" if name is None else weights_note(name, moments, _OTHER_WEIGHTS)
+        return "" if name is None else weights_note(name, moments)
 
     @property
     def notes(self) -> list[str]:
@@ -153,11 +146,6 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
 
     ``labels`` are columns of dates or groups, and so no variables.
     """
-    if options.weight_kind != "auto" and options.weights is None:
-        raise UsageError(
-            "--weight-kind says what row weights mean, and no column of weights is named.\n"
-            "Name it with --weights NAME, or leave --weight-kind out."
-        )
     if options.matrix:
         table, content, given = read_matrix(options.file, **_reading(options))
         return _part_of_matrix(given, options, table, content)
@@ -298,7 +286,7 @@ def correlations(loaded: Loaded) -> Correlations:
                 model, held.values, loaded.names, weights.get("sample_weight")
             )
         return Correlations(found, held.dropped, loaded.weights_note(moments), plain)
-    moments = Moments(loaded.names, weight_kind=loaded.options.weight_kind)
+    moments = Moments(loaded.names)
     plain = moments if loaded.options.weights is None else Moments(loaded.names)
     dropped: list[int] = []
     for part in read_rows(loaded, dropped):

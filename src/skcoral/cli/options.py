@@ -108,9 +108,6 @@ class TableOptions(FileOptions):
         "Variables although they look like ids or years.", metavar="NAMES"
     )
     weights: str | None = option("Column of row weights (survey weights).", metavar="NAME")
-    weight_kind: Literal["auto", "frequency", "reliability"] = option(
-        "Weights count equal rows, or compare rows [whole numbers count].", default="auto"
-    )
     matrix: bool | None = option(
         "The file holds a correlation or covariance matrix [recognised].", "--matrix/--no-matrix"
     )
@@ -255,7 +252,6 @@ class RollOptions(TableOptions):
     escape_formulas: bool = flag("--escape-formulas", _ESCAPE)
     force: bool = flag("--force", _FORCE)
     weights: None = None
-    weight_kind: Literal["auto"] = "auto"
     matrix: Literal[False] = False
     covariance: None = None
 

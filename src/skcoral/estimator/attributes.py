@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from skcoral import api
 from skcoral._frames import Judged, judge
@@ -78,8 +77,7 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
         estimator.rho_min,
         confidence=estimator.confidence,
         simultaneous=estimator.simultaneous,
-        # sample_weight includes the halflife already
-        estimator=clone(estimator).set_params(halflife=None),
+        estimator=estimator,
         sample_weight=sample_weight,
         groups=groups,
         block_length=estimator.block_length,
@@ -109,7 +107,7 @@ def measured_on_rows(
         anchors=None if result.anchors is None else result.anchors * relative,
         rows_used=source.n_rows,
         rows_given=max(source.n_rows, moments.n_rows),
-        weighted=unweighted is None and table.weights != "none",
+        weighted=unweighted is None and table.weighted,
     )
 
 

@@ -72,12 +72,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         ``sklearn.covariance`` or its name ("LedoitWolf", "OAS", "MinCovDet", …), or a function from
         standardised rows to a p × p matrix. Floors then hold for that matrix, and ``measured_``
         says what the rows themselves show.
-    weight_kind : {"auto", "frequency", "reliability"}, default="auto"
-        What ``sample_weight`` means: how many times a row occurs, or how much it counts relative
-        to the others, whatever the scale. "auto" takes whole numbers as frequencies.
-    halflife : float, optional
-        Rows come in the order of time, and one that came this many rows before the last counts
-        half: the weights of exponential forgetting. They multiply ``sample_weight`` if given.
     on_singular : {"solve", "raise"}, default="solve"
         Tables of deficient rank (totals, duplicates, no more rows than columns) are solved for the
         least residual that their rank allows, with a warning that says why, or refused.
@@ -170,8 +164,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         simultaneous: bool = True,
         block_length: int | Literal["auto"] | None = None,
         covariance: Any = None,
-        weight_kind: Literal["auto", "frequency", "reliability"] = "auto",
-        halflife: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
         output_scale: Literal["unit", "original"] = "unit",
         tol: float = 1e-9,
@@ -190,8 +182,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.simultaneous = simultaneous
         self.block_length = block_length
         self.covariance = covariance
-        self.weight_kind = weight_kind
-        self.halflife = halflife
         self.on_singular = on_singular
         self.output_scale = output_scale
         self.tol = tol
@@ -300,7 +290,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts.
+            How much each row counts relative to the others.
 
         Returns
         -------

@@ -21,9 +21,8 @@ def estimate_rows(
 
     Also returns the moments of the rows, with weights and without.
     """
-    weighted = {"sample_weight": sample_weight, "weight_kind": estimator.weight_kind}
     if rows.shape[1] > 2 * rows.shape[0] and not _needs_matrix(estimator):
-        found = _from_few_rows(estimator, rows, names, weighted)
+        found = _from_few_rows(estimator, rows, names, sample_weight)
     else:
         found = _from_rows(estimator, rows, names, sample_weight)
     warn_if_singular(found[0])
@@ -56,8 +55,7 @@ def _needs_matrix(estimator: Any) -> bool:
 
 
 def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any) -> Estimated:
-    moments = Moments(names, weight_kind=estimator.weight_kind)
-    moments.update(rows, sample_weight=sample_weight)
+    moments = Moments(names).update(rows, sample_weight=sample_weight)
     other = check_covariance(estimator.covariance)
     if other is None:
         table = estimate(moments, on_singular=estimator.on_singular)
@@ -69,16 +67,16 @@ def _from_rows(estimator: Any, rows: Any, names: tuple[str, ...], sample_weight:
             sample_weight=sample_weight,
             on_singular=estimator.on_singular,
         )
-    if table.weights == "none":
+    if not table.weighted:
         return table, moments, moments
     return table, moments, Moments(names).update(rows)
 
 
 def _from_few_rows(
-    estimator: Any, rows: Any, names: tuple[str, ...], weighted: dict[str, Any]
+    estimator: Any, rows: Any, names: tuple[str, ...], sample_weight: Any
 ) -> Estimated:
-    moments = unweighted = RowMoments(rows, names, **weighted)
+    moments = unweighted = RowMoments(rows, names, sample_weight=sample_weight)
     table = estimate_few_rows(moments)
-    if table.weights != "none":
+    if table.weighted:
         unweighted = RowMoments(rows, names)
     return table, moments, unweighted

@@ -14,7 +14,7 @@ from skcoral.estimator.estimation import estimate_moments, estimate_rows
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
-from skcoral.estimator.settings import check_settings, faded, learns_in_batches, require_batches
+from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.moments import Moments
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from skcoral.correlation import CorrelationEstimate
     from skcoral.measured import Measured
     from skcoral.results import Array, Certificate, Decorrelation, Threshold
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Fitting:
@@ -70,7 +68,7 @@ class Fitting:
         y : None
             Ignored.
         sample_weight : array-like of shape (n,), optional
-            How often or how much each row counts; see ``weight_kind``.
+            How much each row counts relative to the others, as ``aweights`` of ``numpy.cov``.
         groups : array-like of shape (n,), optional
             Labels of clusters, with ``confidence``: rows of a cluster count as one observation.
 
@@ -88,7 +86,6 @@ class Fitting:
                 self._fit_batches(X, sample_weight)
             else:
                 rows = read_rows(self, X, reset=True)
-                sample_weight = faded(self.halflife, len(rows), sample_weight)
                 self._fit_rows(rows, sample_weight, groups)
             undo.pop_all()
         return self
@@ -98,9 +95,8 @@ class Fitting:
         """Add a batch of rows; the transformation is computed when it is next needed.
 
         Any number of rows will do, one included. After the last batch the result is that of
-        :meth:`fit` on all rows together; with a ``halflife``, rows come in the order of time and
-        those that came before fade. ``covariance`` and ``confidence`` need all rows at once: with
-        them there is no ``partial_fit``.
+        :meth:`fit` on all rows together. ``covariance`` and ``confidence`` need all rows at once:
+        with them there is no ``partial_fit``.
 
         Parameters
         ----------
@@ -116,11 +112,8 @@ class Fitting:
         first = not self.__sklearn_is_fitted__()
         rows = read_rows(self, X, reset=first)
         names = column_names(self)
-        moments = Moments(names, weight_kind=self.weight_kind) if first else self.moments_
-        weights = faded(self.halflife, len(rows), sample_weight)
-        if self.halflife is not None:
-            moments = moments.copy().forget(max(0.5 ** (len(rows) / self.halflife), _TINY))
-        self.moments_ = moments.update(rows, sample_weight=weights)
+        moments = Moments(names) if first else self.moments_
+        self.moments_ = moments.update(rows, sample_weight=sample_weight)
         for name in SOLVED:
             self.__dict__.pop(name, None)
         return self

@@ -58,7 +58,7 @@ def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:
         Z = estimator.standardised(rows)
     outputs, targets = result.outputs_and_sources(Z)
     k = outputs.shape[1]
-    both = Moments([f"x{j}" for j in range(2 * k)], weight_kind=estimator.weight_kind)
+    both = Moments([f"x{j}" for j in range(2 * k)])
     both.update(np.hstack((outputs, targets)), sample_weight=sample_weight)
     variance = float(np.abs(np.diag(both.covariance)[:k] - 1.0).max())
     R = sample_correlation(both)

@@ -214,8 +214,8 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
     if sure is not None:
         asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
-    if estimator.estimate_.weights != "none":
-        asked.append(("weights", f"rows are weighted ({estimator.estimate_.weights} weights)"))
+    if estimator.estimate_.weighted:
+        asked.append(("weights", "rows are weighted"))
     asked.append(("outputs", words.units(result, estimator.output_scale)))
     return asked
 

@@ -23,6 +23,7 @@ from skcoral.renamed import refusing_former_parameters
 from skcoral.results import Array
 from skcoral.showing import Shown
 from skcoral.stability.confidence import check_confidence
+from skcoral.stability.dependence import Index
 from skcoral.stability.resampling import Fitted, Progress, Resampler
 from skcoral.stability.sampling_errors import DRAWS, Draws, mean_of, standardised
 
@@ -182,9 +183,9 @@ def bootstrap(
     )
 
 
-def _replicate(sample: Resampler, weights: Array, whole: Fitted) -> tuple[float, Array]:
+def _replicate(sample: Resampler, part: Index, whole: Fitted) -> tuple[float, Array]:
     """ρ★ and fidelities of a refit to rows drawn with replacement."""
-    again = sample.fit(weights=weights, warm=whole.result)
+    again = sample.fit(part, warm=whole.result)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
         warnings.simplefilter("ignore", SingularCorrelationWarning)

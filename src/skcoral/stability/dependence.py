@@ -30,7 +30,6 @@ class Dependence:
     groups: Index | None = None  # the cluster of each row, numbered from zero
     block_length: int | None = None  # mean length of the blocks in which rows in time are drawn
     weights: Array | None = None
-    counted: bool = True  # whether weights count equal rows; otherwise they compare rows
 
     @property
     def n_units(self) -> int:
@@ -39,11 +38,11 @@ class Dependence:
 
     @property
     def n_effective(self) -> float:
-        """Units, or what their weights make of rows: their sum, or Kish's effective number."""
+        """Groups or blocks; of weighted rows Kish's effective number ``(Σw)² / Σw²``."""
         w = self.weights
         if w is None or self.groups is not None or self.block_length is not None:
             return float(self.n_units)
-        return float(w.sum()) if self.counted else float(w.sum() ** 2 / (w @ w))
+        return float(w.sum() ** 2 / (w @ w))
 
     def units(self) -> Index:
         """The number of the group or (consecutive) block of each row; its own without these."""
@@ -55,8 +54,8 @@ class Dependence:
         # the rest that fills no block joins the last one
         return np.minimum(rows // self.block_length, max(self.n_rows // self.block_length - 1, 0))
 
-    def drawn(self, seed: Any) -> Array:
-        """Weights of the rows in one resampled table: counts, times reliability weights if any.
+    def drawn(self, seed: Any) -> Index:
+        """The rows of one resampled table, in order, some of them several times.
 
         Groups are drawn whole; rows in time as the stationary bootstrap has it, in blocks of
         geometric length around the circle (Politis and Romano, 1994).
@@ -71,13 +70,9 @@ class Dependence:
             places = rng.integers(n, size=n)
             first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
             counts = np.bincount((places[first] + np.arange(n) - first) % n, minlength=n)
-        elif self.weights is not None and self.counted:
-            total = round(float(self.weights.sum()))
-            return rng.multinomial(total, self.weights / self.weights.sum()).astype(np.float64)
         else:
             counts = rng.multinomial(n, np.full(n, 1.0 / n))
-        drawn = counts.astype(np.float64)
-        return drawn if self.weights is None else drawn * self.weights
+        return np.repeat(np.arange(n), counts)
 
     def folds(self, n_folds: int, seed: int = 0) -> Iterator[tuple[Index, Index]]:
         """Rows fitted and rows left out: units at random, blocks in order of time."""
@@ -92,24 +87,19 @@ class Dependence:
             left = part[units] == fold
             yield np.flatnonzero(~left), np.flatnonzero(left)
 
-    def sums(self, values: Array) -> tuple[Array, Array]:
-        """Sums of rows' values over each unit, weighted, and how often each unit occurs.
-
-        The mean of all values is the sum of ``sums * counts`` over the number of units.
-        """
+    def sums(self, values: Array) -> Array:
+        """Sums of rows' values over each unit, weighted; their mean is that of all values."""
         if self.weights is None:
             weighted = values
         else:
             weighted = values * (self.weights / self.weights.mean())[:, None]
         if self.groups is None and self.block_length is None:
-            if self.weights is not None and self.counted:
-                return values, self.weights
-            return weighted, np.ones(len(values))
+            return np.asarray(weighted)
         units, n_units = self.units(), self.n_units
         order = np.argsort(units, kind="stable")
         starts = np.searchsorted(units[order], np.arange(n_units))
         totals = np.add.reduceat(weighted[order], starts, axis=0)
-        return np.asarray(totals * (n_units / self.n_rows)), np.ones(n_units)
+        return np.asarray(totals * (n_units / self.n_rows))
 
     @property
     def noun(self) -> str:
@@ -127,7 +117,6 @@ def read_dependence(
     groups: Any = None,
     block_length: Any = None,
     sample_weight: Any = None,
-    weight_kind: str = "auto",
 ) -> Dependence:
     """Validate what is known about the rows of a table, which are in time where there are blocks.
 
@@ -136,9 +125,6 @@ def read_dependence(
     """
     n = len(rows)
     weights = checked_weights(sample_weight, n)
-    counted = weight_kind != "reliability"
-    if weights is not None and weight_kind == "auto":
-        counted = bool((weights == np.floor(weights)).all())
     if groups is not None and block_length is not None:
         raise InvalidArgumentError(
             "Rows depend on each other within groups or within blocks of time, not both: give "
@@ -146,7 +132,7 @@ def read_dependence(
         )
     codes = None if groups is None else _codes(groups, n)
     length = None if block_length is None else _length(rows, block_length)
-    found = Dependence(n, codes, length, weights, counted)
+    found = Dependence(n, codes, length, weights)
     if found.n_units < _FEWEST_UNITS:
         raise InvalidArgumentError(
             f"{found.noun} are too few for conclusions about others: at least {_FEWEST_UNITS} "

@@ -91,7 +91,7 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     X : array-like of shape (n, p)
         The rows.
     sample_weight : array-like of shape (n,), optional
-        How many times each row counts.
+        How much each row counts relative to the others.
     n_refits : int, default=10
         How many rows are actually removed.
 

@@ -17,7 +17,7 @@ from skcoral.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.estimation import estimate_rows
 from skcoral.estimator.rows import column_names, read_rows
-from skcoral.estimator.settings import check_settings, faded
+from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import CoralError, NotCertifiedWarning, SingularCorrelationWarning
 from skcoral.results import Array, Decorrelation
 from skcoral.stability.dependence import read_dependence
@@ -38,7 +38,7 @@ class Fitted:
 
 
 class Resampler:
-    """Fits an estimator's settings to folds of a table, or to the table with other weights.
+    """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
     The arguments are those of :func:`~skcoral.stability.confident_floors`; ``total`` is the number
     of refits that the callback is given.
@@ -62,22 +62,19 @@ class Resampler:
         rows = read_rows(self.model, X, reset=True)
         self.rows: Array = np.ascontiguousarray(rows, dtype=np.float64)
         self.names = column_names(self.model)
-        weights = faded(self.model.halflife, len(rows), sample_weight)
-        self.weights: Array | None = checked_weights(weights, len(rows))
+        self.weights: Array | None = checked_weights(sample_weight, len(rows))
         self.dependence = read_dependence(
             self.rows,
             groups=groups,
             block_length=block_length,
             sample_weight=self.weights,
-            weight_kind=self.model.weight_kind,
         )
         self.n_jobs = check_jobs(n_jobs)
         self.callback, self.done, self.total = check_callback(callback), 0, total
 
-    def table(self, part: Any = None, weights: Array | None = None) -> CorrelationEstimate:
-        """The correlation matrix of the rows ``part``, or of all rows with other weights."""
-        weights = self.weights if weights is None else weights
-        rows = self.rows
+    def table(self, part: Any = None) -> CorrelationEstimate:
+        """The correlation matrix of the rows ``part``, or of all rows."""
+        rows, weights = self.rows, self.weights
         if part is not None:
             rows, weights = rows[part], None if weights is None else weights[part]
         with warnings.catch_warnings():
@@ -88,13 +85,12 @@ class Resampler:
     def fit(
         self,
         part: Any = None,
-        weights: Array | None = None,
         *,
         floors: Array | None = None,
         warm: Decorrelation | None = None,
     ) -> Fitted:
-        """Fit the rows ``part``, or all rows with other weights, at other floors."""
-        table = self.table(part, weights)
+        """Fit the rows ``part``, or all rows, at other floors."""
+        table = self.table(part)
         with warnings.catch_warnings():
             # of a refit, only how it does on other rows is of interest
             warnings.simplefilter("ignore", SingularCorrelationWarning)
@@ -114,7 +110,7 @@ class Resampler:
     def by_draw(
         self, function: Callable[..., Any], n_draws: int, seed: int | None, *args: Any
     ) -> list[Any]:
-        """``function(self, weights, *args)`` of rows drawn with replacement, where they suffice."""
+        """``function(self, part, *args)`` of rows drawn with replacement, where they suffice."""
         seeds = np.random.SeedSequence(seed).spawn(n_draws)
         tasks = ((function, self.dependence.drawn(s), *args) for s in seeds)
         return [found for found in self._parallel(_attempt, tasks) if found is not None]

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.results import Array
-from skcoral.stability.dependence import Dependence
+from skcoral.stability.dependence import Dependence, Index
 from skcoral.stability.resampling import Fitted, Resampler
 
 _MOST_UNITS = 2000  # beyond, units are added up at random, which leaves the errors the same
@@ -108,8 +108,8 @@ def resampled(sample: Resampler, fit: Fitted, floors: Array, *, n_draws: int, se
     return Errors(fitted, np.zeros_like(spread), spread, errors / spread)
 
 
-def _refitted(sample: Resampler, weights: Array, floors: Array, fit: Fitted) -> Array:
-    return fidelity_on(sample.fit(weights=weights, floors=floors, warm=fit.result), sample)
+def _refitted(sample: Resampler, part: Index, floors: Array, fit: Fitted) -> Array:
+    return fidelity_on(sample.fit(part, floors=floors, warm=fit.result), sample)
 
 
 class Draws:
@@ -118,17 +118,13 @@ class Draws:
     def __init__(self, dependence: Dependence, n_draws: int, seed: int) -> None:
         self.dependence = dependence
         rng = np.random.default_rng(seed)
-        _, self.counts = dependence.sums(np.empty((dependence.n_rows, 0)))
+        size = dependence.n_units
         self._part = None
-        if len(self.counts) > _MOST_UNITS and (self.counts == 1.0).all():
-            self._part = rng.permutation(np.arange(len(self.counts)) % _MOST_UNITS)
-            self.counts = np.ones(_MOST_UNITS)
-        size, total = len(self.counts), round(float(self.counts.sum()))
-        if total == size:
-            places = rng.integers(size, size=(n_draws, size)) + size * np.arange(n_draws)[:, None]
-            drawn = np.bincount(places.ravel(), minlength=n_draws * size).reshape(n_draws, size)
-        else:
-            drawn = rng.multinomial(total, self.counts / self.counts.sum(), size=n_draws)
+        if size > _MOST_UNITS:
+            self._part = rng.permutation(np.arange(size) % _MOST_UNITS)
+            size = _MOST_UNITS
+        places = rng.integers(size, size=(n_draws, size)) + size * np.arange(n_draws)[:, None]
+        drawn = np.bincount(places.ravel(), minlength=n_draws * size).reshape(n_draws, size)
         self.drawn = drawn.astype(np.float64)
 
     def errors(self, values: Array) -> tuple[Array, Array]:
@@ -137,15 +133,15 @@ class Draws:
         Each draw is divided by its own standard error, which makes the quantiles right to second
         order (the bootstrap-t).
         """
-        sums, _ = self.dependence.sums(values)
+        sums = self.dependence.sums(values)
         if self._part is not None:
             order = np.argsort(self._part, kind="stable")
             starts = np.searchsorted(self._part[order], np.arange(_MOST_UNITS))
             sums = np.add.reduceat(sums[order], starts, axis=0) * (_MOST_UNITS / len(sums))
-        total = float(self.counts.sum())
-        centred = sums - self.counts @ sums / total
+        total = float(len(sums))
+        centred = sums - sums.mean(axis=0)
         squares = centred * centred
-        spread = np.sqrt(self.counts @ squares / (total * (total - 1.0)))
+        spread = np.sqrt(squares.sum(axis=0) / (total * (total - 1.0)))
         means = self.drawn @ centred / total
         variance = self.drawn @ squares / total - means * means
         # a draw of few different units may have no spread at all

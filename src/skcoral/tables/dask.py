@@ -17,7 +17,7 @@ from skcoral.moments import Moments, merge_all
 _MERGED_AT_ONCE = 8
 
 
-def moments(data: Any, *, sample_weight: Any = None, weight_kind: str = "auto") -> Moments:
+def moments(data: Any, *, sample_weight: Any = None) -> Moments:
     """Moments of a Dask DataFrame or Array, computed where its partitions are.
 
     The weights are a Dask Series or Array, partitioned as the rows are.
@@ -40,7 +40,7 @@ def moments(data: Any, *, sample_weight: Any = None, weight_kind: str = "auto") 
             )
     summarise = dask.delayed(_partition_moments, pure=True)
     merge = dask.delayed(merge_all, pure=True)
-    level = [summarise(b, names, w, weight_kind) for b, w in zip(blocks, weights, strict=True)]
+    level = [summarise(b, names, w) for b, w in zip(blocks, weights, strict=True)]
     while len(level) > 1:
         level = [
             merge(level[start : start + _MERGED_AT_ONCE])
@@ -81,8 +81,7 @@ def fit(estimator: CORAL, data: Any, *, sample_weight: Any = None) -> CORAL:
     >>> coral_dask.transform(coral, rows).shape
     (1000, 3)
     """
-    found = moments(data, sample_weight=sample_weight, weight_kind=estimator.weight_kind)
-    return estimator.fit_moments(found)
+    return estimator.fit_moments(moments(data, sample_weight=sample_weight))
 
 
 def transform(estimator: CORAL, data: Any) -> Any:
@@ -141,12 +140,10 @@ def _kind(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__name__}"
 
 
-def _partition_moments(
-    block: Any, names: tuple[str, ...], weights: Any, weight_kind: str
-) -> Moments:
+def _partition_moments(block: Any, names: tuple[str, ...], weights: Any) -> Moments:
     if hasattr(block, "columns"):  # pandas' own mark of a missing value is not a number
         block = block.to_numpy(dtype=np.float64, na_value=np.nan)
-    return Moments(names, weight_kind=weight_kind).update(block, sample_weight=weights)
+    return Moments(names).update(block, sample_weight=weights)
 
 
 def _output_type(kind: Any) -> np.dtype[Any]:

@@ -99,17 +99,9 @@ def dropped_note(n_rows: int, places: Sequence[int] = (), unit: str = "row") -> 
     return f"{n_rows:,} row{s} with missing values {are} left out{where if places else ''}."
 
 
-def weights_note(name: str, moments: Moments, otherwise: Mapping[str, str] | None = None) -> str:
-    """What the weights in the column ``name`` were taken for.
-
-    ``otherwise`` tells, for "frequency" and "reliability", how weights are taken for that instead.
-    """
-    if moments.weights_count_rows:
-        told = f"counts of equal rows ({moments.weight:,.6g} in all)"
-        other = "reliability"
-    else:
-        equal = f"{moments.effective_rows:,.0f} equal rows"
-        told = f"relative weights of any scale (worth about {equal})"
-        other = "frequency"
-    how = f"; {otherwise[other]}" if otherwise else ""
-    return f"Rows are weighted by {shortened(name)}, taken as {told}{how}."
+def weights_note(name: str, moments: Moments) -> str:
+    """What the weights in the column ``name`` amount to."""
+    return (
+        f"Rows are weighted by {shortened(name)}; they tell as much as "
+        f"{moments.effective_rows:,.0f} equally weighted rows."
+    )

@@ -224,7 +224,7 @@ def complete_rows(
                 row = batch.rows[int(np.argmax(w < 0))]
                 raise InvalidTableError(
                     f"{table.label}: {table.unit} {row}, column {weights!r}: a weight is negative."
-                    "\nWeights count rows: use zero or more."
+                    "\nWeights say how much rows count: use zero or more."
                 )
             w = w[usable]
         dropped = [batch.rows[int(i)] for i in np.flatnonzero(~usable)]
