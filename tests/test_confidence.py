@@ -226,8 +226,7 @@ def test_no_confidence_beyond_the_draws():
 def test_a_frame_with_dates_keeps_its_rows_in_blocks():
     rows = pd.DataFrame(table(120), index=pd.date_range("2024-01-01", periods=120))
     rows.columns = list("abcde")
-    found = CORAL(0.9, confidence=0.95, block_length="auto").fit(rows)
-    assert "blocks of" in found.confidence_.about
+    assert "blocks of" in confident_floors(rows, 0.9, block_length="auto").about
 
 
 @pytest.mark.parametrize("settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}])

@@ -22,15 +22,21 @@ _SHRUNK = (
     "write covariance='LedoitWolf' (or 'OAS', or ShrunkCovariance(shrinkage=0.1) of "
     "sklearn.covariance for a given intensity)."
 )
+_CONFIDENT = (
+    "raise the floors first, with skcoral.stability.confident_floors(estimator, X, …), and fit "
+    "CORAL(rho_min=….floors)."
+)
 
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
     "CORAL": {
         "margins": _RANKS,
+        "block_length": _CONFIDENT,
         "halflife": "give fit the weights, sample_weight=0.5 ** (age / halflife).",
         "missing": _IMPUTER,
         "rank_tol": _RANK,
         "shrinkage": _SHRUNK,
+        "simultaneous": _CONFIDENT,
         "weight_kind": "weights compare rows (numpy.cov's aweights); repeat rows that occur twice.",
     },
     **{
@@ -50,6 +56,7 @@ OPTIONS: dict[str, str] = {
     "--missing": "rows with missing values are left out; fill them before to keep them.",
     "--shrinkage": "write --covariance LedoitWolf, or another estimator of sklearn.covariance.",
     "--weight-kind": "weights compare rows; repeat rows that occur twice.",
+    "--block-length": "use skcoral.stability.confident_floors(…, block_length=…) in Python.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

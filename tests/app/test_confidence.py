@@ -27,38 +27,21 @@ def sites():
     return frame
 
 
-def chosen_label(at, text):
-    box = next(s for s in at.selectbox if s.label == "Rows that belong together")
-    return box, next(option for option in box.options if text in option)
-
-
-@pytest.mark.parametrize(
-    ("text", "link", "settings", "by"),
-    [
-        ("same site", {"groups": "site"}, {}, "site"),
-        ("same batch", {"groups": "batch"}, {}, "batch"),
-        ("automatic length", {"block": "auto"}, {"block_length": "auto"}, None),
-        ("blocks of", {"block": "10"}, {"block_length": 10}, None),
-    ],
-)
-def test_rows_that_belong_together(bring, metric, sites, text, link, settings, by):
+@pytest.mark.parametrize("by", ["site", "batch"])
+def test_rows_that_belong_together(bring, metric, sites, by):
     data = sites.to_csv(index=False).encode()
     at = bring("sites.csv", data, floor="0.8", without="batch")
     next(t for t in at.toggle if "population" in t.label).set_value(True).run()
-    box, option = chosen_label(at, text)
-    box.set_value(next(k for k in link.values()) if "block" in link else f"={by}")
-    if link == {"block": "10"}:
-        box.set_value("number")
+    box = next(s for s in at.selectbox if s.label == "Rows that belong together")
+    assert f"those with the same {by}" in box.options
+    box.set_value(by)
     at.run()
     assert not at.exception
     complete = sites.dropna()
-    known = {} if by is None else {"groups": complete[by].to_numpy()}
-    sure = CORAL(0.8, confidence=0.95, **settings).fit(complete[["a", "b", "c"]], **known)
+    sure = CORAL(0.8, confidence=0.95).fit(complete[["a", "b", "c"]], groups=complete[by])
     assert sure.confidence_.sentence() in at.success[0].value.replace("\\", "")
     assert metric(at, "Weakest fidelity") == pytest.approx(sure.fidelity_.min(), abs=1e-4)
-    for name, value in link.items():
-        assert at.query_params[name] == value
-    assert option
+    assert at.query_params["groups"] == by
 
 
 def test_columns_that_name_groups_are_no_variables(sites):
@@ -72,26 +55,20 @@ def test_columns_that_name_groups_are_no_variables(sites):
 def test_a_column_that_is_not_there_is_reported(open_app):
     at = open_app(floor="0.85", confidence="0.95", groups="nowhere")
     assert any("no column" in c.value for c in at.caption)
-    at = open_app(floor="0.85", confidence="0.95", block="long")
-    assert any("block = long" in w.value.replace("\\", "") for w in at.warning)
 
 
 def test_links_carry_what_belongs_together():
-    for said in ({"groups": "a:b"}, {"block": "auto"}, {"block": "12"}):
-        settings = Settings(confidence=0.9, **said)
-        assert from_query(to_query(settings)) == (settings, [])
-        assert not set(said) & set(
-            to_query(Settings(**said))
-        )  # without confidence it means nothing
+    settings = Settings(confidence=0.9, groups="a:b")
+    assert from_query(to_query(settings)) == (settings, [])
+    assert "groups" not in to_query(Settings(groups="a:b"))  # without confidence it means nothing
 
 
-@pytest.mark.parametrize("said", [{"groups": "site"}, {"block": "6"}])
-def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, capsys, said):
+def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, capsys):
     from skcoral import cli
 
     monkeypatch.chdir(tmp_path)
     sites.to_csv("sites.csv", index=False)
-    settings = Settings(floor=0.8, confidence=0.95, without=("batch",), **said)
+    settings = Settings(floor=0.8, confidence=0.95, without=("batch",), groups="site")
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
     chosen = arguments(problem, settings)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skcoral.app.settings import (
@@ -63,14 +63,12 @@ def test_a_link_says_what_the_view_looks_at(settings):
                 "without",
                 "weights",
                 "covariance",
-                "block",
                 "x",
             ]
         ),
         st.lists(st.text(max_size=8), max_size=2),
     )
 )
-@example({"block": ["9" * 5000]})
 def test_any_link_can_be_opened(query):
     settings, _ = from_query(query)
     assert settings.source in SOURCES

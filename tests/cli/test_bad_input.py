@@ -182,7 +182,6 @@ WRONG_USE = {
     "windows on stdout": (["roll", "{wine}", "--window", "9", "--windows", "-"], "standard output"),
     "text for a number": (["fit", "{wine}", "--budget", "much"], "'much'"),
     "too few points": (["frontier", "{wine}", "--points", "1"], "1"),
-    "long block": (["fit", "{wine}", "--block-length", "9" * 5000], "--block-length"),
     "long window": (["roll", "{wine}", "--window", "9" * 5000], "window"),
     "odd table": (["reproduce", "--table", "²"], "no table '²'"),
     "no model": (["transform", "{wine}", "--model", "nope.json", "-o", "x.csv"], "nope.json"),

@@ -332,23 +332,18 @@ def sites_csv(tmp_path):
     return path, rows
 
 
-def test_confidence_with_groups_and_blocks(answer, sites_csv):
+def test_confidence_with_groups(answer, sites_csv):
     from skcoral import CORAL
 
     path, rows = sites_csv
-    for options, settings, known in (
-        (["--groups", "site"], {}, {"groups": np.arange(120) // 6}),
-        (["--block-length", "auto"], {"block_length": "auto"}, {}),
-        (["--block-length", "4"], {"block_length": 4}, {}),
-    ):
-        asked = ("fit", path, "--rho-min", "0.9", "--confidence", "0.9", *options)
-        status, told = answer(*asked)
-        assert status == 0
-        sure = CORAL(0.9, confidence=0.9, **settings).fit(np.round(rows, 9), **known)
-        np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors_, atol=1e-7)
-        assert told["confidence"]["about"] == sure.confidence_.about
-        assert told["confidence"]["sentence"] == sure.confidence_.sentence()
-        assert "site" in told["passed_through"]
+    asked = ("fit", path, "--rho-min", "0.9", "--confidence", "0.9", "--groups", "site")
+    status, told = answer(*asked)
+    assert status == 0
+    sure = CORAL(0.9, confidence=0.9).fit(np.round(rows, 9), groups=np.arange(120) // 6)
+    np.testing.assert_allclose(list(told["rho_min"].values()), sure.floors_, atol=1e-7)
+    assert told["confidence"]["about"] == sure.confidence_.about
+    assert told["confidence"]["sentence"] == sure.confidence_.sentence()
+    assert "site" in told["passed_through"]
     assert answer("fit", path, "--rho-min", "0.9")[1]["confidence"] is None
 
 
@@ -358,9 +353,7 @@ def test_confidence_with_groups_and_blocks(answer, sites_csv):
         (["--confidence", "0.9"], "none is given"),
         (["--rho-min", "0.9", "--confidence", "95"], "at most 0.9995; got 95"),
         (["--rho-min", "0.9", "--confidence", "0.99999"], "at most 0.9995; got 0.99999"),
-        (["--confidence", "0.9", "--block-length", "long"], "whole number of rows"),
         (["--rho-min", "0.9", "--groups", "site"], "--groups is about confidence"),
-        (["--rho-min", "0.9", "--block-length", "4"], "--block-length is about confidence"),
         (["--rho-min", "0.9", "--confidence", "0.9", "--groups", "sites"], "Did you mean 'site'"),
     ],
 )

@@ -131,29 +131,19 @@ def _choose_together(problem: Problem) -> None:
         st.caption(plain(f"There is no column {settings.groups!r} to group rows by here."))
     kinds = {
         "": "none: rows are independent",
-        "auto": "neighbours in time, blocks of automatic length",
-        "number": "neighbours in time, blocks of",
-        **{f"={name}": f"those with the same {name}" for name in columns},
+        **{name: f"those with the same {name}" for name in columns},
     }
-    now = settings.block if settings.block in kinds else "number"
-    now = f"={settings.groups}" if settings.groups in columns else now
-    chosen = state.pick(
+    groups = state.pick(
         "Rows that belong together",
         kinds,
-        state.widget(f"together_{hash(tuple(columns))}", now),
-        help="Rows of one cluster, or neighbours in time, tell less than as many independent "
-        "rows. Columns that are no variables can name clusters.",
+        state.widget(
+            f"together_{hash(tuple(columns))}", settings.groups if settings.groups in kinds else ""
+        ),
+        help="Rows of one cluster tell less than as many independent rows. Columns that are no "
+        "variables can name clusters.",
     )
-    groups = chosen[1:] if chosen.startswith("=") else ""
-    block = "" if groups else chosen
-    if chosen == "number":
-        assert problem.rows is not None
-        most = max(len(problem.rows) // 4, 2)
-        first = int(settings.block) if settings.block.isdecimal() else 10
-        key = state.widget(f"block_{most}", min(max(first, 2), most))
-        block = str(st.number_input("Rows in a block", 2, most, key=key))
-    if (groups, block) != (settings.groups, settings.block):
-        state.change(groups=groups, block=block)
+    if groups != settings.groups:
+        state.change(groups=groups)
 
 
 def choose_own_floors(problem: Problem) -> None:

@@ -171,7 +171,7 @@ def command(
         more = source.unusable
     aside = {*problem.names, *source.doubtful, settings.weights}
     asked["exclude"] = [n for n in (*source.names, *more) if n not in aside] or None
-    asked |= {name: chosen.get(name) for name in ("budget", "confidence", "groups", "block_length")}
+    asked |= {name: chosen.get(name) for name in ("budget", "confidence", "groups")}
     if settings.mode != "budget":
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]

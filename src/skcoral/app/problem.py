@@ -239,8 +239,6 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
         chosen["confidence"] = settings.confidence
         if settings.groups in group_columns(problem, settings):
             chosen["groups"] = settings.groups
-        elif settings.block:
-            chosen["block_length"] = "auto" if settings.block == "auto" else int(settings.block)
     if settings.criterion != "squared":
         chosen["criterion"] = settings.criterion
     return chosen | estimator
@@ -279,7 +277,6 @@ def raised(
             chosen["rho_min"],
             confidence=chosen["confidence"],
             estimator=_unfitted(problem, chosen),
-            block_length=chosen.get("block_length"),
             callback=callback,
             **known(problem, chosen),
         )

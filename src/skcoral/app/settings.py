@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._requirements import whole_number
 from skcoral.words import CRITERIA
 
 SOURCES = {
@@ -73,11 +72,6 @@ def _size(text: str) -> int | None:
     return None if size is None else int(size)
 
 
-def _block(text: str) -> str | None:
-    known = text in ("", "auto") or 0 < (whole_number(text) or 0) < 10**9
-    return text if known else None
-
-
 def _own_floor(text: str) -> tuple[str, float] | None:
     variable, _, value = text.rpartition(":")
     floor = _between(value, 0.0, 1.0)
@@ -96,11 +90,10 @@ class Settings:
     floor: float = _number(0.85, 0.0, 1.0)
     budget: float = _number(0.1, 0.0, 1e9)
     criterion: str = _choice("squared", CRITERIA)
-    #: Floor mode: confidence with which floors hold for the population (0: none), the column of
-    #: clusters, and the rows of a block of time.
+    #: Floor mode: confidence with which floors hold for the population (0: none), and the column
+    #: of clusters.
     confidence: float = _number(0.0, 0.0, 0.999)
     groups: str = _column()
-    block: str = _setting("", _block, "auto or a whole number of rows")
     #: Floors of single variables.
     own: tuple[tuple[str, float], ...] = _setting(
         (), _own_floor, "name:floor with a floor from 0 to 1"
@@ -162,7 +155,7 @@ def to_query(settings: Settings) -> dict[str, list[str]]:
     if settings.mode != "support":
         idle |= {"link", "mask"}
     if settings.mode != "floor" or not settings.confidence:
-        idle |= {"confidence", "groups", "block"}
+        idle |= {"confidence", "groups"}
     chosen = {s.name: getattr(settings, s.name) for s in fields(Settings) if s.name not in idle}
     return {
         name: _texts(value)

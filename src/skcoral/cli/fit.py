@@ -25,7 +25,6 @@ from skcoral.cli.loading import (
 )
 from skcoral.cli.option_values import (
     floors_by_name,
-    read_block_length,
     read_support,
 )
 from skcoral.cli.options import FitOptions
@@ -101,7 +100,6 @@ def _settings(options: FitOptions, names: Sequence[str]) -> dict[str, Any]:
     as_given = (*targets, "criterion", "output_scale")
     return {name: getattr(options, name) for name in as_given} | {
         "rho_min": floors_by_name(options.rho_min, names),
-        "block_length": read_block_length(options.block_length),
         "support": read_support(options.support, names),
     }
 
@@ -149,18 +147,13 @@ def _check(options: FitOptions) -> None:
     """Refuse options that contradict each other, before anything is read."""
     check_output(options.output, options.json)
     check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
-    report, confidence = options.report, options.confidence
     how = "For PDF, open the page in a browser and print it to a file."
-    check_ending(report, (".html", ".htm"), "the report", how)
-    for option, given, subject, needs, example in (
-        ("--groups", options.groups, "confidence", confidence, "--confidence 0.95"),
-        ("--block-length", options.block_length, "confidence", confidence, "--confidence 0.95"),
-    ):
-        if given and needs is None:
-            raise UsageError(
-                f"{option} is about {subject}, and none is asked for.\n"
-                f"Add {example}, or leave it out."
-            )
+    check_ending(options.report, (".html", ".htm"), "the report", how)
+    if options.groups is not None and options.confidence is None:
+        raise UsageError(
+            "--groups is about confidence, and none is asked for.\n"
+            "Add --confidence 0.95, or leave it out."
+        )
 
 
 def _write_and_measure(

@@ -1,13 +1,12 @@
-"""Options whose values have a grammar of their own: floors, supports, blocks."""
+"""Options whose values have a grammar of their own: floors and supports."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skcoral._requirements import whole_number
 from skcoral.cli.run import UsageError
 from skcoral.showing import printable
 from skcoral.tables.reading import open_table
@@ -38,21 +37,6 @@ def floors_by_name(
     if not found or common is None:
         return found or common
     return dict.fromkeys(names, common) | found
-
-
-def read_block_length(text: str | None) -> int | str | None:
-    """Turn ``--block-length`` into a number of rows; "auto" and None are left as they are."""
-    return _auto_or(text, "--block-length", "a whole number of rows", whole_number)
-
-
-def _auto_or(text: str | None, option: str, wanted: str, read: Callable[[str], Any]) -> Any:
-    if text is None or text == "auto":
-        return text
-    with contextlib.suppress(ValueError):
-        number = read(text)
-        if number:
-            return number
-    raise UsageError(f"{option} must be 'auto' or {wanted}, not {text!r}.\nExample: {option} auto")
 
 
 def read_support(value: str | None, names: Sequence[str]) -> Any:

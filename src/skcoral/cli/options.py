@@ -162,9 +162,6 @@ class FitOptions(LayoutOptions, TableOptions):
         "Raise the floors so that the population keeps them, such as 0.95.", metavar="LEVEL"
     )
     groups: str | None = option("Clusters: rows of one count as one observation.", metavar="COLUMN")
-    block_length: str | None = option(
-        "Rows in time: N neighbours count as one observation.", metavar="N|auto"
-    )
     criterion: Criterion = option(_MEASURE, default="squared")
     support: str | None = option(
         "Allowed coefficients: a file of 0 and 1, or where |correlation| > NUMBER.",

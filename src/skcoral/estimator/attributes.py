@@ -76,11 +76,9 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
         rows,
         estimator.rho_min,
         confidence=estimator.confidence,
-        simultaneous=estimator.simultaneous,
         estimator=estimator,
         sample_weight=sample_weight,
         groups=groups,
-        block_length=estimator.block_length,
     )
 
 

@@ -61,12 +61,8 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     confidence : float, optional
         Raise the floors so that, with this confidence (0.95, say), the fidelities in the population
         that the rows come from keep ``rho_min``, and not only those of the rows; see
-        :func:`skcoral.stability.confident_floors`.
-    simultaneous : bool, default=True
-        Whether that confidence is about all fidelities together, or about each on its own.
-    block_length : int or "auto", optional
-        With ``confidence``, for rows in the order of time: the length of stretches of rows that
-        count as one observation. Clusters are given to :meth:`fit` as ``groups``.
+        :func:`skcoral.stability.confident_floors`. Clusters of rows are given to :meth:`fit` as
+        ``groups``.
     covariance : estimator, str or callable, optional
         What estimates ``R`` instead of the rows' own correlations: an estimator of
         ``sklearn.covariance`` or its name ("LedoitWolf", "OAS", "MinCovDet", …), or a function from
@@ -161,8 +157,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         pair_weights: Any = None,
         anchors: Any = None,
         confidence: float | None = None,
-        simultaneous: bool = True,
-        block_length: int | Literal["auto"] | None = None,
         covariance: Any = None,
         on_singular: Literal["solve", "raise"] = "solve",
         output_scale: Literal["unit", "original"] = "unit",
@@ -179,8 +173,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.pair_weights = pair_weights
         self.anchors = anchors
         self.confidence = confidence
-        self.simultaneous = simultaneous
-        self.block_length = block_length
         self.covariance = covariance
         self.on_singular = on_singular
         self.output_scale = output_scale

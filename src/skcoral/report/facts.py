@@ -169,7 +169,7 @@ def held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Ho
     model = clone(estimator)
     if estimator.confidence is not None:
         model.set_params(rho_min=estimator.floors_, confidence=None)
-    return holdout(model, X, cv=folds, block_length=estimator.block_length, **known)
+    return holdout(model, X, cv=folds, **known)
 
 
 def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
