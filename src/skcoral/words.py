@@ -124,10 +124,9 @@ def unfloored(result: Decorrelation, asked: object) -> str:
     return f"{count} {have} a floor; the others have none (0): {shown}."
 
 
-def threshold(th: Threshold, result: Decorrelation | None = None, *, about: str = "") -> str:
+def threshold(th: Threshold, result: Decorrelation | None = None) -> str:
     """What the threshold says, in one sentence; beside a result, of which problem it is."""
-    if result is not None and not is_about_rows(result):
-        about = subject(result)
+    about = "" if result is None or is_about_rows(result) else subject(result)
     if th.rank is not None:
         start = f"For {about}, the" if about else "The"
         return (

@@ -13,7 +13,7 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.certificates.products import Floats
 from skcoral.certificates.rank_bounds import largest_squares
 from skcoral.exceptions import CertificateError
-from skcoral.frames import rank_newton
+from skcoral.frames import rank_bound
 from skcoral.frames.answer import RankProof
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import squares
@@ -123,17 +123,35 @@ def test_derivatives_of_the_penalty(r):
     np.testing.assert_allclose(at.apply(V), wanted, atol=1e-6)
 
 
-def test_both_ways_to_a_newton_step_agree(tables, monkeypatch):
-    monkeypatch.setattr(rank_newton, "_FORCING", 1e-13)
+def test_a_newton_step_solves_the_equations_of_the_smooth_bound(tables, monkeypatch):
+    """Along any direction, its second derivative with the step is minus the first derivative."""
+    monkeypatch.setattr(rank_bound, "_FORCING", 1e-12)
     A, floors = tables.factor_of(tables.sums(50, 6, 1, 1)), np.array([0.9, 1.0, 0.8, 0.7, 0.9, 0.6])
     bound, rng = RankBound(A, floors), np.random.default_rng(0)
     start, B = bound.start(), rng.normal(size=(6, 9))
-    at = bound.at(B @ B.T, start.kappa, start.lam * rng.uniform(0.5, 2, 6), 0.01)
-    direct = rank_newton.direct_step(A, floors, at)
-    iterative = rank_newton.iterative_step(A, floors, at)
-    for one, other in zip(direct[:3], iterative[:3], strict=True):
-        np.testing.assert_allclose(other, one, atol=1e-8)
-    assert iterative[3] == pytest.approx(direct[3], rel=1e-8)
+    live, lam = floors < 1.0, start.lam * rng.uniform(0.5, 2, 6)
+    at = bound.at(B @ B.T, start.kappa, lam, 0.1)
+    *step, decrement = rank_bound.newton_step(A, floors, at)
+    size = max(np.abs(move).max() for move in step)
+
+    def merit(*moves):
+        H, kappa, lam = (
+            a + sum(h * move[k] for h, move in moves)
+            for k, a in enumerate((at.H, at.kappa, at.lam))
+        )
+        return bound.at(H, kappa, lam, at.tau).merit
+
+    h, short = 3e-4, 3e-4 / size
+    slope = (merit((short, step)) - merit((-short, step))) / (2 * short)
+    assert slope == pytest.approx(decrement, rel=1e-5)
+    for _ in range(5):
+        V = rng.normal(size=(6, 6))
+        other = V + V.T, rng.normal(size=6) * live, rng.normal(size=6) * live
+        first = (merit((h, other)) - merit((-h, other))) / (2 * h)
+        mixed = sum(
+            s * t * merit((s * short, step), (t * h, other)) for s in (1, -1) for t in (1, -1)
+        )
+        assert mixed / (4 * short * h) == pytest.approx(-first, rel=1e-4, abs=3e-3)
 
 
 @pytest.mark.parametrize("tau", [1.0, 1e-4, 1e-9])

@@ -22,8 +22,8 @@ import numpy as np
 import scipy.linalg as sla
 
 from skcoral._arrays import Array
+from skcoral._linalg import conjugate_gradient
 from skcoral.frames.answer import RankProof
-from skcoral.frames.rank_newton import direct_step, iterative_step
 from skcoral.frames.rank_point import LargestSquares, RankPoint
 
 _FIRST = 1.0  # weight of the barrier at the start
@@ -31,7 +31,7 @@ _SHRINK = 0.3  # of it, once the point is centred; squared where one step was en
 _STEPS = 100
 _CENTRED = 3.0  # Newton decrement, in weights of the barrier, where this may shrink
 _INSIDE = 0.95  # share of the way to λ = 0 that a step may take
-_DIRECT = 20  # variables for which Newton systems are formed and factored
+_FORCING, _INNER = 1e-3, 300  # accuracy and steps of the inner conjugate gradients
 _LIFT = 5e7  # κ of floors of one
 
 
@@ -75,7 +75,6 @@ class RankBound:
     def maximise(self, enough: Callable[[RankPoint], bool]) -> RankPoint:
         """Raise the bound until a centred point is ``enough``."""
         now = best = self.start()
-        newton_step = direct_step if len(self.floors) <= _DIRECT else iterative_step
         for _ in range(_STEPS):
             try:
                 V, on_kappa, on_lam, decrement = newton_step(self.A, self.floors, now)
@@ -115,6 +114,66 @@ class RankBound:
             H[pinned, pinned] += _LIFT
             lam[pinned] = _LIFT + pull[pinned]
         return RankProof(H, lam, diagonal)
+
+
+def newton_step(A: Array, floors: Array, at: RankPoint) -> tuple[Array, Array, Array, float]:
+    """The Newton step of H, κ and λ, and its decrement.
+
+    The smooth bound has the second derivative ``X V W + W V X`` in H, with ``W = H⁻¹`` and
+    ``X = G + ½τW``, besides that of the penalty, which knows H and κ by ``S = H - diag(κ)`` alone.
+    κ and λ are eliminated, and the step of H is found by conjugate gradients.
+    """
+    live, penalty = np.flatnonzero(floors < 1.0), at.penalty
+    U, W, lam = at.U, at.inverse, at.lam[live]
+    G = U.T @ U
+    X = G + 0.5 * at.tau * W
+    force = G + at.tau * W - penalty.gradient
+    fidelity = np.einsum("ij,ij->j", A, U)
+    on_lam = (2.0 * (floors - fidelity))[live] + at.tau / lam
+    on_kappa = np.diag(penalty.gradient)[live] - 1.0
+    R = A[:, live].T @ A[:, live]
+    of_lam = np.linalg.inv(2.0 * R * W[np.ix_(live, live)] + np.diag(at.tau / lam**2))
+
+    def penalised(x: Array) -> Array:  # what a step of κ adds to the equations of S
+        D = np.zeros_like(G)
+        D[live, live] = -x
+        return penalty.apply(D)
+
+    def on_diagonal(image: Array) -> Array:
+        return np.asarray(-np.diag(image)[live])
+
+    of_kappa = np.linalg.inv(np.array([on_diagonal(penalised(x)) for x in np.eye(len(live))]))
+
+    def moved_lam(x: Array) -> Array:  # what a step of λ adds to the equations of H
+        Y = U.T @ ((A[:, live] * x) @ W[live])
+        return np.asarray(-(Y + Y.T))
+
+    def pulled(VW: Array) -> Array:  # what a step of H adds to the equations of λ
+        return np.asarray(-2.0 * np.einsum("ij,ij->j", A, U @ VW)[live])
+
+    def apply(V: Array) -> Array:
+        image, VW = penalty.apply(V), V @ W
+        Y = X @ VW
+        out = image + Y + Y.T - penalised(of_kappa @ on_diagonal(image))
+        return np.asarray(out - moved_lam(of_lam @ pulled(VW)))
+
+    values, basis = np.linalg.eigh(W)
+    values = np.maximum(values, 0.0)
+    energy = np.einsum("ia,ij,ja->a", basis, G, basis)
+    diagonal = penalty.diagonal_in(basis) + at.tau * np.outer(values, values)
+    diagonal += np.outer(values, energy) + np.outer(energy, values)
+
+    def precondition(V: Array) -> Array:
+        return np.asarray(basis @ ((basis.T @ V @ basis) / diagonal) @ basis.T)
+
+    right = force - penalised(of_kappa @ on_kappa) - moved_lam(of_lam @ on_lam)
+    V, _, _ = conjugate_gradient(apply, right, precondition, rtol=_FORCING, max_iter=_INNER)
+    V = 0.5 * (V + V.T)
+    moves = np.zeros((2, len(G)))
+    moves[0, live] = of_kappa @ (on_kappa - on_diagonal(penalty.apply(V)))
+    moves[1, live] = of_lam @ (on_lam - pulled(V @ W))
+    decrement = np.sum(force * V) + on_kappa @ moves[0, live] + on_lam @ moves[1, live]
+    return V, moves[0], moves[1], float(decrement)
 
 
 def gap_of_rank(proof: RankProof, A: Array, U: Array, floors: Array) -> float:

@@ -70,23 +70,15 @@ class LargestSquares:
         self._common = own * s / np.sqrt(own.sum())
 
     def apply(self, V: Array) -> Array:
-        """The second derivative of the smooth penalty times a step of S, or a stack of them."""
-        E = between(self.Q, V, self.Q)
-        image, own = self._between * E, np.arange(len(self.Q))
-        image[..., own, own] -= (E[..., own, own] @ self._common)[..., None] * self._common
-        return between(self.Q.T, image, self.Q.T)
+        """The second derivative of the smooth penalty times a step of S."""
+        E = self.Q.T @ V @ self.Q
+        image = self._between * E - np.diag((np.diag(E) @ self._common) * self._common)
+        return np.asarray(self.Q @ image @ self.Q.T)
 
     def diagonal_in(self, basis: Array) -> Array:
         """About the diagonal of the second derivative, in an orthonormal basis."""
         turned = (basis.T @ self.Q) ** 2
         return np.asarray(turned @ self._between @ turned.T)
-
-
-def between(A: Array, V: Array, B: Array) -> Array:
-    """``AᵀVB`` for symmetric V, or a stack of them: two products, not two for each matrix."""
-    right = (V.reshape(-1, V.shape[-1]) @ A).reshape(V.shape)
-    turned = np.swapaxes(right, -1, -2).reshape(-1, V.shape[-1])
-    return np.asarray((turned @ B).reshape(V.shape))
 
 
 def occupations(w: Array, r: int, tau: float) -> tuple[Array, Array]:
