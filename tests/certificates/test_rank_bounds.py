@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from skcoral.certificates.products import PRECISION, Balls, Floats
-from skcoral.certificates.rank_bounds import rank_bound
-from skcoral.certificates.rank_factors import rank_factor_bound
+from skcoral.certificates.rank_bounds import rank_bound, rank_factor_bound
 from skcoral.exceptions import CertificateError
 
 p = 5

@@ -12,7 +12,7 @@ import pytest
 from skcoral import CORAL
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.products import Floats
-from skcoral.certificates.rank_factors import rank_factor_leaf
+from skcoral.certificates.rank_bounds import rank_factor_bound
 from skcoral.exceptions import CertificateError
 from skcoral.frames.answer import RankFactorProof
 from skcoral.frames.caps import on_caps
@@ -69,7 +69,7 @@ def test_what_is_not_definite_proves_nothing(tables):
         proof = RankFactorProof(V, lam, kappa)
         assert gap_of_factors(proof, A, U, np.zeros(12)) == np.inf
         with pytest.raises(CertificateError, match="positive definite"):
-            rank_factor_leaf(proof.arrays, np.zeros(12), A, Floats())
+            rank_factor_bound(proof.arrays, np.zeros(12), A, Floats())
 
 
 def test_outputs_prove_themselves(tables):
@@ -79,7 +79,7 @@ def test_outputs_prove_themselves(tables):
     assert not answer.certified
     proof = proof_by_outputs(A, answer.U, floors)
     assert proof.kappa.min() < 0  # no dual point of (★★)
-    [(bound, _)] = rank_factor_leaf(proof.arrays, floors, A, Floats())
+    bound = rank_factor_bound(proof.arrays, floors, A, Floats())
     assert answer.objective - bound.lower <= 1e-8 * answer.objective
     assert isinstance(FrameProblem(A).solve(floors).proof, RankFactorProof)
     elsewhere = on_caps(A, answer.U + 0.05 * np.eye(39, 200), floors)
@@ -96,7 +96,7 @@ def test_outputs_with_floors_of_one_prove_themselves(tables):
     proof = proof_by_outputs(A, answer.U, floors)
     gap = gap_of_factors(proof, A, answer.U, floors)
     assert gap <= 1e-7 * answer.objective
-    [(bound, _)] = rank_factor_leaf(proof.arrays, floors, A, Floats())
+    bound = rank_factor_bound(proof.arrays, floors, A, Floats())
     assert answer.objective - bound.lower <= 1e-7 * answer.objective
 
 

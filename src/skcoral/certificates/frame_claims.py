@@ -25,8 +25,7 @@ from skcoral.certificates.frame_bounds import (
 )
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.rank_bounds import rank_bound
-from skcoral.certificates.rank_factors import rank_factor_bound
+from skcoral.certificates.rank_bounds import rank_bound, rank_factor_bound
 from skcoral.certificates.reading import number
 from skcoral.exceptions import CertificateError
 from skcoral.results import (
