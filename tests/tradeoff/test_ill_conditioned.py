@@ -182,3 +182,17 @@ def test_variances_are_one_to_the_last_digits_when_nearly_singular(criterion, se
     result = decorrelate(R, floors, criterion=criterion)
     verdict = check(result, R)
     assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize(("p", "seed"), [(50, 4), (40, 2)])
+def test_a_smooth_kernel_with_mixed_floors_raises_no_error(p: int, seed: int) -> None:
+    """``exp(-(k/1.2)²)`` has eigenvalues down to 1e-4 and floors that bind far apart.
+
+    Equations that are iterated on are formed while they are being solved, and may turn out not to
+    be positive definite then.
+    """
+    R = sla.toeplitz(np.exp(-((np.arange(p) / 1.2) ** 2)))
+    floors = np.random.default_rng(seed).choice([0.3, 0.6, 0.9, 0.97, 0.99, 0.999], p)
+    result = decorrelate(R, floors)
+    assert result.status == "optimal"
+    assert check(result, R).passed

@@ -156,9 +156,9 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[A
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:
         system = equations(at, accuracy=accuracy)
-    except sla.LinAlgError:
+        V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
+    except sla.LinAlgError:  # iterated equations are formed, and factorised, while being solved
         return None
-    V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
     return (V, system.multipliers(V, none)) if np.isfinite(inner(V, V)) else None
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral import _criteria as criteria
@@ -172,6 +173,14 @@ class Search:
         the criterion leaves open; others end after an eighth of the steps. None where the guess
         could not be corrected.
         """
+        try:
+            return self._attempted(problem, at, guess, final=final)
+        except sla.LinAlgError:
+            return None  # floors that are guessed wrongly can leave a matrix singular to rounding
+
+    def _attempted(
+        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+    ) -> Solved | None:
         tried: set[bytes] = set()
         until = self.used + self.max_iter // (1 if final else 8)
         for _ in range(_TRIES):
@@ -295,11 +304,14 @@ class Search:
         left = max(self.max_iter - self.used, 1)
         before = self.used
         guesses = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
-        for members, outputs, steps in guesses:
-            self.used = before + steps
-            candidate = complete(self.R, self.floors, outputs, dual, members)
-            if candidate.complete:
-                return candidate
+        try:
+            for members, outputs, steps in guesses:
+                self.used = before + steps
+                candidate = complete(self.R, self.floors, outputs, dual, members)
+                if candidate.complete:
+                    return candidate
+        except sla.LinAlgError:
+            pass  # the tie-break has no part in the proof
         return complete(self.R, self.floors, T, dual)
 
     def _worst(self, members: Index, T: Any) -> float:
