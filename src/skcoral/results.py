@@ -231,7 +231,9 @@ class Decorrelation(Fidelities, _Transformation):
     anchors : ndarray of shape (p, k) or None
         The composites that the outputs are anchored to, if given.
     details : mapping
-        Further figures of the solver (such as the starts of a support restriction). For a matrix of
+        Further figures of the solver (such as the starts of a support restriction). For the
+        criteria "worst" and "absolute" above the threshold: ``"unique"``, whether ties were broken
+        by the least sum of squares, which is given up where it takes too long. For a matrix of
         deficient rank: ``"least_residual"``, the least sum of squares that the rank allows;
         ``"amplification"``, the largest coefficient of ``T``; ``"deficiency"``, the reason in
         words; ``"new_rows"``, what rows left out of a refit keep, where rows are no more than

@@ -7,7 +7,7 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.tradeoff.equations import FormedEquations, IteratedEquations
-from skcoral.tradeoff.interior import _Point, follow
+from skcoral.tradeoff.interior import Allowance, _Point, follow
 from skcoral.tradeoff.newton import evaluate, refine
 from skcoral.tradeoff.pairs import Bounded, Box, Quadratic
 from skcoral.tradeoff.points import Problem, State, start, start_from
@@ -34,7 +34,9 @@ def problem_of(rng, random_correlation, p, seed, *, zeros=0.0, ones=0):
 
 
 def a_state(problem, criterion, omega, steps):
-    return follow(problem, start(problem, criterion, omega), share=0.0, max_iter=steps).state
+    return follow(
+        problem, start(problem, criterion, omega), share=0.0, allowance=Allowance(steps)
+    ).state
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -130,7 +132,9 @@ def test_newton_converges_quadratically_from_close_by(random_correlation):
     R = random_correlation(8, 3)
     live = ~np.eye(8, dtype=bool)
     problem = Problem(R, np.full(8, 0.99), live)
-    state = follow(problem, start(problem, "squared", 1.0 * live), share=1e-3, max_iter=50).state
+    state = follow(
+        problem, start(problem, "squared", 1.0 * live), share=1e-3, allowance=Allowance(50)
+    ).state
     found = refine(problem, state.H, state.model, goal=1e-11, max_iter=20)
     assert found.n_iter <= 6
     assert found.point.residual < 1e-11
@@ -147,7 +151,7 @@ def test_newton_tells_which_floors_do_not_bind(random_correlation):
     assert slack.any()
     problem = Problem(R, floors, ~np.eye(8, dtype=bool))
     state = start(problem, "squared", 1.0 - np.eye(8))
-    state = follow(problem, state, share=1e-2, max_iter=50).state
+    state = follow(problem, state, share=1e-2, allowance=Allowance(50)).state
     kept = np.arange(8)
     H, model = state.H, state.model
     while True:
@@ -226,7 +230,9 @@ def test_a_point_of_the_path_is_feasible_and_its_products_are_the_gap(random_cor
     live = ~np.eye(p, dtype=bool)
     problem = Problem(R, floors, live)
     for criterion in CRITERIA:
-        progress = follow(problem, start(problem, criterion, 1.0 * live), share=1e-6, max_iter=50)
+        progress = follow(
+            problem, start(problem, criterion, 1.0 * live), share=1e-6, allowance=Allowance(50)
+        )
         state = progress.state
         G = state.T.T @ R @ state.T
         assert progress.done

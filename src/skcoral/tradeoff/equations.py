@@ -95,6 +95,7 @@ class FormedEquations:
 
     def __init__(self, at: Linearisation) -> None:
         p, self.free = at.problem.p, at.problem.free
+        self.work = p**6 / 48.0  # of a factorisation, in multiply-adds
         i, j = np.nonzero(np.triu(at.problem.live))
         self.rows, self.cols, self.size = i, j, p
         pair = i != j
@@ -201,6 +202,7 @@ class IteratedEquations:
         self.at, self.accuracy, self.careful = at, accuracy, careful
         self.live, self.free = at.problem.live, at.problem.free
         self.formed: FormedEquations | None = None
+        self.steps = 0
         p = at.problem.p
         self.formable = isinstance(at.problem.R, np.ndarray) and p <= _FORMABLE
         # A factorisation takes p⁶/24 operations, a step of the iteration 6p³.
@@ -316,6 +318,12 @@ class IteratedEquations:
         """Whether the equations were formed."""
         return self.formed is not None
 
+    @property
+    def work(self) -> float:
+        """Multiply-adds so far: three products of matrices a step."""
+        formed = 0.0 if self.formed is None else self.formed.work
+        return formed + 3.0 * self.steps * self.at.problem.p**3
+
     def _solve(self, right: Any, missing: Any, response: Response) -> tuple[Any, float] | None:
         right = self._without_multipliers(right, missing)
         lever = response.lever
@@ -355,6 +363,7 @@ class IteratedEquations:
             max_iter=self.max_iter,
             start=start,
         )
+        self.steps += steps
         if steps >= self.max_iter and self.formable:
             return None
         # Where the criterion is stiff, an error that is small in V is large in the correlations.

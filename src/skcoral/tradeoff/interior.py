@@ -39,7 +39,32 @@ _INACCURATE = 1e6  # violation over products that calls for equations solved acc
 _TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
 _NO_STEP = 1e-6  # a step this short leads nowhere
 _SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
+_PRODUCTS = 20  # of a step, beside those of its equations
 _SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
+
+
+@dataclass
+class Allowance:
+    """Steps and work that are left, shared by all that is charged to it.
+
+    Work is counted in products of matrices, each p³: it does not depend on how busy a machine is,
+    so that the same problem gives the same answer everywhere.
+    """
+
+    steps: int
+    work: float = np.inf
+    spent_steps: int = 0
+    spent: float = 0.0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left."""
+        return self.spent_steps >= self.steps or self.spent >= self.work
+
+    def charge(self, work: float) -> None:
+        """Count one step."""
+        self.spent_steps += 1
+        self.spent += work
 
 
 @dataclass(frozen=True)
@@ -186,8 +211,8 @@ def follow(
     state: State,
     *,
     share: float,
+    allowance: Allowance,
     size_of: Callable[[Any], float] = lambda G: 1.0,
-    max_iter: int,
     tolerance: float = 0.0,
     careful: bool = True,
     report: Callable[[State], object] | None = None,
@@ -196,8 +221,8 @@ def follow(
 
     ``size_of`` estimates the objective from ``TᵀRT``; it may fall along the path. The sum of the
     products is the duality gap of a point that meets the linear equations, which may be violated by
-    ``tolerance`` times the objective. If not ``careful``, large systems are solved only roughly,
-    which is enough far from the end.
+    ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
+    large systems are solved only roughly, which is enough far from the end.
     """
     steps, short, formed = 0, 0, False
     before = nowhere = Progress(state, 0)
@@ -217,7 +242,7 @@ def follow(
         ):
             return here if violation <= before.violation else replace(before, n_iter=steps)
         before = here if close else nowhere
-        if steps >= max_iter or not point.count:
+        if allowance.exhausted or not point.count:
             return here
         try:
             formed = formed or violation > _INACCURATE * point.total
@@ -230,6 +255,7 @@ def follow(
             return here
         formed = system.exact  # where one point needed it, those after it do
         steps += 1
+        allowance.charge(system.work + _PRODUCTS * problem.p**3)
         if report is not None:
             report(state)
 

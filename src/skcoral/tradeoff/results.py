@@ -39,6 +39,7 @@ class Solved:
     H: Array
     binding: NDArray[np.bool_]
     n_iter: int
+    unique: bool = True  # whether ties were broken, so that no other answer is as good
 
     @property
     def gap(self) -> float:
@@ -102,6 +103,7 @@ def as_result(
         ),
         n_iter=solved.n_iter,
         pair_weights=options.pair_weights,
+        details={} if options.criterion == "squared" else {"unique": solved.unique},
     )
 
 

@@ -34,7 +34,7 @@ from skcoral.tradeoff.entry import entry
 from skcoral.tradeoff.equations import FORMED
 from skcoral.tradeoff.feasible import correlation_of, make_feasible
 from skcoral.tradeoff.floors_of_one import CLOSE, lifted, near_sources, subgradient, with_fixed
-from skcoral.tradeoff.interior import Progress, follow
+from skcoral.tradeoff.interior import Allowance, Progress, follow
 from skcoral.tradeoff.lexicographic import break_ties
 from skcoral.tradeoff.newton import ACCURATE, Stationary, refine
 from skcoral.tradeoff.pairs import Quadratic
@@ -50,6 +50,9 @@ _EARLY = (1e-3, 1e-5, 1e-8)
 _EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
 _GUESS = 1e-4  # of the objective by which the equations may be violated there
 _LATE = (1e-13, 1e-17, 1e-21)
+_TIE_STEPS = 150  # after which there is taken to be no feasible point
+_TIE_BREAK = 0.5  # of the work up to a proof that may be spent on choosing among the optima
+_UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on it in any case
 _TRIES = 4  # corrections of one guess
 _ENOUGH = 30  # steps within which the path of the right guess ends
 # Residuals at which the other outputs are completed for the first time, and at the end; where the
@@ -68,6 +71,7 @@ class Search:
         # Floors this close to one leave an interior that rounding fills.
         self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
         self.used = 0
+        self.work, self.most_work = 0.0, np.inf  # multiply-adds spent, and allowed
         self.by_slack = False  # whether binding floors are guessed by their slack alone
         self.share = 1.0  # of the objective that the products make up where the path has come to
         self.rough = False  # whether to end as soon as the gap is within the tolerance
@@ -120,42 +124,71 @@ class Search:
             progress = self._follow(problem, state, share)
             state = progress.state
             self.share = share
+            if self.criterion != "squared":
+                # The end of the path proves what it attains, whatever floors bind. What is left to
+                # decide is which of the optima is returned.
+                whole = replace(self._whole(problem, state), unique=False)
+                best = whole if best is None else best.joined(whole)
+                if best.certified:
+                    more = max(_TIE_BREAK * self.work, _UNNOTICED)
+                    self.most_work = min(self.most_work, self.work + more)
             for self.by_slack in (False, True) if share in _LATE else (False,):
                 solved = self._guess(problem, state)
-                best = solved if best is None else best.joined(solved)
-                if best.certified or self.used >= self.max_iter:
+                if solved is not None and solved.certified:
+                    return replace(solved, n_iter=self.used)
+                if solved is not None:
+                    best = solved if best is None else best.joined(solved)
+                if self._exhausted:
                     break
-            assert best is not None
-            if best.certified or self.used >= self.max_iter or not progress.done:
+            if best is not None and best.certified and self.criterion == "squared":
                 break
-        assert best is not None
+            if self._exhausted or not progress.done:
+                break
+        if best is None:
+            best = replace(self._whole(problem, state), unique=False)
         return replace(best, n_iter=self.used)
 
-    def _guess(self, problem: Problem, state: State) -> Solved:
-        """Guess which floors bind at a state, and solve for them."""
+    @property
+    def _exhausted(self) -> bool:
+        return self.used >= self.max_iter or self.work >= self.most_work
+
+    def _whole(self, problem: Problem, state: State) -> Solved:
+        """The state itself, as if all floors were binding."""
+        return self.finish(complete(self.R, self.floors, *_dual_of(state, self.active, problem)))
+
+    def _guess(self, problem: Problem, state: State) -> Solved | None:
+        """Guess which floors bind at a state, and solve for them; None where it was wrong."""
         size = self._size(state.W.T @ state.W)
         guess = binding_floors(problem, state, size, by_slack=self.by_slack)
         final = self.share in _LATE or self.criterion != "squared"
-        solved = self._attempt(problem, state, guess, final=final)
-        if solved is None:  # all floors bind as far as one can tell
-            candidate = complete(self.R, self.floors, *_dual_of(state, self.active, problem))
-            solved = self.finish(candidate)
-        return solved
+        return self._attempt(problem, state, guess, final=final)
 
     def _follow(self, problem: Problem, state: State, share: float) -> Progress:
+        allowance = self._allowance()
         progress = follow(
             problem,
             state,
             share=share,
             size_of=self._size,
-            max_iter=self.max_iter - self.used,
+            allowance=allowance,
             # A guess of what binds needs no equations that hold to the last digit.
             tolerance=0.0 if share in _LATE else _GUESS,
             careful=share != _EARLY[0],
             report=self._reporter(problem, self.active),
         )
-        self.used += progress.n_iter
+        self._charge(allowance)
         return progress
+
+    def _allowance(self, most_steps: int | None = None) -> Allowance:
+        """What is left of steps and of work."""
+        left = self.max_iter - self.used
+        if most_steps is not None:
+            left = min(max(left, 1), most_steps)
+        return Allowance(left, self.most_work - self.work)
+
+    def _charge(self, allowance: Allowance) -> None:
+        self.used += allowance.spent_steps
+        self.work += allowance.spent
 
     def _size(self, G: Any) -> float:
         """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
@@ -190,7 +223,7 @@ class Search:
             if found is None or found[2].tobytes() in tried:
                 return None
             tried.add(found[2].tobytes())
-            candidate = self._completed(found, final=final)
+            candidate = self._completed(found, final=final, at=at)
             inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
             if candidate.complete and inexact and not problem.fixed[found[2]].all():
                 solved = self.finish(candidate) if self.rough else None
@@ -201,7 +234,7 @@ class Search:
                 found = self._newton(problem, H, keep, self.goals[1])
                 if found is None:
                     return None
-                candidate = self._completed(found, final=final)
+                candidate = self._completed(found, final=final, at=at)
             if candidate.complete:
                 return self.finish(candidate)
             dual, T, keep = found
@@ -217,13 +250,14 @@ class Search:
             del candidate, found, dual, T  # large matrices
         return None
 
-    def _completed(self, found: Binding, *, final: bool) -> Candidate:
-        """Complete the other outputs, or at last what the criterion leaves open."""
+    def _completed(self, found: Binding, *, final: bool, at: Any = None) -> Candidate:
+        """Complete the other outputs, or at last what the criterion leaves open, from ``at``."""
         dual, T, _ = found
         candidate = complete(self.R, self.floors, T, dual)
         if candidate.complete or not final:
             return candidate
-        return self._undecided(dual, T, self._worst(dual.members, T))
+        centre = at if isinstance(at, State) else None
+        return self._undecided(dual, T, self._worst(dual.members, T), centre)
 
     def _squares(self, problem: Problem, keep: Index) -> Quadratic:
         """The model of ``keep``, whose problem it is."""
@@ -256,14 +290,15 @@ class Search:
         for _ in range(_TRIES):
             sub = problem.restricted(keep)
             size = self._size(at.W.T @ at.W)
+            allowance = self._allowance(_ENOUGH)
             progress = follow(
                 sub,
                 at.restricted(sub, keep),
                 share=min(self.share, _LATE[0]) * size,
                 tolerance=1e-11 * size,
-                max_iter=min(max(self.max_iter - self.used, 1), _ENOUGH),
+                allowance=allowance,
             )
-            self.used += progress.n_iter
+            self._charge(allowance)
             if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
                 return None
             binding = binding_floors(sub, progress.state, size, by_slack=self.by_slack)
@@ -299,19 +334,23 @@ class Search:
             del found, sub  # large matrices
         return None
 
-    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
+    def _undecided(
+        self, dual: DualPoint, T: Any, worst: float, centre: State | None = None
+    ) -> Candidate:
         """Add the outputs that the criterion leaves open, by the least sum of squares."""
-        left = max(self.max_iter - self.used, 1)
-        before = self.used
-        guesses = break_ties(self.R, self.floors, self.omega, dual.members, T, worst, left)
+        allowance = self._allowance(_TIE_STEPS)
+        near = None if centre is None else (centre, self.active)
         try:
-            for members, outputs, steps in guesses:
-                self.used = before + steps
+            for members, outputs in break_ties(
+                self.R, self.floors, self.omega, dual.members, T, worst, allowance, near
+            ):
                 candidate = complete(self.R, self.floors, outputs, dual, members)
                 if candidate.complete:
                     return candidate
         except sla.LinAlgError:
             pass  # the tie-break has no part in the proof
+        finally:
+            self._charge(allowance)
         return complete(self.R, self.floors, T, dual)
 
     def _worst(self, members: Index, T: Any) -> float:
