@@ -78,12 +78,12 @@ def main() -> int:
 def print_fidelities(names: tuple[str, ...], columns: dict[str, np.ndarray]) -> None:
     width = max(map(len, names))
     print("   Correlation of each output with its own variable")
-    print("   " + " ".join([" " * width, *(f"{title:>9}" for title in columns)]))
+    print("   " + " ".join([" " * width, *(f"{title:>10}" for title in columns)]))
     rows = {name: [f[j] for f in columns.values()] for j, name in enumerate(names)}
     rows |= {"minimum": [min(f) for f in columns.values()]}
     rows |= {"mean": [np.mean(f) for f in columns.values()]}
     for label, values in rows.items():
-        print("   " + " ".join([f"{label:<{width}}", *(f"{value:9.4f}" for value in values)]))
+        print("   " + " ".join([f"{label:<{width}}", *(f"{value:10.4f}" for value in values)]))
     print()
 
 

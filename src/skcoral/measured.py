@@ -52,8 +52,7 @@ class Measured(Fidelities, Frozen):
     --------
     >>> from skcoral import decorrelate
     >>> print(decorrelate([[1.0, 0.6], [0.6, 1.0]], 0.9).measured.headline())
-    Largest correlation 0.60 → 0.00, largest VIF 1.6 → 1.0, every variable keeps at least 0.94
-    (weakest: x0 0.948).
+    Largest correlation 0.60 → 0.00, largest VIF 1.6 → 1.0, both variables keep 0.948.
     """
 
     names: tuple[str, ...]
@@ -125,13 +124,16 @@ class Measured(Fidelities, Frozen):
         return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows used"
 
     def _kept(self) -> str:
-        weakest = f"{shortened(self.weakest)} {rounded_down(self.min_fidelity, 3):.3f}"
+        kept = f"{rounded_down(self.min_fidelity, 3):.3f}"
         if self.min_fidelity < 0:
-            return f"the weakest output has a negative correlation with its variable ({weakest})"
-        return (
-            f"every variable keeps at least {rounded_down(self.min_fidelity, 2):.2f} "
-            f"(weakest: {weakest})"
-        )
+            return (
+                "the weakest output has a negative correlation with its variable "
+                f"({shortened(self.weakest)} {kept})"
+            )
+        if len(self.names) > 1 and f"{rounded_down(float(self.fidelity.max()), 3):.3f}" == kept:
+            who = "both" if len(self.names) == 2 else f"all {len(self.names)}"
+            return f"{who} variables keep {kept}"
+        return f"every variable keeps at least {kept} (weakest: {shortened(self.weakest)})"
 
 
 class Measurement:

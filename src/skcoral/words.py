@@ -24,8 +24,7 @@ def summary(result: Decorrelation) -> str:
     --------
     >>> from skcoral import decorrelate
     >>> print(summary(decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95, criterion="worst")))
-    Largest correlation 0.80 → 0.29, largest VIF 2.8 → 1.1, every variable keeps at least 0.95
-    (weakest: x0 0.950).
+    Largest correlation 0.80 → 0.29, largest VIF 2.8 → 1.1, both variables keep 0.950.
     Certified for the matrix given: no transformation with these floors has a smaller largest
     residual correlation than 0.288035 (proved lower bound 0.288035).
     Floor 0.95 for every variable, mean fidelity 0.9500, status optimal.
