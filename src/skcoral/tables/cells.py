@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import NoneType
 from typing import Any
 
@@ -84,10 +85,10 @@ def to_numbers(
     >>> values.tolist(), wrong.tolist()
     ([1.5, nan, nan, 1660.0, 12.5], [False, False, True, False, False])
     """
-    values, wrong = _numbers(cells, _Spelling(decimal, thousands, na), typed, left_out)
-    codes = [code for code in (number_of(mark, decimal) for mark in na) if code is not None]
-    if codes:
-        values[np.isin(values, codes)] = np.nan
+    spelling = _spelling(decimal, thousands, tuple(na))
+    values, wrong = _numbers(cells, spelling, typed, left_out)
+    if spelling.codes:
+        values[np.isin(values, spelling.codes)] = np.nan
     return values, wrong
 
 
@@ -119,10 +120,16 @@ def _numbers(
         values = pc.cast(column, pa.float64(), safe=False)
     else:
         return np.full(n, np.nan), ~_is_null(column)
-    # as to_numpy, which would import pandas
-    found = np.frombuffer(values.buffers()[1], np.float64)[values.offset : values.offset + n].copy()
-    found[_is_null(values)] = np.nan
+    found = _copied(values)
+    if values.null_count:
+        found[_is_null(values)] = np.nan
     return found, np.zeros(n, dtype=bool)
+
+
+def _copied(values: Any) -> Array:
+    """Floats of an Arrow array; as to_numpy, which would import pandas."""
+    numbers = np.frombuffer(values.buffers()[1], np.float64)
+    return numbers[values.offset : values.offset + len(values)].copy()
 
 
 def _is_null(column: Any) -> NDArray[np.bool_]:
@@ -201,7 +208,9 @@ def _plain_numbers(column: Any, decimal: str, na: Sequence[str]) -> Any:
             values = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
             continue
-        if not pc.any(pc.is_nan(values)).as_py():  # Arrow reads "nan(x)", too
+        n_nan = np.count_nonzero(np.isnan(_copied(values)))
+        # Arrow reads "nan(x)", too; what stands under a null is not told
+        if not n_nan or not pc.any(pc.is_nan(values)).as_py():
             return values
     return None
 
@@ -211,6 +220,7 @@ class _Spelling:
 
     def __init__(self, decimal: str, thousands: str, na: Sequence[str]) -> None:
         self.decimal, self.thousands, self.na = decimal, thousands, na
+        self.codes = [code for mark in na if (code := number_of(mark, decimal)) is not None]
         self._marks = {mark.strip().lower() for mark in na}
         marks = dict.fromkeys([*thousands, *_BETWEEN_THOUSANDS[decimal]])
         self._grouped = [(mark, grouped_number(decimal, mark)) for mark in marks]
@@ -249,6 +259,9 @@ class _Spelling:
             if mark in cell and pattern.fullmatch(cell):
                 return cell.replace(mark, ""), mark
         return cell, ""
+
+
+_spelling = lru_cache(maxsize=16)(_Spelling)  # tables of many columns ask for it once each
 
 
 def _without_sign(cell: str) -> tuple[str, str]:
