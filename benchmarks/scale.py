@@ -3,7 +3,7 @@
     python benchmarks/scale.py --rows 20000000
 
 Makes a file of correlated columns, then measures, each in a process of its own: a fit through
-``skcoral.tables.from_parquet``, a transformation to a second file, and a plain NumPy pass over the
+``skcoral.tables.open_table``, a transformation to a second file, and a plain NumPy pass over the
 same file (sums and cross products, batch by batch) as the yardstick. The files are removed.
 """
 
@@ -45,27 +45,28 @@ def make(path: Path, rows: int) -> dict[str, float]:
 def fit(path: Path) -> dict[str, float]:
     from skcoral import CORAL
     from skcoral.models import save_model
-    from skcoral.tables import from_parquet
+    from skcoral.tables import open_table
 
-    coral = from_parquet(path).fit(CORAL())
+    coral = CORAL().fit(open_table(path, keep=False).frames())
     save_model(coral, path.with_suffix(".json"))
     return {"rows": coral.n_samples_seen_, "threshold": coral.threshold_.value}
 
 
 def transform(path: Path) -> dict[str, float]:
     from skcoral.models import load_model
-    from skcoral.tables import from_parquet
+    from skcoral.tables import open_table, transform_table
 
     coral = load_model(path.with_suffix(".json"))
-    return {"rows": from_parquet(path).transform(coral, path.with_name("outputs.parquet"))}
+    table = open_table(path, keep=False)
+    return {"rows": transform_table(table, coral, path.with_name("outputs.parquet"))}
 
 
 def check(path: Path) -> dict[str, float]:
     """Outputs read back: correlation matrix of what is on disk, by another road."""
-    from skcoral.tables import from_parquet
+    from skcoral.tables import open_table
 
     total, product, n = np.zeros(COLUMNS), np.zeros((COLUMNS, COLUMNS)), 0
-    for frame in from_parquet(path.with_name("outputs.parquet")):
+    for frame in open_table(path.with_name("outputs.parquet"), keep=False).frames():
         X = frame.to_numpy()
         total, product, n = total + X.sum(axis=0), product + X.T @ X, n + len(X)
     C = product - np.outer(total, total) / n

@@ -61,7 +61,7 @@ numpydoc_xref_aliases = {
         "measured.": ["Measured"],
         "moments.": ["Moments"],
         "panels.": ["Panel", "Bets"],
-        "tables.": ["TableFile"],
+        "tables.": ["Table"],
         "limits.": ["Limits"],
         "report.": ["ReportFacts"],
         "datasets.": ["Dataset", "NamedCorrelation"],

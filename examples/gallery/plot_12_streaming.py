@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from skcoral import CORAL, threshold
 from skcoral.moments import Moments
-from skcoral.tables import from_parquet
+from skcoral.tables import open_table, transform_table
 
 NAMES = [f"sensor_{k + 1}" for k in range(8)]
 ROWS, BATCH = 200_000, 20_000
@@ -53,9 +53,9 @@ with pq.ParquetWriter(
 # Fit and transform the file; neither step ever holds all rows. The output file appears when it is
 # complete.
 
-table = from_parquet(folder / "sensors.parquet")
-coral = table.fit(CORAL(rho_min=0.95))
-table.transform(coral, folder / "decorrelated.parquet")
+table = open_table(folder / "sensors.parquet", keep=False)
+coral = CORAL(rho_min=0.95).fit(table.frames())
+transform_table(table, coral, folder / "decorrelated.parquet")
 print(coral.summary())
 
 numbers = 1 + 8 + 8 * 9 // 2

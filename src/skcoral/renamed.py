@@ -62,6 +62,11 @@ OPTIONS: dict[str, str] = {
 #: Modules, functions and classes that are gone, by their full name.
 NAMES: dict[str, str] = {
     "skcoral.margins": _RANKS,
+    **dict.fromkeys(
+        (f"skcoral.tables.{name}" for name in ("TableFile", "from_csv", "from_parquet")),
+        "table = open_table(path) reads files and folders of any size; CORAL().fit(table.frames()) "
+        "and transform_table(table, estimator, target) take it.",
+    ),
     "skcoral.datasets.fetch_wdi": _WDI,
     "skcoral.datasets.load_wdi": _WDI,
     "skcoral.paper.compare_with_protocol": "python benchmarks/protocol.py compares with it.",

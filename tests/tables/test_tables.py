@@ -348,8 +348,8 @@ def test_name_and_content_must_agree():
 
 
 @pytest.mark.parametrize("where", ["missing.csv", "."])
-def test_missing_file_and_folder(tmp_path, where):
-    with pytest.raises(InvalidTableError, match=r"no such file|a folder"):
+def test_missing_file_and_empty_folder(tmp_path, where):
+    with pytest.raises(InvalidTableError, match=r"no such file|there is no file"):
         open_table(tmp_path / where)
 
 

@@ -6,16 +6,19 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from skcoral.renamed import refuse_name
+
 if TYPE_CHECKING:
     from skcoral.tables.reading import open_table
-    from skcoral.tables.table_file import TableFile, from_csv, from_parquet
+    from skcoral.tables.table import Table
+    from skcoral.tables.transforming import transform_table
 
-__all__ = ["TableFile", "from_csv", "from_parquet", "open_table"]
+__all__ = ["Table", "open_table", "transform_table"]
+_HOMES = {"Table": "table", "open_table": "reading", "transform_table": "transforming"}
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: reading a table needs no estimator."""
-    if name in __all__:
-        home = "reading" if name == "open_table" else "table_file"
-        return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    refuse_name(__name__, name)

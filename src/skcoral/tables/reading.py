@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.limits import current
 from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
+from skcoral.tables.folders import find_files, is_several, joined
 from skcoral.tables.sources import (
     OLD_EXCEL,
     PACKED,
@@ -41,7 +42,7 @@ _PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
 
 
 def open_table(
-    source: str | Path | bytes | BinaryIO | Source,
+    source: str | Path | bytes | BinaryIO | Source | Sequence[str | Path],
     *,
     name: str | None = None,
     format: Format | None = None,
@@ -52,13 +53,14 @@ def open_table(
     na: Sequence[str] = (),
     keep: bool = True,
 ) -> Table:
-    r"""Open a table: a path, ``"-"`` for standard input, bytes, or an open binary file.
+    r"""Open a table: a file, a folder of files, ``"-"`` for standard input, or bytes.
 
     Parameters
     ----------
-    source : path, bytes or binary file
-        The table. Compressed text (gzip, bzip2, xz, Zstandard, a zip of one file) is recognised by
-        content.
+    source : path, sequence of paths, bytes or binary file
+        The table. A folder or several files are one table, file after file in the order of their
+        names, and an address (``s3://…``) is read by pyarrow. Compressed text (gzip, bzip2, xz,
+        Zstandard, a zip of one file) is recognised by content.
     name : str, optional
         What to call the table in messages, and whose ending tells the format; the path by default.
     format : {"csv", "tsv", "parquet", "excel", "stata"}, optional
@@ -90,7 +92,14 @@ def open_table(
     >>> [column.kind for column in profile(table).columns]
     ['text', 'number']
     """
-    found = source
+    if is_several(source):
+        label = name or (str(source) if isinstance(source, str | Path) else "the table")
+        given: dict[str, Any] = {"separator": separator, "decimal": decimal, "encoding": encoding}
+        given |= {"format": format, "sheet": sheet, "na": na, "keep": False}
+        files = find_files(source)
+        table = joined(label, files, lambda one, **more: open_table(one, **{**given, **more}))
+        return replace(table, read=KeepBatches(table.read) if keep else table.read)
+    found: Any = source
     if not isinstance(found, Source):
         found = find_source(found, name, partial(_refuse_endless, encoding=encoding))
     label, named = found.label, format or format_of_name(found.label)

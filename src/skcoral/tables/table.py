@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,7 @@ Format = Literal["csv", "tsv", "parquet", "excel", "stata"]
 BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
 BATCH_CELLS = 2_000_000
+_FRAME_CELLS = 2**20
 #: Bytes of cells that are kept after the first pass; larger tables are parsed in every pass.
 KEPT_BYTES = 2**28
 
@@ -108,6 +109,15 @@ class Table:
         totals = {row for row, _ in self.totals}
         return (batch.without(totals) for batch in batches) if totals else batches
 
+    def part(self, names: Sequence[str]) -> Table:
+        """The table of some columns."""
+        places = [self.index(name) for name in names]
+
+        def read(size: int, chosen: Sequence[int] | None) -> Iterator[Batch]:
+            return self.read(size, places if chosen is None else [places[j] for j in chosen])
+
+        return replace(self, names=tuple(names), read=read)
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.names)}
@@ -119,6 +129,43 @@ class Table:
         near = difflib.get_close_matches(name[:200], self.names[:1000], n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"It has: {listing(self.names)}."
         raise InvalidTableError(f"{self.label}: there is no column {name!r}.\n{hint}")
+
+    def frames(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        sample_weight: str | None = None,
+        size: int | None = None,
+    ) -> Iterator[Any]:
+        r"""Data frames of numbers, batch by batch, as :meth:`skcoral.CORAL.fit` takes them.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            All of them by default; a cell that is no number is an error.
+        sample_weight : str, optional
+            The column of the rows' weights: pairs of frames and weights are given then.
+        size : int, optional
+            Rows of a batch; 8 MiB of numbers by default.
+
+        Examples
+        --------
+        >>> from skcoral.tables import open_table
+        >>> table = open_table(b"a,b\n1,2\n2,4.5\n3,5\n")
+        >>> [frame.shape for frame in table.frames(size=2)]
+        [(2, 2), (1, 2)]
+        """
+        import pandas as pd
+
+        chosen = [name for name in columns or self.names if name != sample_weight]
+        wanted = chosen if sample_weight is None else [*chosen, sample_weight]
+        if len(set(wanted)) < len(wanted):
+            raise InvalidTableError(f"{self.label}: a column is chosen more than once.")
+        size = size or max(1, _FRAME_CELLS // max(1, len(wanted)))
+        for batch in self.batches(size, wanted):
+            cells = zip(wanted, batch.columns, strict=True)
+            frame = pd.DataFrame({n: finite_numbers(self, c, batch.rows, n) for n, c in cells})
+            yield frame if sample_weight is None else (frame[chosen], frame[sample_weight])
 
     def cells(self, name: str) -> list[Any]:
         """All cells of one column, as Python objects."""

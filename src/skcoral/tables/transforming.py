@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
@@ -9,13 +10,14 @@ import numpy as np
 
 from skcoral._lowrank import LowRankTransform
 from skcoral._requirements import listing
+from skcoral._staging import replacing
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.measured import Measured
 from skcoral.results import Decorrelation
 from skcoral.tables.cells import filtered
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
-from skcoral.tables.writing import ExcelWriter, table_writer
+from skcoral.tables.writing import ExcelWriter, output_format, table_writer
 
 #: A column to write: its name, and the column that it copies or the number of its output.
 Column = tuple[str, str | int]
@@ -115,6 +117,67 @@ def write_transformed(
             writer.add_sheet(*sheet)
     writer.close()
     return n_rows, dropped
+
+
+def transform_table(
+    table: Table, estimator: Any, target: str | os.PathLike[str], *, keep: Sequence[str] = ()
+) -> int:
+    """Write the outputs of a fitted estimator to a new file, in constant memory.
+
+    The file appears whole or not at all; an existing one is replaced. A missing value is an error.
+
+    Parameters
+    ----------
+    table : Table
+        With the columns that the estimator was fitted to.
+    estimator : CORAL
+        Fitted.
+    target : path
+        Its ending decides the format: ``.parquet``, ``.csv``, ``.csv.gz`` and so on.
+    keep : sequence of str
+        Columns of the table that are copied, in front.
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
+    >>> from skcoral.tables import open_table, transform_table
+    >>> folder = tempfile.mkdtemp()
+    >>> load_wine(as_frame=True).data.to_parquet(f"{folder}/wine.parquet")
+    >>> table = open_table(f"{folder}/wine.parquet")
+    >>> coral = CORAL(rho_min=0.8).fit(table.frames(size=50))
+    >>> transform_table(table, coral, f"{folder}/decorrelated.parquet")
+    178
+    """
+    kept = [keep] if isinstance(keep, str) else list(keep)
+    outputs = [str(name) for name in estimator.get_feature_names_out()]
+    clash = [name for name in kept if name in outputs]
+    if clash:
+        raise InvalidArgumentError(f"{listing(clash)} cannot be both kept and transformed.")
+    features = [str(name) for name in getattr(estimator, "feature_names_in_", table.names)]
+    wanted = list(dict.fromkeys([*kept, *features]))
+    columns: list[Column] = [(name, name) for name in kept]
+    columns += [(name, k) for k, name in enumerate(outputs)]
+    output_format(str(target))
+    with replacing(target) as stream:
+        written, _ = write_transformed(
+            stream,
+            str(target),
+            table.part(wanted),
+            features,
+            estimator,
+            columns=columns,
+            refuse_incomplete=True,
+        )
+        if not written:
+            raise InvalidTableError(f"{table.label}: the table has no rows to transform.")
+    return written
 
 
 def output_figures(result: Decorrelation, measured: Measured) -> dict[str, Any]:
