@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +30,7 @@ from skcoral.exceptions import (
     InvalidCorrelationError,
     InvalidFloorError,
     SingularCorrelationWarning,
+    warn,
 )
 from skcoral.results import FLOOR_TOL, Decorrelation
 
@@ -108,7 +108,7 @@ def judge(R: Any, *, on_singular: Any = "raise") -> Judged:
     if found is not None:
         if not solve:
             raise found.error()
-        warnings.warn(found.warning(), SingularCorrelationWarning, stacklevel=3)
+        warn(found.warning(), SingularCorrelationWarning)
     return Judged(matrix, names, found, R)
 
 

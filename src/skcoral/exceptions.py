@@ -17,6 +17,11 @@ proof as an error:
 >>> warnings.simplefilter("error", NotCertifiedWarning)
 """
 
+from __future__ import annotations
+
+import sys
+import warnings
+
 
 class CoralError(Exception):
     """Base of every error raised on purpose by this package."""
@@ -132,3 +137,15 @@ class SkippedWindowsWarning(UserWarning):
 
 class ConfidenceWarning(UserWarning):
     """Too few rows for a promise about the population with the confidence asked for."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the caller's own code: the first one outside this package."""
+    package = __name__.partition(".")[0]
+    level, frame = 1, sys._getframe(1)
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] == package
+    ):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

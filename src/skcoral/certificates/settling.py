@@ -7,7 +7,6 @@ says no more than its certificate proves.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import FRAME_KINDS, certificate_kind, dual_parts
 from skcoral.certificates.supports import expect_support, support_bound
-from skcoral.exceptions import CertificateError, NotCertifiedWarning
+from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
 from skcoral.results import (
     EXACT_TOL,
     MEAN_TOL,
@@ -44,12 +43,11 @@ def settle(result: Decorrelation, R: Array) -> Decorrelation:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         settled = _settle(result, R)
     if result.status in ("exact", "optimal") and settled.status not in ("exact", "optimal"):
-        warnings.warn(
+        warn(
             f"the answer was found to be {result.status}, but floors next to one or nearly "
             "collinear variables leave too few digits to prove it: a gap of "
             f"{settled.gap:.1e} stays open.",
             NotCertifiedWarning,
-            stacklevel=4,
         )
     return settled
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skcoral import measures
 from skcoral._lowrank import LowRankTransform
 from skcoral.correlation import refuse_unusable, sample_correlation
-from skcoral.exceptions import InvalidArgumentError, LeastNormWarning
+from skcoral.exceptions import InvalidArgumentError, LeastNormWarning, warn
 from skcoral.few_rows import RowMoments
 from skcoral.frames.pairs import criterion_of
 from skcoral.moments import Moments
@@ -36,11 +35,10 @@ def invert(T: Any, rank: int | None, outputs: Array) -> Array:
         solution, _, found, _ = np.linalg.lstsq(T.T, outputs.T, rcond=1e-13)
         rows, unique = np.asarray(solution.T), found == len(T)
     if not unique:
-        warnings.warn(
+        warn(
             f"{T.shape[1]} outputs of rank {rank} do not determine the rows: of all "
             "standardised rows with these outputs, those of least norm are returned.",
             LeastNormWarning,
-            stacklevel=3,
         )
     return rows
 

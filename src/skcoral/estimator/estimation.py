@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from skcoral.correlation import CorrelationEstimate, estimate
 from skcoral.covariances import check_covariance, estimate_by
-from skcoral.exceptions import SingularCorrelationWarning
+from skcoral.exceptions import SingularCorrelationWarning, warn
 from skcoral.few_rows import RowMoments, estimate_few_rows
 from skcoral.moments import Moments
 
@@ -42,7 +41,7 @@ def estimate_moments(estimator: Any, moments: Moments) -> CorrelationEstimate:
 def warn_if_singular(table: CorrelationEstimate) -> None:
     """Warn about a matrix of deficient rank: which relations, or how few rows."""
     if table.deficiency is not None:
-        warnings.warn(table.deficiency.warning(), SingularCorrelationWarning, stacklevel=5)
+        warn(table.deficiency.warning(), SingularCorrelationWarning)
 
 
 def _needs_matrix(estimator: Any) -> bool:

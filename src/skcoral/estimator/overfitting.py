@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from skcoral._lowrank import transform_of
 from skcoral.estimator.attributes import with_details
-from skcoral.exceptions import OverfitWarning
+from skcoral.exceptions import OverfitWarning, warn
 from skcoral.few_rows import RowMoments, deficiency_of_rows
 from skcoral.frames.caps import on_caps
 from skcoral.frames.descent import descend
@@ -74,11 +73,10 @@ def _measured(model: Any, rows: Any, sample_weight: Any) -> str:
         else "no floor up to 0.99 prevents it; use more rows, fewer columns or "
         "covariance='LedoitWolf'"
     )
-    warnings.warn(
+    warn(
         f"The outputs keep a mean fidelity of {fitted:.2f} on the {len(rows)} rows fitted, and "
         f"of {kept:.2f} on rows left out of a refit: {advice}.",
         OverfitWarning,
-        stacklevel=4,
     )
     return f"{sentence} Low floors overfit this table: {advice}."
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcoral.correlation import sample_correlation
 from skcoral.estimator.attributes import with_details
-from skcoral.exceptions import RoundingWarning
+from skcoral.exceptions import RoundingWarning, warn
 from skcoral.moments import Moments
 
 #: Differences between rows and matrix up to this are those of any computation.
@@ -47,7 +47,7 @@ def measure_rounding(estimator: Any, rows: Any = None, sample_weight: Any = None
             "of them, or shrink with covariance='LedoitWolf'."
         )
         estimator.result_ = with_details(result, rounding=sentence)
-        warnings.warn(sentence, RoundingWarning, stacklevel=4)
+        warn(sentence, RoundingWarning)
 
 
 def _on_rows(estimator: Any, rows: Any, sample_weight: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from skcoral.certificates.settling import many_digits, mean_room
 from skcoral.exact.largest_mean import BestExact, best_exact, mean_excess
 from skcoral.exact.options import Options
 from skcoral.exact.threshold import ExactThreshold, exact_threshold
-from skcoral.exceptions import NotCertifiedWarning
+from skcoral.exceptions import NotCertifiedWarning, warn
 from skcoral.measures import residual_by
 from skcoral.results import (
     EXACT_TOL,
@@ -48,12 +47,11 @@ def solve_threshold(R: Any, options: Options) -> Threshold:
         tol=min(options.tol, OPTIMAL_GAP),
     )
     if result.status != "optimal":
-        warnings.warn(
+        warn(
             f"the threshold lies between {found.lower:.9g} and {found.upper:.9g}: the gap of "
             f"{found.gap:.1e} is wider than tol={options.tol:.1e} after {found.n_iter} steps. "
             "Both ends are valid; nearly collinear variables widen the gap by rounding.",
             NotCertifiedWarning,
-            stacklevel=3,
         )
     return result
 
@@ -101,7 +99,7 @@ def _has_largest_mean(R: Any, floors: Array, best: BestExact) -> bool:
 def threshold_result(R: Any, edge: ExactThreshold, options: Options) -> Decorrelation:
     """The decorrelator that attains the threshold, as an answer to the largest common floor."""
     floors = np.full(R.shape[0], min(edge.lower, 1.0))
-    return _result(R, floors, edge, options, proved=edge.gap <= EDGE, stacklevel=5)
+    return _result(R, floors, edge, options, proved=edge.gap <= EDGE)
 
 
 def _result(
@@ -111,7 +109,6 @@ def _result(
     options: Options,
     *,
     proved: bool,
-    stacklevel: int = 4,
 ) -> Decorrelation:
     # Large weights show the rounding of correlations that vanish.
     defect = to_host(gram_defect(R, found.T, precise=options.pair_weights is not None))
@@ -151,7 +148,7 @@ def _result(
         )
     else:
         return result
-    warnings.warn(warning, NotCertifiedWarning, stacklevel=stacklevel)
+    warn(warning, NotCertifiedWarning)
     return replace(result, status=status)
 
 

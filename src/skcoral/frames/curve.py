@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from skcoral._arrays import Array, column_dots, to_device, to_host
 from skcoral._singular import Deficiency
 from skcoral.certificates.settling import settle_factored
-from skcoral.exceptions import InfeasibleError, NotCertifiedWarning
+from skcoral.exceptions import InfeasibleError, NotCertifiedWarning, warn
 from skcoral.frames.answer import Answer
 from skcoral.frames.outcome import as_result
 from skcoral.frames.pairs import largest_residuals
@@ -83,11 +82,10 @@ def singular_budget(
     result = next(r for r in results if r.details["rho_upper"] <= least + _FLOOR_DIGITS)
     upper = result.details["rho_upper"]
     if result.status != "optimal":
-        warnings.warn(
+        warn(
             f"the common floor {floor:.9g} is within the budget, but only floors above "
             f"{upper:.9g} are proved to exceed it: a gap of {upper - floor:.2e} is open.",
             NotCertifiedWarning,
-            stacklevel=3,
         )
     return result
 
@@ -187,11 +185,10 @@ def singular_frontier(
     gap = max(a.objective - a.lower_bound for a in points)
     open_points = sum(not answer.certified for answer in points)
     if open_points:
-        warnings.warn(
+        warn(
             f"{open_points} of {len(points)} floors have an open gap, the widest {gap:.2e}; both "
             "ends of each are in the result.",
             NotCertifiedWarning,
-            stacklevel=3,
         )
     slopes = [
         np.inf if floor >= 1.0 and answer.proof is not None else float(answer.slopes.sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from skcoral._linalg import precise_product
 from skcoral._lowrank import FactoredCorrelation, LowRankTransform, transform_of
 from skcoral._singular import Deficiency
 from skcoral.certificates.settling import settle_factored
-from skcoral.exceptions import NotCertifiedWarning
+from skcoral.exceptions import NotCertifiedWarning, warn
 from skcoral.frames.answer import Answer
 from skcoral.frames.pairs import largest_residuals
 from skcoral.frames.point import welch
@@ -90,12 +89,11 @@ def solve_singular(
     if result.certificate.kind == "tradeoff" and not dense:  # R is not there to settle it by
         result = settle_factored(result, found.factor)
     if result.status != "optimal":
-        warnings.warn(
+        warn(
             f"the residual correlation {result.objective:.9g} ({result.criterion}) is attained, "
             f"but only {result.lower_bound:.9g} is proved to be the least: a gap of "
             f"{result.gap:.2e} stays open for this matrix of rank {found.rank}.",
             NotCertifiedWarning,
-            stacklevel=3,
         )
     return result
 

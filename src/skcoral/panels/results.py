@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import numpy as np
 
 from skcoral import words
 from skcoral.estimator import CORAL
-from skcoral.exceptions import SkippedWindowsWarning
+from skcoral.exceptions import SkippedWindowsWarning, warn
 from skcoral.panels.solver import NUMBERS, Warned
 from skcoral.panels.windows import Windows
 from skcoral.results import Array
@@ -185,21 +184,18 @@ def window_columns(
     return columns, by_output
 
 
-def warn_about_windows(
-    warned: Warned, columns: dict[str, Any], labels: Any, *, stacklevel: int
-) -> None:
+def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> None:
     """Warn once for all windows of what single fits warn of, and of windows without a model."""
     for category, (message, windows) in warned.items():
         count = f"{len(windows)} window{'s' if len(windows) > 1 else ''}"
         first = labels[windows[0]]
-        warnings.warn(f"{count}, first {first}: {message}", category, stacklevel=stacklevel)
+        warn(f"{count}, first {first}: {message}", category)
     status, parts = columns["status"], []
     if not len(status):
-        warnings.warn(
+        warn(
             "No window has enough complete rows, so no row has an output: choose a shorter window "
             "or a smaller `min_rows`.",
             SkippedWindowsWarning,
-            stacklevel=stacklevel,
         )
     for kind, reason in (("short", "with too few complete rows"), ("refused", "refused")):
         where = np.flatnonzero(status == kind)
@@ -209,9 +205,8 @@ def warn_about_windows(
             why = few if kind == "short" else columns["reason"][k]
             parts.append(f"{len(where)} {reason} (first: {labels[k]}, {why})")
     if parts:
-        warnings.warn(
+        warn(
             f"{np.isin(status, ('short', 'refused')).sum()} of {len(status)} windows have no "
             f"model: {'; '.join(parts)}. Their rows have no output; `status` lists them.",
             SkippedWindowsWarning,
-            stacklevel=stacklevel,
         )

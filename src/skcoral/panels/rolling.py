@@ -219,7 +219,7 @@ def _panel(
         name: [rows.groups[group][0][k] for group in windows.group]
         for k, name in enumerate(rows.by)
     }
-    warn_about_windows(warned, columns, last, stacklevel=4)
+    warn_about_windows(warned, columns, last)
     return Panel(
         outputs=rows.like_source(outputs, names),
         names=names,

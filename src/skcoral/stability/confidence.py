@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from skcoral._records import Frozen
 from skcoral._requirements import listing
 from skcoral._validation import check_choice, check_count, check_number
 from skcoral.estimator import CORAL
-from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError
+from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn
 from skcoral.measured import rounded_down
 from skcoral.renamed import refusing_former_parameters
 from skcoral.results import EXACT_TOL, Array
@@ -290,7 +289,7 @@ def confident_floors(
         largest_floor=largest_floor,
     )
     if found.untouched:
-        warnings.warn(found.limits(), ConfidenceWarning, stacklevel=2)
+        warn(found.limits(), ConfidenceWarning)
     return found
 
 

@@ -6,7 +6,6 @@ gives a tangent, and where the tangent meets the budget is a bound on what is po
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from skcoral import _criteria as criteria
 from skcoral.exact import Options, threshold_result
-from skcoral.exceptions import NotCertifiedWarning
+from skcoral.exceptions import NotCertifiedWarning, warn
 from skcoral.results import OPTIMAL_GAP, Decorrelation
 from skcoral.tradeoff.frontier import Node, Path
 from skcoral.tradeoff.results import as_result
@@ -84,15 +83,14 @@ def _result(node: Node, budget: float, upper: float, options: Options) -> Decorr
     short = upper - node.rho
     proved = short <= OPTIMAL_GAP
     floors = np.full(len(node.solved.lam), node.rho)
-    result = as_result(node.solved, floors, options, stacklevel=5, warn=proved)
+    result = as_result(node.solved, floors, options, warn=proved)
     status = result.status
     if not proved:
-        warnings.warn(
+        warn(
             f"the common floor {node.rho:.9g} is within the budget, but only floors above "
             f"{upper:.9g} are proved to exceed it: a gap of {short:.2e} is open; "
             "a larger max_iter may close it.",
             NotCertifiedWarning,
-            stacklevel=4,
         )
         status = "best_found" if status == "optimal" else status
     return replace(result, status=status, details={"budget": budget, "rho_upper": upper})

@@ -186,7 +186,7 @@ def trace_frontier(
     solved = [node.solved for node in nodes]
     for each in solved:
         if not each.certified:
-            warn_open_gap(each, options.criterion, stacklevel=3)
+            warn_open_gap(each, options.criterion)
     return Frontier(
         rho_min=np.array([node.rho for node in nodes]),
         objective=np.array([s.objective for s in solved]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from skcoral import _criteria as criteria
 from skcoral._arrays import Array
 from skcoral.exact import Options
-from skcoral.exceptions import NotCertifiedWarning
+from skcoral.exceptions import NotCertifiedWarning, warn
 from skcoral.results import OPTIMAL_GAP, Certificate, Criterion, Decorrelation, Status
 
 _AIM = 0.9  # of the gap that "optimal" promises, so that rounding does not decide a re-check
@@ -75,7 +74,7 @@ class Solved:
 
 
 def as_result(
-    solved: Solved, floors: Array, options: Options, *, stacklevel: int = 4, warn: bool = True
+    solved: Solved, floors: Array, options: Options, *, warn: bool = True
 ) -> Decorrelation:
     """Judge what was solved, and warn where the gap is open (unless the caller does)."""
     solved = replace(solved, lower_bound=max(solved.lower_bound, 0.0))  # no criterion is negative
@@ -83,7 +82,7 @@ def as_result(
     if not solved.certified:
         status = "not_converged" if solved.n_iter >= options.max_iter else "best_found"
         if warn:
-            warn_open_gap(solved, options.criterion, stacklevel=stacklevel)
+            warn_open_gap(solved, options.criterion)
     return Decorrelation(
         T=solved.T,
         correlation=solved.G,
@@ -107,14 +106,13 @@ def as_result(
     )
 
 
-def warn_open_gap(solved: Solved, criterion: Criterion, *, stacklevel: int) -> None:
+def warn_open_gap(solved: Solved, criterion: Criterion) -> None:
     """Warn that optimality is not proved, with the numbers."""
-    warnings.warn(
+    warn(
         f"the residual correlation {solved.objective:.9g} ({criterion}) is attained, but only "
         f"{solved.lower_bound:.9g} is proved to be the least: a gap of "
         f"{solved.gap:.2e} is open after {solved.n_iter} steps; "
         "a larger max_iter may close it, unless floors next to one or nearly collinear variables "
         "leave no more digits.",
         NotCertifiedWarning,
-        stacklevel=stacklevel + 1,
     )
