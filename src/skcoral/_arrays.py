@@ -32,6 +32,8 @@ def read_only(a: Any) -> Array:
 
 def library(A: Any) -> Any:
     """The functions that work on ``A``: those of its own library, or else NumPy's."""
+    if type(A) is np.ndarray:
+        return np
     name = type(A).__module__.partition(".")[0]
     return sys.modules[name] if name in _LIBRARIES else np
 
@@ -125,9 +127,10 @@ def diagonal(A: Any) -> Array:
 
 def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
     """``A`` with ``values[j]`` added to the entries ``(first + j, j)``, in place where possible."""
-    here = np.arange(A.shape[1])
     if isinstance(A, np.ndarray):
-        A[first + here, here] += values
+        own = A.diagonal(-first)
+        own.setflags(write=True)  # a view, which NumPy protects unless told otherwise
+        own += values
         return A
     if hasattr(A, "diagonal"):
         if not isinstance(values, float):
@@ -135,6 +138,7 @@ def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
         own = A.diagonal(-first)
         own += values
         return A
+    here = np.arange(A.shape[1])
     rows, columns = np.arange(A.shape[0])[:, None], first + here[None, :]
     more = to_device(np.broadcast_to(to_host(values), here.shape)[None, :].copy(), A)
     return library(A).where(to_device(rows, A) == to_device(columns, A), A + more, A)
@@ -143,7 +147,7 @@ def plus_diagonal(A: Any, values: Any, *, first: int = 0) -> Any:
 def scaled(A: Any, d: Array) -> Any:
     """``D A D`` for ``D = Diag(d)``."""
     if isinstance(A, np.ndarray):
-        return A * np.outer(d, d)
+        return A * (d[:, None] * d)
     d = to_device(d, A)
     return d[:, None] * A * d[None, :]
 
@@ -186,7 +190,7 @@ def largest_ratio(a: Any, b: Any) -> float:
 
 def norm(A: Any) -> float:
     """Frobenius norm."""
-    return float(np.linalg.norm(A)) if isinstance(A, np.ndarray) else inner(A, A) ** 0.5
+    return float(np.sqrt(inner(A, A)))
 
 
 def one_norm(A: Any) -> float:
@@ -206,11 +210,14 @@ def largest(A: Any, axis: int) -> Array:
 
 def eigh(A: Any, *, overwrite: bool = False) -> tuple[Any, Any]:
     """Eigenvalues in rising order and eigenvectors; ``overwrite`` gives ``A`` up to NumPy."""
-    if isinstance(A, np.ndarray):
-        driver = "evd" if len(A) > 1 else "ev"  # SciPy 1.12 gives "evd" too little room for n = 1
-        values, vectors = sla.eigh(A, overwrite_a=overwrite, check_finite=False, driver=driver)
-    else:
+    if not isinstance(A, np.ndarray):
         values, vectors = library(A).linalg.eigh(A)
+        return values, vectors
+    if len(A) == 1:  # SciPy 1.12 gives too little room for it
+        return A[0], np.ones((1, 1))
+    values, vectors, info = sla.lapack.dsyevd(A, lower=1, overwrite_a=overwrite)
+    if info != 0:
+        raise np.linalg.LinAlgError("the eigenvalues did not converge")
     return values, vectors
 
 
@@ -256,9 +263,12 @@ def _orthogonal_factor(A: Any) -> Any:
 
 def cholesky(A: Any) -> Any:
     """The lower factor of a positive definite matrix."""
-    if isinstance(A, np.ndarray):
-        return sla.cholesky(A, lower=True, check_finite=False)
-    return library(A).linalg.cholesky(A)
+    if not isinstance(A, np.ndarray):
+        return library(A).linalg.cholesky(A)
+    factor = cholesky_or_none(A)
+    if factor is None:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return factor
 
 
 def cholesky_or_none(A: Any) -> Any:
@@ -303,9 +313,7 @@ def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
     """``L⁻¹B`` or ``L⁻ᵀB``."""
     xp = library(factor)
     if xp is np:
-        return sla.solve_triangular(
-            factor, B, lower=True, trans=1 if transposed else 0, check_finite=False
-        )
+        return sla.lapack.dtrtrs(factor, B, lower=1, trans=1 if transposed else 0)[0]
     if xp.__name__ == "torch":
         return xp.linalg.solve_triangular(factor.T if transposed else factor, B, upper=transposed)
     if xp.__name__ == "cupy":
@@ -318,5 +326,5 @@ def solve_lower(factor: Any, B: Any, *, transposed: bool = False) -> Any:
 def solve_positive(A: Any, B: Any) -> Any:
     """``A⁻¹ B`` for a positive definite ``A``."""
     if isinstance(A, np.ndarray):
-        return sla.cho_solve(sla.cho_factor(A, lower=True, check_finite=False), B)
+        return sla.lapack.dpotrs(cholesky(A), B, lower=1)[0]
     return library(A).linalg.solve(A, B)

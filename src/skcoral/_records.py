@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -14,6 +15,16 @@ from skcoral._arrays import read_only as read_only
 
 Status = Literal["exact", "optimal", "best_found", "not_converged"]
 Criterion = Literal["squared", "worst", "absolute"]
+
+
+_PLAIN = (float, str, int, tuple, type(None))  # values that cannot be changed anyway
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
+    """Names of the fields of a dataclass, and whether a list in one is an array of numbers."""
+    arrays = ("Any", "Array", "Array | None")
+    return tuple((field.name, field.type in arrays) for field in fields(kind))
 
 
 class Fidelities:
@@ -36,9 +47,11 @@ class Frozen:
     """Makes the arrays and mappings of a frozen dataclass read-only."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            numbers = isinstance(value, list) and field.type in ("Any", "Array", "Array | None")
+        for name, of_numbers in _fields_of(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if isinstance(value, _PLAIN):
+                continue
+            numbers = of_numbers and isinstance(value, list)
             if numbers or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
                 value = read_only(value)
             elif isinstance(value, np.ndarray):
@@ -46,7 +59,7 @@ class Frozen:
                 value.flags.writeable = False
             elif isinstance(value, Mapping):
                 value = MappingProxyType(dict(value))
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         return {

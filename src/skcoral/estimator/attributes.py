@@ -46,7 +46,9 @@ def solve(
     """
     given = judged or judge(table, on_singular=estimator.on_singular)
     regular = table.deficiency is None
-    warm = near.result_ if near is not None and regular else None
+    warm = None
+    if near is not None and regular:
+        warm, given.threshold.near = near.result_, near.threshold_.weights
     result = solve_for(given, estimator, floors=floors, warm=warm)
     long = table.is_wide and len(table.names) > _LONG
     on_rows = None
@@ -58,11 +60,13 @@ def solve(
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
     estimator.output_scale_ = estimator.output_scale  # a setting changed later waits for a new fit
-    estimator.result_ = with_details(
-        replace(result, R=None, on_rows=on_rows),
-        guarantee=table.guarantee,
-        about=table.about,
-        is_about_rows=table.is_about_rows,
+    about = {
+        "guarantee": table.guarantee,
+        "about": table.about,
+        "is_about_rows": table.is_about_rows,
+    }
+    estimator.result_ = replace(
+        result, R=None, on_rows=on_rows, details={**result.details, **about}
     )
 
 

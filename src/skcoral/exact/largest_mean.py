@@ -190,15 +190,18 @@ def complete_exactly(
     return submatrix(T, order, order), best
 
 
-def mean_excess(C: Any, floors: Array, weights: Array, S: Any, T: Any) -> float:
+def mean_excess(
+    C: Any, floors: Array, weights: Array, S: Any, T: Any, *, precise: bool = True
+) -> float:
     """Return by how much another decorrelator that meets the floors can exceed ``T`` in the mean.
 
     For any ``d ≥ 1`` and ``S ≻ 0`` it is :func:`trace_excess` and ``Σ (d_j - 1) (f_j - ρ_j)``: both
-    keep their digits when weights are large, with floors at the edge of the possible. Raises
-    ``LinAlgError`` where ``S`` is not positive definite.
+    keep their digits when weights are large, with floors at the edge of the possible; other weights
+    need no ``precise`` products. Raises ``LinAlgError`` where ``S`` is not positive definite.
     """
-    excess = trace_excess(C, weights, S, T, gram_defect(C, T, precise=True))
-    slack = float((weights - 1) @ (precise_column_dots(C, T) - floors))
+    excess = trace_excess(C, weights, S, T, gram_defect(C, T, precise=precise))
+    dots = precise_column_dots if precise else column_dots
+    slack = float((weights - 1) @ (dots(C, T) - floors))
     return (excess + slack) / len(weights)
 
 

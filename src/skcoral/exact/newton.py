@@ -117,7 +117,7 @@ def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot |
         weights = problem.move(root.weights, length * d)
         expected = float(gradient @ (weights / root.weights - 1))
         candidate = problem.at(weights)
-        if length * np.abs(d).max() < _NEARBY:
+        if not root.formed and length * np.abs(d).max() < _NEARBY:
             candidate.take_laplacian(root)
         if expected < 0 and problem.merit(candidate)[0] - value <= 1e-4 * expected + noise:
             return candidate
@@ -138,7 +138,7 @@ def _noise(root: WeightedRoot, value: float) -> float:
 
 
 class NewtonSystem:
-    """``Hessian + Diag(bend)`` at a root, preconditioned by the Laplacian instead of the Hessian.
+    """``Hessian + Diag(bend)`` at a root: factorised, or preconditioned by the Laplacian.
 
     Only ``free`` weights change, and ``normalᵀ d = 0``, where these are given.
     """
@@ -153,7 +153,7 @@ class NewtonSystem:
     ) -> None:
         self.root, self.bend = root, bend
         self.on = np.arange(len(bend)) if free is None else np.flatnonzero(free)
-        K = 1.0 * root.laplacian()
+        K = root.hessian() if root.formed else 1.0 * root.laplacian()
         if free is not None:
             K = submatrix(K, self.on, self.on)
         self.normal = None if normal is None else normal[self.on]
@@ -183,11 +183,11 @@ class NewtonSystem:
     def solve(self, gradient: Array, rtol: float | None = None) -> Array:
         """Return ``d`` with ``(Hessian + Diag(bend)) d = -gradient`` to a relative accuracy.
 
-        Without one, the Laplacian stands for the Hessian.
+        Without one, the Laplacian stands for the Hessian, unless that is formed.
         """
         d = np.zeros(len(self.bend))
         right = -gradient[self.on]
-        if rtol is None:
+        if rtol is None or self.root.formed:
             d[self.on] = self._precondition(right)
         else:
             d[self.on] = conjugate_gradient(

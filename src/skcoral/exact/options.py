@@ -14,10 +14,14 @@ from skcoral.results import Criterion
 
 
 class KeptThreshold:
-    """ρ★ of one matrix: solved when first asked for, and again only for more accuracy."""
+    """ρ★ of one matrix: solved when first asked for, and again only for more accuracy.
+
+    The search begins at the weights of a matrix that is ``near``, if there is one.
+    """
 
     def __init__(self, R: Any) -> None:
         self._R = R
+        self.near: Array | None = None
         self._found: ExactThreshold | None = None
         self._tol, self._max_iter = np.inf, 0
 
@@ -27,7 +31,9 @@ class KeptThreshold:
         """As :func:`exact_threshold`; the callback is not called where ρ★ is known."""
         tried = tol >= self._tol and max_iter <= self._max_iter
         if self._found is None or not (tried or self._found.gap <= tol):
-            self._found = exact_threshold(self._R, tol=tol, max_iter=max_iter, callback=callback)
+            self._found = exact_threshold(
+                self._R, tol=tol, max_iter=max_iter, callback=callback, near=self.near
+            )
             self._tol, self._max_iter = tol, max_iter
         return self._found
 

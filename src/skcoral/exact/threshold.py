@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, column_dots, diagonal, norm, scaled, submatrix, to_device
+from skcoral._arrays import (
+    Array,
+    cholesky,
+    column_dots,
+    diagonal,
+    norm,
+    scaled,
+    submatrix,
+    to_device,
+)
 from skcoral._linalg import gram_defect, gram_rounding, make_exact, precise_column_dots
 from skcoral.exact.largest_mean import complete_exactly
 from skcoral.exact.newton import Callback, NewtonSystem, Problem, minimise
@@ -31,6 +40,7 @@ _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 _DECOUPLED = 0.05
 _NEAR = 0.5  # changes of the other weights that are small
 _TINY = 3e-8  # relative weight whose square is at the rounding of the largest
+_ROUNDING = 1e-12  # of variances, up to which that of fidelities does not show in the bound
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -67,13 +77,15 @@ def exact_threshold(
     tol: float = 1e-10,
     max_iter: int = 100,
     callback: Callback | None = None,
+    near: Array | None = None,
 ) -> ExactThreshold:
     """Find the largest t such that some exact decorrelator has ``f_j ≥ t floors_j`` for all j.
 
     ``C`` is positive definite; its diagonal need not be one. The work is done where it lies. The
     floors are ones by default; one of zero is met by the sign of the output. ``tol`` is the gap to
     aim at: convergence is quadratic, so that the gap reached is usually far smaller. The callback
-    is called as ``callback(iteration, upper, lower)``.
+    is called as ``callback(iteration, upper, lower)``. The search begins at the weights of a
+    matrix that is ``near``, if they are given.
     """
     p = C.shape[0]
     floors = np.ones(p) if floors is None else np.asarray(floors, dtype=np.float64)
@@ -82,6 +94,11 @@ def exact_threshold(
     weights = diagonal(relative)[binding] ** -0.5
     eject, rest_S = _EJECT, None
     rest_weights, first, n_iter = np.zeros(p), None, 0
+    if near is not None and np.any(near[binding] > 0):
+        whole = submatrix(relative, binding, binding)
+        first = WeightedRoot(whole, weights / weights.sum(), cholesky(whole)).fidelity
+        binding = binding[near[binding] > 0]
+        weights = near[binding] * floors[binding]
     while True:
         among = submatrix(relative, binding, binding)
         problem = _Simplex(among, eject, tol, callback, n_iter)
@@ -93,9 +110,9 @@ def exact_threshold(
             binding, weights = binding[~problem.idle], problem.kept
             continue
         T = root.transform() / to_device(floors[binding][:, None], C)
-        rest: Index = np.setdiff1d(np.arange(p), binding)
-        if not len(rest):
+        if len(binding) == p:
             break
+        rest: Index = np.setdiff1d(np.arange(p), binding)
         least = float(root.fidelity.min()) * floors
         full, completion = complete_exactly(C, least, binding, T, tol=1e-2 * tol)
         if not completion.feasible:
@@ -140,8 +157,10 @@ def _upper_bound(C: Any, T: Any, defect: Any, on: Index, weights: Array, S: Any)
     if len(on) < C.shape[0]:
         C, T = submatrix(C, on, on), submatrix(T, on, on)
         defect = gram_defect(C, T)
-    attained = float(weights @ precise_column_dots(C, T))
-    rounding = 0.5 * gram_rounding(C, T) * float(diagonal(S).sum())
+    usual = gram_rounding(C, T)
+    dots = column_dots if 0.0 < usual < _ROUNDING else precise_column_dots
+    attained = float(weights @ dots(C, T))
+    rounding = 0.5 * usual * float(diagonal(S).sum())
     return attained + trace_excess(C, weights, S, T, defect) + rounding
 
 

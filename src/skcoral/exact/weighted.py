@@ -32,6 +32,7 @@ from skcoral._arrays import (
 _INACCURATE, _UNUSABLE = 1e-7, 1e-13
 # Quadrature of the curvature: step and margins in log t. Its relative error is below a sixth.
 _STEP, _MARGIN = 1.5, 1.2
+_FORMED = 32  # variables up to which p⁴ operations take less time than iterations
 
 
 class WeightedRoot:
@@ -92,6 +93,17 @@ class WeightedRoot:
         inner = V.T @ (to_device(d[:, None], V) * V)
         inner *= self.spread
         return row_dots(V @ inner, V)
+
+    @property
+    def formed(self) -> bool:
+        """Whether the operator of :meth:`curvature` is formed as a matrix, p⁴ operations."""
+        return isinstance(self.V, np.ndarray) and len(self.V) <= _FORMED
+
+    def hessian(self) -> Any:
+        """The operator of :meth:`curvature` as a matrix."""
+        p = len(self.V)
+        products = (self.V[:, :, None] * self.V[:, None, :]).reshape(p, p * p)
+        return (products * self.spread.ravel()) @ products.T
 
     def laplacian(self) -> Any:
         """Approximate the operator of :meth:`curvature` by a matrix, to a sixth of its value.

@@ -9,11 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from skcoral import limits
 from skcoral._lowrank import largest_residuals
 from skcoral._validation import check_jobs, check_names, check_positive
 from skcoral.estimator import CORAL
@@ -167,6 +169,20 @@ def _chains(values: Array, complete: Any, windows: Windows) -> Iterator[_Chain]:
 
 def _solve(solver: Solver, chain: _Chain) -> _Solved:
     """Solve the windows of a chain and transform its new rows."""
+    # The environment is read once, and matrices of this size are not worth several threads.
+    with limits.use(limits.current()), _threads().limit(limits=1, user_api="blas"):
+        return _solve_each(solver, chain)
+
+
+@cache
+def _threads() -> Any:
+    """What limits the threads of linear algebra; finding its libraries takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _solve_each(solver: Solver, chain: _Chain) -> _Solved:
     n, k = len(chain.starts), len(solver.output_names)
     figures = _empty_figures(n, k, "refused")
     outputs = np.full((len(chain.new), k), np.nan)

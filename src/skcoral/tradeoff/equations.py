@@ -96,7 +96,7 @@ class FormedEquations:
     def __init__(self, at: Linearisation) -> None:
         p, self.free = at.problem.p, at.problem.free
         self.work = p**6 / 48.0  # of a factorisation, in multiply-adds
-        i, j = np.nonzero(np.triu(at.problem.live))
+        i, j = at.problem.unknowns
         self.rows, self.cols, self.size = i, j, p
         pair = i != j
         self.weight = np.where(pair, np.sqrt(2.0), 1.0)
@@ -106,26 +106,18 @@ class FormedEquations:
             raise sla.LinAlgError("R∘H⁻¹ is not positive definite to rounding")
         self.multiplier_factor = factor
         half_gram, B = at.half_gram, at.B
-        n = len(i)
-        Gi, Gj, Bi, Bj = (M[:, ij] for M in (half_gram, B) for ij in (i, j))
-        # Filled by rows from the diagonal on: the lower triangle of the Fortran-ordered transpose.
-        A = np.empty((n, n))
-        starts = np.searchsorted(i, np.arange(p + 1))
-        for k in range(p):
-            start, end = starts[k], starts[k + 1]
-            if start == end:
-                continue
-            # Row (k, l) for all l at once: G_ki B_lj + G_kj B_li + G_li B_kj + G_lj B_ki.
-            at_l, rest = j[start:end], slice(start, n)
-            block = A[start:end, rest]
-            np.multiply(Bj[at_l, rest], Gi[k, rest], out=block)
-            block += Bi[at_l, rest] * Gj[k, rest]
-            block += Gi[at_l, rest] * Bj[k, rest]
-            block += Gj[at_l, rest] * Bi[k, rest]
-            block *= unit[rest]
-            block *= unit[start:end, None]
-        A[np.diag_indices(n)] += at.stiffness[i, j] * pair
-        self.J = (at.C[:, i] * Bj + at.C[:, j] * Bi) * (unit * np.sqrt(0.5)) * self.free[:, None]
+        Gi, Gj, Bi, Bj = (M[ij] for M in (half_gram, B) for ij in (i, j))
+        # Entry (ij, kl) is G_ik B_jl + G_jl B_ik + G_il B_jk + G_jk B_il.
+        A = Gi[:, i] * Bj[:, j]
+        A += Gj[:, j] * Bi[:, i]
+        across = Gi[:, j] * Bj[:, i]
+        A += across
+        A += across.T
+        A *= unit
+        A *= unit[:, None]
+        plus_diagonal(A, at.stiffness[i, j] * pair)
+        self.J = (at.C[:, i] * Bj.T + at.C[:, j] * Bi.T) * (unit * np.sqrt(0.5))
+        self.J *= self.free[:, None]
         half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
         lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
         self.lower, self.factor = lower, _regularised_cholesky(lower)
@@ -164,9 +156,10 @@ class FormedEquations:
 
 def _regularised_cholesky(lower: Array) -> Array:
     """Cholesky factor; where rounding spoils definiteness, of the least diagonal increase."""
-    own = np.abs(np.diag(lower)) + np.finfo(np.float64).tiny
     factor, info = sla.lapack.dpotrf(lower, lower=1)
-    increase = 1e-15
+    if info == 0:
+        return np.asarray(factor)
+    own, increase = np.abs(np.diag(lower)) + np.finfo(np.float64).tiny, 1e-15
     while info != 0:
         if increase > 1e-6:
             raise sla.LinAlgError("the Newton equations are not positive definite to rounding")

@@ -28,13 +28,14 @@ from skcoral._arrays import (
     solve_lower_factored,
     to_host,
 )
-from skcoral.tradeoff.equations import Linearisation, equations
+from skcoral.tradeoff.equations import Equations, FormedEquations, Linearisation, equations
 from skcoral.tradeoff.pairs import Quadratic, Response
 from skcoral.tradeoff.points import Problem
 
 _ACCURACY = (1e-3, 0.1)  # of an iterated solve, in between as the residual: digits to be gained
 ACCURATE = 1e-11  # relative residual below which no further digit is expected
 _MAX_STEPS = 20  # between two changes of the binding floors; a start close by needs fewer
+_DIGIT, _TWO_DIGITS = 0.1, 0.01  # residuals relative to that of the step before
 _FEASIBLE = 1e-9  # relative residual that counts as solved where rounding stops the method
 
 
@@ -78,7 +79,7 @@ def evaluate(problem: Problem, H: Any, model: Quadratic) -> Stationary | None:
     K = None if B is None else cholesky_or_none(problem.R * B + problem.held)
     if K is None:
         return None
-    free, fixed = problem.free, problem.fixed.any()
+    free, fixed = problem.free, problem.any_fixed
     missing = problem.floors
     if fixed:
         missing = missing - row_products(problem.R, problem.outputs(H, B, 0.0 * missing).T)
@@ -123,18 +124,22 @@ def refine(
             return Refined(point, idle, steps)
         if steps >= min(max_iter, _MAX_STEPS):
             break
-        found = _direction(problem, point, model)
+        gradient = point.gradient
+        found = _direction(problem, point, gradient, model)
         if found is None:
             break
-        V, d_lam = found
+        V, system = found
         steps += 1
-        trial = _line_search(problem, point, V, model)
-        del V, found
+        trial = _line_search(problem, point, V, inner(gradient, V), model)
+        del gradient, found
         if trial is None:
-            idle = _negative(problem, point.lam + d_lam)
+            idle = _negative(problem, point.lam + system.multipliers(V, 0.0 * point.lam))
             if idle.any() and not idle.all():
                 return Refined(point, idle, steps)
             break
+        if isinstance(system, FormedEquations):
+            trial = _with_same_equations(problem, trial, system, model, goal * size)
+        del V, system
         point = trial
         if report is not None:
             report(point)
@@ -147,8 +152,10 @@ def _negative(problem: Problem, lam: Any) -> NDArray[np.bool_]:
     return ~problem.fixed & (np.asarray(to_host(lam)) <= 0.0)
 
 
-def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[Any, Any] | None:
-    """Newton's changes of H and λ; None where the equations are singular to rounding."""
+def _direction(
+    problem: Problem, point: Stationary, gradient: Any, model: Quadratic
+) -> tuple[Any, Equations] | None:
+    """Newton's change of H, and its equations; None where they are singular to rounding."""
     none = 0.0 * point.lam
     at = Linearisation(
         problem, point.H, point.B, point.C, point.G, point.lam, none, model.stiffness
@@ -156,17 +163,37 @@ def _direction(problem: Problem, point: Stationary, model: Quadratic) -> tuple[A
     accuracy = min(max(point.residual / problem.p**0.5, _ACCURACY[0]), _ACCURACY[1])
     try:
         system = equations(at, accuracy=accuracy)
-        V, _ = system.solve(point.gradient, none, Response(model.stiffness, None))
+        V, _ = system.solve(gradient, none, Response(model.stiffness, None))
     except sla.LinAlgError:  # iterated equations are formed, and factorised, while being solved
         return None
-    return (V, system.multipliers(V, none)) if np.isfinite(inner(V, V)) else None
+    return (V, system) if np.isfinite(inner(V, V)) else None
+
+
+def _with_same_equations(
+    problem: Problem, point: Stationary, system: FormedEquations, model: Quadratic, goal: float
+) -> Stationary:
+    """Take further steps by equations that were factorised at the point before.
+
+    They take a third of the time of Newton's. One that gains a digit is kept, and after one that
+    gains two there is another.
+    """
+    gained = 0.0
+    while point.residual > goal and gained <= _TWO_DIGITS:
+        V, _ = system.solve(point.gradient, 0.0 * point.lam, Response(model.stiffness, None))
+        trial = evaluate(problem, point.H + V, model)
+        if trial is None or _negative(problem, trial.lam).any():
+            break
+        gained = trial.residual / point.residual
+        if not gained <= _DIGIT:
+            break
+        point = trial
+    return point
 
 
 def _line_search(
-    problem: Problem, point: Stationary, V: Any, model: Quadratic
+    problem: Problem, point: Stationary, V: Any, slope: float, model: Quadratic
 ) -> Stationary | None:
     """Take the longest step that gains enough; shorter ones are cut by floors that do not bind."""
-    slope = inner(point.gradient, V)
     for length in (1.0, 0.5, 0.25):
         trial = evaluate(problem, point.H + length * V, model)
         if trial is not None and (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ class Problem:
         self.fixed = floors >= 1.0
         free = ~self.fixed
         self.n_free = int(free.sum())
+        self.any_fixed = self.n_free < self.p
         self.floors = to_device(floors, R)
         self.free = to_device(free.astype(np.float64), R)
         own = np.eye(self.p, dtype=bool)
@@ -57,13 +59,19 @@ class Problem:
             self.pairs = within.pairs[: self.p, : self.p]
         else:
             self.pairs = to_device((live & ~own).astype(np.float64), R)
-        if self.fixed.any():
+        if self.any_fixed:
             self.live = plus_diagonal(1.0 * self.pairs, self.free)
             self.block = self.free[:, None] * self.free[None, :]
             self.held = diagonal_matrix(1.0 - self.free)
         else:
             self.block, self.held = _constant(1.0, R), _constant(0.0, R)
             self.live = self.block if self.every else plus_diagonal(1.0 * self.pairs, 1.0)
+
+    @cached_property
+    def unknowns(self) -> tuple[Index, Index]:
+        """Rows and columns of the unknown entries of H on and above the diagonal, in NumPy."""
+        i, j = np.nonzero(np.triu(self.live))
+        return i, j
 
     def restricted(self, members: Index) -> Problem:
         """Return the problem of some of the variables."""
@@ -73,7 +81,7 @@ class Problem:
 
     def definite(self, X: Any) -> Any:
         """Cholesky factor of the free block of ``X``, one elsewhere; None if not definite."""
-        return cholesky_or_none(X if not self.fixed.any() else X * self.block + self.held)
+        return cholesky_or_none(X if not self.any_fixed else X * self.block + self.held)
 
     def inverse(self, H: Any) -> Any:
         """Inverse of the free block of ``H``, zero elsewhere; None if not definite."""
@@ -83,7 +91,7 @@ class Problem:
     def outputs(self, H: Any, B: Any, lam: Any) -> Any:
         """T with ``T H = D_λ`` and the outputs that are their sources; ``B`` is the inverse."""
         T = lam[:, None] * B
-        if not self.fixed.any():
+        if not self.any_fixed:
             return T
         across = H * (1.0 - self.free)[:, None] * self.free[None, :]
         return T - across @ B + self.held
