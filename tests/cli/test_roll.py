@@ -1,5 +1,6 @@
 """``coral roll``: files in and out against :func:`skcoral.panels.rolling` in memory."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skcoral.exceptions import SkippedWindowsWarning
 from skcoral.panels import rolling
 
 NAMES = ["a", "b", "c", "d"]
@@ -210,3 +212,39 @@ def test_a_window_longer_than_the_table(prices, main, tmp_path):
     status, said, _ = main("roll", prices[0], "--window", 500, "-o", tmp_path / "out.csv")
     assert status == 0
     assert "choose a shorter --window" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(("option", "value"), [("max_vif", 1.5), ("max_correlation", 0.2)])
+def test_limits_of_the_outputs(prices, main, tmp_path, option, value):
+    path, table = prices
+    out, log = tmp_path / "out.csv", tmp_path / "windows.csv"
+    flag = f"--{option.replace('_', '-')}"
+    asked = ["--exclude", "date", "--step", 40, "--window", 50, flag, value]
+    status, _, _ = main("roll", path, *asked, "-o", out, "--windows", log)
+    windows = pd.read_csv(log)
+    assert status == (4 if (windows["status"] == "best_found").any() else 0)
+    if option == "max_correlation":
+        assert (windows["largest_after"].dropna() <= value + 1e-9).all()
+    with pytest.warns(SkippedWindowsWarning):
+        panel = rolling(table[NAMES], 50, step=40, **{option: value})
+    wanted = panel.fidelity.min(axis=1)
+    assert np.allclose(windows["min_fidelity"], wanted, atol=1e-7, equal_nan=True)
+    status, _, told = main("roll", path, *asked, "--rho-min", 0.9, "-o", tmp_path / "both.csv")
+    assert status == 2
+    assert f"not both --rho-min and {flag}" in " ".join(told.split())
+
+
+def test_progress_is_told_window_by_window(prices, main, tmp_path, monkeypatch):
+    fractions = []
+
+    @contextlib.contextmanager
+    def progress(label):
+        yield fractions.append if label == "Rolling" else lambda fraction: None
+
+    monkeypatch.setattr("skcoral.cli.console.progress", progress)
+    asked = ["--date", "date", "--by", "sector", "--window", 20, "-o", tmp_path / "out.csv"]
+    status, _, _ = main("roll", prices[0], *asked)
+    assert status == 0
+    assert len(fractions) > 5
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0

@@ -18,6 +18,8 @@ Criterion = Literal["squared", "worst", "absolute"]
 #: Options that every help page lists last.
 _LAST = ("force", "json")
 _FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [exact, at ρ★]."
+_MAX_VIF = "Largest VIF allowed in the outputs: the highest floor that reaches it."
+_MAX_CORRELATION = "Largest |correlation| allowed in the outputs: the highest floor for it."
 _MEASURE = "How residual correlation is measured."
 _ESCAPE = "CSV: apostrophe before text that begins a formula."
 _FORCE = "Replace output files that exist."
@@ -152,12 +154,8 @@ class FitOptions(LayoutOptions, TableOptions):
     budget: float | None = option(
         "Residual allowed; the common fidelity is then made as high as possible."
     )
-    max_vif: float | None = option(
-        "Largest VIF allowed in the outputs: the highest floor that reaches it."
-    )
-    max_correlation: float | None = option(
-        "Largest |correlation| allowed in the outputs: the highest floor for it."
-    )
+    max_vif: float | None = option(_MAX_VIF)
+    max_correlation: float | None = option(_MAX_CORRELATION)
     confidence: float | None = option(
         "Raise the floors so that the population keeps them, such as 0.95.", metavar="LEVEL"
     )
@@ -240,6 +238,8 @@ class RollOptions(TableOptions):
     halflife: float | None = option("Age at which a row counts half.", metavar="ROWS")
     expanding: bool = flag("--expanding", "Windows begin with the first row.")
     rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")
+    max_vif: float | None = option(_MAX_VIF)
+    max_correlation: float | None = option(_MAX_CORRELATION)
     criterion: Criterion = option(_MEASURE, default="squared")
     output: str = option(
         "Where to write; '-': CSV out.", "--output", "-o", default="-", metavar="FILE"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from skcoral import words
 from skcoral._requirements import listing, whole_number
+from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, load, naming
 from skcoral.cli.option_values import floors_by_name
@@ -28,6 +31,16 @@ from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
 
 _BATCH = 2_000  # rows at a time, after which the progress bar moves
+_AS_GIVEN = (
+    "step",
+    "lag",
+    "min_rows",
+    "halflife",
+    "expanding",
+    "criterion",
+    "max_vif",
+    "max_correlation",
+)
 _CERTIFIED = {"exact", "optimal", "short", "refused"}  # the last two make no claim
 _MEASURED = ("threshold", "largest_before", "largest_after", "min_fidelity")
 _NUMBERS = tuple(name for name in NUMBERS if name != "threshold_upper")
@@ -70,8 +83,8 @@ class _Run:
         self.first_reason = ""
         self.least = dict.fromkeys(_MEASURED, np.nan)
         self.largest = dict.fromkeys(_MEASURED, np.nan)
-        as_given = ("step", "lag", "min_rows", "halflife", "expanding", "criterion")
-        self.settings: dict[str, Any] = {name: getattr(options, name) for name in as_given} | {
+        check_target(options, spelled=lambda name: f"--{name.replace('_', '-')}")
+        self.settings: dict[str, Any] = {name: getattr(options, name) for name in _AS_GIVEN} | {
             "window": _number_or_text(options.window),
             "refit": None if options.refit is None else _number_or_text(options.refit),
             "n_jobs": options.jobs,
@@ -104,15 +117,22 @@ class _Run:
                 names.insert(0, free_name(name, names))
             log = table_writer(figures, names, path=options.windows, **look)
         with console.progress("Rolling") as tell, naming(table):
+            before = 0.0
             for part in complete_rows(table, variables, size=_BATCH):
                 cells = dict(zip(table.names, part.batch.columns, strict=True))
                 values = np.full((len(part.kept), len(variables)), np.nan)
                 values[part.kept] = part.values
                 made = np.full(values.shape, np.nan)
+                after, seen = part.batch.fraction, 0
                 for key, rows in self._groups_of(part.batch, cells):
-                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log)
+                    begin = before + (after - before) * seen / len(values)
+                    seen += len(rows)
+                    end = before + (after - before) * seen / len(values)
+                    told = partial(_tell_between, tell, begin, end)
+                    made[rows] = self._push(key, values[rows], part.batch, cells, rows, log, told)
                 writer.write(list((cells | dict(zip(variables, made.T, strict=True))).values()))
-                tell(part.batch.fraction)
+                tell(after)
+                before = after
         writer.close()
         if log is not None:
             log.close()
@@ -141,6 +161,7 @@ class _Run:
         cells: dict[str, Any],
         rows: list[int],
         log: TableWriter | None,
+        callback: Callable[[int, int], object],
     ) -> Array:
         """Outputs of some rows of one group; the windows that end in them are counted."""
         roller, labels = self.groups.setdefault(key, (self._new_roller(), []))
@@ -150,7 +171,7 @@ class _Run:
         labels += new
         if date is not None:
             times = _read_dates(new, date)
-        pushed = roller.push(values, times)
+        pushed = roller.push(values, times, callback=callback)
         figures = pushed.figures
         self.status.update(figures["status"].tolist())
         self.without.update(pushed.without)
@@ -218,6 +239,13 @@ class _Run:
         console.say_each(told, stderr=stderr)
         if not stderr:
             console.written(written)
+
+
+def _tell_between(
+    tell: Callable[[float], object], begin: float, end: float, done: int, total: int
+) -> None:
+    """Tell the progress from one fraction to another by the windows done."""
+    tell(begin + (end - begin) * done / total)
 
 
 def _read_dates(cells: list[Any], name: str) -> Any:

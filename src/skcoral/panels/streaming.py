@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,7 +73,9 @@ class Roller:
         kept = len(self._values)
         return f"Roller({len(self.names)} variables, {kept} rows kept after row {self.gone})"
 
-    def push(self, values: Any, times: Any = None) -> Pushed:
+    def push(
+        self, values: Any, times: Any = None, callback: Callable[[int, int], object] | None = None
+    ) -> Pushed:
         """Take the next rows, NaN where missing, with dates where windows need them."""
         rows = np.asarray(values, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
@@ -98,7 +100,9 @@ class Roller:
         times = self._times if self.needs_times else None
         windows = cut(complete, times, self.rule, [slice(0, len(complete))], self._anchor)
         windows.of_row[:before] = -1  # these rows were transformed with their own batch
-        outputs, figures, _ = run(everything, complete, windows, self.solver, n_jobs=self.n_jobs)
+        outputs, figures, _ = run(
+            everything, complete, windows, self.solver, n_jobs=self.n_jobs, callback=callback
+        )
         columns, _ = window_columns(windows, figures, self.solver.output_names)
         status = np.append(columns["status"], "none")[windows.of_row[before:]]
         without = Counter(_WITHOUT[kind] for kind in status[complete[before:]] if kind in _WITHOUT)
