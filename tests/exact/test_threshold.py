@@ -245,3 +245,20 @@ def test_the_assertions_can_fail() -> None:
     R = np.asarray(load_wine().correlation)
     for T in (np.zeros_like(R), np.eye(len(R)), 2 * threshold(R).T):
         assert np.abs(T.T @ R @ T - np.eye(len(R))).max() > 1e-8
+
+
+def test_weights_that_vanish_together_leave_together():
+    """Two weights fall by the same factor; their ratio keeps one fidelity below the threshold."""
+    R = np.array(
+        [
+            [1.0, 0.1364, -0.406, 0.0404],
+            [0.1364, 1.0, -0.0582, 0.5109],
+            [-0.406, -0.0582, 1.0, -0.0009],
+            [0.0404, 0.5109, -0.0009, 1.0],
+        ]
+    )
+    found = exact_threshold(R)
+    assert found.gap < 1e-12
+    pair = 0.5 * (np.sqrt(1.0 + R[1, 3]) + np.sqrt(1.0 - R[1, 3]))  # the threshold of two variables
+    assert found.lower == pytest.approx(pair, abs=1e-12)
+    assert np.allclose(found.weights, [0.0, 0.5, 0.0, 0.5])

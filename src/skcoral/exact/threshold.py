@@ -38,8 +38,10 @@ _EJECT = 1e-5  # weight relative to the largest below which a variable may leave
 # A weight that does not bind changes by -2, which takes its root to zero, but for its curvature
 # over its gradient. Weights that bind can be as small, far along a chain, but not as decoupled.
 _DECOUPLED = 0.05
+_COUPLED, _TOGETHER = 1e-3, -1.5  # share of the former, and change, of weights that leave together
 _NEAR = 0.5  # changes of the other weights that are small
 _TINY = 3e-8  # relative weight whose square is at the rounding of the largest
+_SLACK = 1e-3  # of a fidelity over the common one, relative: more than along a chain that binds
 _ROUNDING = 1e-12  # of variances, up to which that of fidelities does not show in the bound
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -108,6 +110,13 @@ def exact_threshold(
         n_iter = problem.n_iter
         if problem.idle.any():
             binding, weights = binding[~problem.idle], problem.kept
+            continue
+        # Weights that were small from the beginning may end the search before they vanish.
+        idle = (root.weights < eject * root.weights.max()) & (
+            root.fidelity > (1 + _SLACK) * root.trace
+        )
+        if idle.any():
+            binding, weights = binding[~idle], root.weights[~idle]
             continue
         T = root.transform() / to_device(floors[binding][:, None], C)
         if len(binding) == p:
@@ -221,8 +230,13 @@ class _Simplex(Problem):
         # Blocks with equal thresholds have no curvature between them: add a negligible one.
         bend = 0.5 * np.maximum(gradient, 0.0) + 1e-11 * root.diagonal
         d = NewtonSystem(root, bend, normal=weights).solve(gradient, accuracy)
+        small, tiny = (
+            weights < part * weights.max() for part in (self.eject, self.eject * _COUPLED)
+        )
         falling = (np.abs(d + 2.0) < _DECOUPLED) & (root.fidelity > root.trace)
-        idle = falling & (weights < self.eject * weights.max())
+        # Several that fall together keep their ratio, and with it fidelities below the trace.
+        falling |= tiny & (d < _TOGETHER)
+        idle = falling & small
         # They leave together: when the others are near their optimum, or small weights cost digits.
         near = float(np.abs(d[~falling]).max()) < _NEAR
         if not idle.any() or not (near or weights[idle].min() < _TINY * weights.max()):
