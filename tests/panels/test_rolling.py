@@ -71,9 +71,12 @@ def loop(X, window, lag=0, step=1, **kwargs):
 def test_every_window_is_a_fresh_fit(asked):
     X = pd.DataFrame(returns(n=90), columns=NAMES)
     made = rolling(X, 40, **asked).outputs
+    settings = {name: value for name, value in asked.items() if name != "halflife"}
+    age = np.arange(39, -1, -1)
+    weights = 0.5 ** (age / asked["halflife"]) if "halflife" in asked else None
     assert made.iloc[:39].isna().all().all()
     for t in range(39, 90, 5):
-        single = CORAL(**asked).fit(X.iloc[t - 39 : t + 1])
+        single = CORAL(**settings).fit(X.iloc[t - 39 : t + 1], sample_weight=weights)
         wanted = single.transform(X.iloc[[t]])[0]
         assert np.abs(made.iloc[t] - wanted).max() < 1e-8 * max(1.0, np.abs(wanted).max())
 
