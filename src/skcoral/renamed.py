@@ -69,6 +69,8 @@ NAMES: dict[str, str] = {
     ),
     "skcoral.datasets.fetch_wdi": _WDI,
     "skcoral.datasets.load_wdi": _WDI,
+    "skcoral.support.certified_bound": "skcoral.certificates.check judges a result and its bound.",
+    "skcoral.support.support_frontier": "solve the highest floor first, lower ones with warm=",
     "skcoral.paper.compare_with_protocol": "python benchmarks/protocol.py compares with it.",
     "skcoral.paper.draw_interactive": "wine_geometry().plot() draws the figure with Matplotlib.",
 }

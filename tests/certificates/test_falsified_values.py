@@ -14,11 +14,11 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.certificates import check, prove
+from skcoral.certificates.settling import proved_bound
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
 from skcoral.measures import residual_by
 from skcoral.results import Certificate, Decorrelation
-from skcoral.support import certified_bound
 from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.support.lower_bounds import frame_certificate
@@ -395,5 +395,5 @@ def test_the_bound_by_the_nuclear_norm() -> None:
             form[0, 0] -= point.eta[k]
             linear += np.linalg.eigvalsh(form)[0] + point.eta[k] * floors[k] ** 2
         wanted = max(0.5 * linear / max(1.0, np.linalg.norm(point.M, 2)), 0.0)
-        assert certified_bound(R, floors, proof) == pytest.approx(wanted, abs=1e-9)
+        assert proved_bound(R, floors, proof) == pytest.approx(wanted, abs=1e-9)
     assert found.value > 0.05

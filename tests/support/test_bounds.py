@@ -7,9 +7,10 @@ import scipy.linalg as sla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skcoral.certificates.settling import proved_bound
 from skcoral.exceptions import CertificateError
 from skcoral.results import Certificate
-from skcoral.support import certified_bound, solve_support
+from skcoral.support import solve_support
 from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import FrameBound, frame_bound
 from skcoral.support.lower_bounds import (
@@ -171,7 +172,7 @@ def test_a_certificate_is_checked_without_the_solver(sparse_cases, names, criter
         p = len(R)
         floors = floors_of(kind, p)
         found = solve_support(R, floors, mask, names=names(p), criterion=criterion, n_starts=8)
-        again = certified_bound(R, floors, found.certificate)
+        again = proved_bound(R, floors, found.certificate)
         assert again == pytest.approx(found.lower_bound, abs=1e-9)
         assert again <= found.objective + 1e-12
         if found.certificate.info["bound"] == "lifted":
@@ -212,9 +213,9 @@ def test_any_dual_point_bounds_any_feasible_point(seed, rho):
     E = residuals(space, U)[0]
     point = FrameBound(0.0, M, eta)
     squares = frame_certificate(space, point, "squared", "frobenius").certificate
-    assert certified_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
+    assert proved_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
     total = frame_certificate(space, point, "absolute", "nuclear").certificate
-    assert certified_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
+    assert proved_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
 
 
 def test_tampered_certificates_are_refused(sparse_cases):
@@ -224,21 +225,21 @@ def test_tampered_certificates_are_refused(sparse_cases):
     bound = frame_certificate(space, frame_bound(space), "squared", "frobenius")
     arrays = dict(bound.certificate.arrays)
     with pytest.raises(CertificateError, match="negative"):
-        certified_bound(
+        proved_bound(
             R,
             np.zeros(p),
             Certificate("support", {**arrays, "eta": -np.ones(p)}, bound.certificate.info),
         )
     with pytest.raises(CertificateError, match="4 by 4"):
-        certified_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
+        proved_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
     for other in ({}, {"weights": np.ones(p), "S": np.eye(p)}):
         with pytest.raises(CertificateError, match="of kind 'support', got 'exact'"):
-            certified_bound(R, np.zeros(p), Certificate("exact", other, {}))
+            proved_bound(R, np.zeros(p), Certificate("exact", other, {}))
     incomplete = {name: array for name, array in arrays.items() if name != "P"}
     with pytest.raises(CertificateError, match="no array P"):
-        certified_bound(R, np.zeros(p), Certificate("support", incomplete, bound.certificate.info))
+        proved_bound(R, np.zeros(p), Certificate("support", incomplete, bound.certificate.info))
     weaker = Certificate("support", {**arrays, "P": 3 * arrays["P"]}, bound.certificate.info)
-    assert certified_bound(R, np.zeros(p), weaker) < bound.value
+    assert proved_bound(R, np.zeros(p), weaker) < bound.value
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

@@ -5,7 +5,8 @@ import pytest
 
 from skcoral import _criteria as criteria
 from skcoral import decorrelate
-from skcoral.support import certified_bound, exactness
+from skcoral.certificates.settling import proved_bound
+from skcoral.support import exactness
 from skcoral.support.caps import feasible_set, fold
 from skcoral.support.frame_relaxation import _Barrier, frame_bound
 from skcoral.support.interior_point import refine
@@ -157,7 +158,7 @@ def test_bounds_are_worth_what_their_certificate_proves(space, criterion, norm):
     found = frame_bound(caps, norm=norm)
     bound = frame_certificate(caps, found, criterion, norm)
     assert bound.value > 1e-3
-    proved = certified_bound(R, caps.floors, bound.certificate)
+    proved = proved_bound(R, caps.floors, bound.certificate)
     assert bound.value == pytest.approx(proved, abs=1e-8)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from skcoral import decorrelate
 from skcoral.certificates import check
-from skcoral.support import certified_bound
+from skcoral.certificates.settling import proved_bound
 from skcoral.support.caps import feasible_set
 from skcoral.support.frame_relaxation import frame_bound
 
@@ -67,7 +67,7 @@ def judge(seed, criterion):
     assert np.abs(np.diag(G) - 1).max() < 1e-12
     assert (np.diag(R @ answer.T) >= floors - 1e-14).all()
     # The certificate's own bound, not cut off at the value that was reached.
-    proved = certified_bound(R, answer.rho_min, answer.certificate)
+    proved = proved_bound(R, answer.rho_min, answer.certificate)
     assert proved <= answer.objective + 1e-12 * max(1.0, answer.objective)
     assert answer.lower_bound <= proved + 1e-15
     assert check(answer, R).passed

@@ -5,9 +5,10 @@ import pytest
 import scipy.optimize as so
 
 from skcoral import decorrelate
+from skcoral.certificates.settling import proved_bound
 from skcoral.datasets import make_system
 from skcoral.exceptions import InfeasibleError, InvalidArgumentError, InvalidSupportError
-from skcoral.support import certified_bound, solve_support
+from skcoral.support import solve_support
 
 
 def free(p):
@@ -35,7 +36,7 @@ def assert_kept(R, mask, lower, upper, result):
     np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-12)
     assert (result.fidelity >= result.rho_min).all()
     assert (result.fidelity >= 0).all()
-    assert certified_bound(R, result.rho_min, result.certificate) <= result.objective + 1e-12
+    assert proved_bound(R, result.rho_min, result.certificate) <= result.objective + 1e-12
 
 
 @pytest.mark.parametrize(

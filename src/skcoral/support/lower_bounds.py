@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 
 from skcoral import _criteria as criteria
 from skcoral.certificates.moment_bounds import packed
-from skcoral.certificates.settling import proved_bound
 from skcoral.results import Array, Certificate, Criterion
 from skcoral.support.caps import Caps
 from skcoral.support.frame_relaxation import FrameBound, Norm
@@ -311,33 +310,3 @@ def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float
         # The active-set method did not converge; λ = 0 gives a valid bound as well.
         return lam
     return lam
-
-
-def certified_bound(R: Array, floors: Array, certificate: Certificate) -> float:
-    """Recompute the lower bound that a support certificate proves, from R and its arrays alone.
-
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix.
-    floors : ndarray of shape (p,)
-        Fidelity floors.
-    certificate : Certificate
-        Of kind "support".
-
-    Returns
-    -------
-    float
-        A lower bound on the certificate's criterion over all transformations with its support.
-
-    Examples
-    --------
-    >>> from skcoral import decorrelate
-    >>> from skcoral.datasets import make_system
-    >>> from skcoral.support import certified_bound, support_from_threshold
-    >>> R = make_system(18)
-    >>> answer = decorrelate(R, 0.99, support=support_from_threshold(R, 0.15))
-    >>> round(certified_bound(R, answer.rho_min, answer.certificate), 6)
-    1.063159
-    """
-    return proved_bound(R, floors, certificate)

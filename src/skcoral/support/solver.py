@@ -132,50 +132,6 @@ def solve_support(
     return solve_within(problem, bounds)
 
 
-def support_frontier(
-    R: Array, rho_min: Sequence[float], mask: Mask, **options: Any
-) -> list[Decorrelation]:
-    """Solve for several common floors, highest first, each started from the solution above it.
-
-    A transformation that meets a floor meets every lower one, so the objectives never increase as
-    the floor goes down.
-
-    Parameters
-    ----------
-    R : ndarray of shape (p, p)
-        Correlation matrix.
-    rho_min : sequence of float
-        Common floors, in any order.
-    mask : ndarray of bool, shape (p, p)
-        True where ``T[i, j]`` may differ from zero.
-    **options
-        As in :func:`solve_support`.
-
-    Returns
-    -------
-    list of Decorrelation
-        In the order of ``rho_min``.
-
-    Examples
-    --------
-    >>> from skcoral.datasets import make_system
-    >>> from skcoral.support import support_from_threshold, support_frontier
-    >>> R = make_system(6)
-    >>> mask = support_from_threshold(R, 0.2)
-    >>> curve = support_frontier(R, [0.9, 0.99], mask, names=tuple("abcdef"), n_starts=5)
-    >>> curve[0].objective <= curve[1].objective
-    True
-    """
-    values = np.asarray(rho_min, dtype=np.float64)
-    solved: dict[int, Decorrelation] = {}
-    warm: Array | None = None
-    for k in np.argsort(-values, kind="stable"):
-        floors = np.full(len(R), values[k])
-        solved[int(k)] = solve_support(R, floors, mask, warm=warm, **options)
-        warm = solved[int(k)].T
-    return [solved[k] for k in range(len(values))]
-
-
 def solve_unbounded(problem: SupportProblem) -> Decorrelation:
     """Solve a support problem without bounds on coefficients."""
     space = feasible_set(problem.R, problem.mask, problem.floors)
