@@ -290,7 +290,7 @@ def test_devices_are_no_certificates_or_models(coral, folder, device):
     in_words(coral("transform", "table.csv", "--model", device, cwd=folder), 2)
 
 
-@pytest.mark.parametrize("source", [3, None, ["a"], io.StringIO("a,b\n1,2\n")])
+@pytest.mark.parametrize("source", [3, None, {"a"}, io.StringIO("a,b\n1,2\n")])
 def test_what_is_no_table_at_all(source):
     with pytest.raises(InvalidArgumentError, match="A table is a path"):
         open_table(source)
