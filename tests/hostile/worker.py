@@ -14,7 +14,7 @@ from skcoral import cli, limits
 from skcoral.app import sources as app_sources
 from skcoral.exceptions import CoralError
 from skcoral.limits import Limits, choose
-from skcoral.tables import delimited
+from skcoral.tables import delimited, records
 
 MB = 2**20
 
@@ -52,7 +52,8 @@ def scale(size):
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
         limits: ["_HARMLESS"],
-        delimited: ["_FIRST", "_BLOCK", "_BLANK_LINES"],
+        records: ["FIRST", "BLANK_LINES"],
+        delimited: ["FIRST", "_BLOCK", "BLANK_LINES"],
     }
     for module, names in constants.items():
         for name in names:

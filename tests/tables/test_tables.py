@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables import delimited
+from skcoral.tables.arrow_arrays import text_array
 from skcoral.tables.cells import (
     LeftOut,
     bare,
     is_missing,
     number_of,
     plain_cells,
-    text_array,
     to_numbers,
 )
 from skcoral.tables.columns import profile, select_variables

@@ -19,13 +19,8 @@ import numpy as np
 
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.showing import printable
-from skcoral.tables.cells import (
-    is_number,
-    number_texts,
-    plain_cells,
-    text_array,
-    text_scalar,
-)
+from skcoral.tables.arrow_arrays import number_texts, text_array, text_scalar
+from skcoral.tables.cells import is_number, plain_cells
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format
 
