@@ -42,7 +42,6 @@ def threshold(
     R: Any,
     *,
     tol: float = 1e-9,
-    max_iter: int = 100,
     on_singular: str = "solve",
     callback: Callback | None = None,
 ) -> Threshold:
@@ -62,8 +61,6 @@ def threshold(
         Correlation matrix. Names of a DataFrame are kept.
     tol : float, default=1e-9
         Gap below which the threshold counts as certified; what is reached is usually far smaller.
-    max_iter : int, default=100
-        Largest number of Newton steps.
     on_singular
         As in :func:`decorrelate`.
     callback : callable, optional
@@ -98,7 +95,6 @@ def threshold(
     settings: dict[str, Any] = {
         "names": given.names,
         "tol": check_positive("tol", tol),
-        "max_iter": check_count("max_iter", max_iter),
         "callback": check_callback(callback),
     }
     if given.deficiency is not None:
@@ -289,7 +285,6 @@ def maximize_fidelity(
     pair_weights: Any = None,
     anchors: Any = None,
     tol: float = 1e-9,
-    max_iter: int = 200,
     on_singular: str = "solve",
     callback: Callback | None = None,
 ) -> Decorrelation:
@@ -310,7 +305,7 @@ def maximize_fidelity(
         the sum of ``|r|``, or the largest VIF.
     criterion : {"squared", "worst", "absolute", "vif"}
         What the budget limits.
-    pair_weights, anchors, tol, max_iter, on_singular, callback
+    pair_weights, anchors, tol, on_singular, callback
         As in :func:`decorrelate`.
 
     Returns
@@ -332,7 +327,6 @@ def maximize_fidelity(
     by_vif = check_choice("criterion", criterion, (*CRITERIA, "vif")) == "vif"
     measured = "squared" if by_vif else criterion
     settings = _settings(problem, measured, pair_weights, tol, callback)
-    settings["max_iter"] = check_count("max_iter", max_iter)
     if by_vif:
         problem.regular("A limit on the VIF")
         amount = check_budget(budget, "The largest VIF", least=1.0)

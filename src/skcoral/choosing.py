@@ -34,7 +34,7 @@ OWN_VARIABLE = 0.7
 _STEPS = 1000  # recommended floors have three decimals, and are judged as they are printed
 _ROUNDING = 1e-6  # relative: figures of one floor, solved from different starts, agree within this
 _TARGETS = ("rho_min", "budget", "max_vif", "max_correlation")
-_SETTINGS = ("pair_weights", "anchors", "tol", "max_iter", "on_singular")
+_SETTINGS = ("pair_weights", "anchors", "tol", "on_singular")
 
 
 def check_target(asked: Any, spelled: Callable[[str], str] = str) -> None:

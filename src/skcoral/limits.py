@@ -1,8 +1,8 @@
 """How much one input may take, in one place: judged before the work, quoted in the message.
 
-The command and the library read with :class:`Limits` as they are; ``coral --limit columns=200000``
-or an environment variable such as ``CORAL_MAX_COLUMNS`` changes one of them. A shared server gives
-its visitors less room, see :data:`VISITOR`.
+The command and the library read with :class:`Limits` as they are; an environment variable such as
+``CORAL_MAX_COLUMNS`` changes one of them. A shared server gives its visitors less room, see
+:data:`VISITOR`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Limits:
 
     def remedy(self, name: str) -> str:
         """How the limit is raised."""
-        return f"A higher limit: coral --limit {name}=NUMBER …, or {_PREFIX}{name.upper()}."
+        return f"A higher limit: {_PREFIX}{name.upper()}=NUMBER in the environment."
 
 
 @dataclass(frozen=True)
@@ -185,20 +185,7 @@ def use(limits: Limits) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def choose(limits: Limits) -> None:
-    """Put other limits in force from now on.
-
-    Examples
-    --------
-    >>> choose(Limits(columns=200_000))
-    >>> current().columns
-    200000
-    >>> choose(Limits())
-    """
-    _chosen.set(limits)
-
-
-def from_settings(settings: Mapping[str, str], base: Limits | None = None) -> Limits:
+def from_settings(settings: Mapping[str, str]) -> Limits:
     """Limits with some of them given as text, such as ``{"columns": "200000"}``.
 
     Examples
@@ -220,10 +207,10 @@ def from_settings(settings: Mapping[str, str], base: Limits | None = None) -> Li
         if not value > 0:
             raise InvalidArgumentError(
                 f"The limit {name} must be a number above 0, got {text!r}.\n"
-                f"Example: coral --limit {name}=1e6 …"
+                f"Example: {_PREFIX}{name.upper()}=1e6"
             )
         changed[name] = value if name.endswith("seconds") or value == float("inf") else int(value)
-    return replace(base or Limits(), **changed)  # type: ignore[arg-type]
+    return replace(Limits(), **changed)  # type: ignore[arg-type]
 
 
 def shown(name: str, amount: float) -> str:

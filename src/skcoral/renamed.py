@@ -26,6 +26,7 @@ _CONFIDENT = (
     "raise the floors first, with skcoral.stability.confident_floors(estimator, X, …), and fit "
     "CORAL(rho_min=….floors)."
 )
+_STEPS = "leave it out; tol says how accurate the answer is to be."
 
 #: Parameters that a class or function no longer takes, by its name.
 PARAMETERS: dict[str, dict[str, str]] = {
@@ -33,16 +34,17 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "margins": _RANKS,
         "block_length": _CONFIDENT,
         "halflife": "give fit the weights, sample_weight=0.5 ** (age / halflife).",
+        "max_iter": _STEPS,
         "missing": _IMPUTER,
         "rank_tol": _RANK,
         "shrinkage": _SHRUNK,
         "simultaneous": _CONFIDENT,
         "weight_kind": "weights compare rows (numpy.cov's aweights); repeat rows that occur twice.",
     },
-    **{
-        name: {"rank_tol": _RANK}
-        for name in ("threshold", "decorrelate", "maximize_fidelity", "frontier")
-    },
+    "threshold": {"max_iter": _STEPS, "rank_tol": _RANK},
+    "decorrelate": {"rank_tol": _RANK},
+    "maximize_fidelity": {"max_iter": _STEPS, "rank_tol": _RANK},
+    "frontier": {"rank_tol": _RANK},
     "render": {"interactive": "leave it out; the app has interactive charts."},
     "reproduce": {"protocol": "leave it out; python benchmarks/protocol.py compares with it."},
     "rolling": {"brief": "leave it out; all windows are solved with the same effort."},
@@ -57,6 +59,9 @@ OPTIONS: dict[str, str] = {
     "--shrinkage": "write --covariance LedoitWolf, or another estimator of sklearn.covariance.",
     "--weight-kind": "weights compare rows; repeat rows that occur twice.",
     "--block-length": "use skcoral.stability.confident_floors(…, block_length=…) in Python.",
+    "--escape-formulas": "every cell is written as it was read; import such columns as text.",
+    "--limit": "set CORAL_MAX_NAME=NUMBER in the environment.",
+    "--suffix": "write --keep-sources, which calls the outputs NAME_d.",
     "--margins": "write the ranks of the columns to a file before, or use a pipeline in Python.",
 }
 #: Modules, functions and classes that are gone, by their full name.

@@ -10,6 +10,7 @@ import pytest
 from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import load_wine, make_system
+from skcoral.exact import Options, solve_threshold
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
 from skcoral.results import Certificate, Decorrelation
 
@@ -113,7 +114,7 @@ def test_falsified_thresholds() -> None:
 
 def test_an_early_end_is_proved_for_what_it_is() -> None:
     with pytest.warns(NotCertifiedWarning):
-        early = threshold(R, max_iter=2)
+        early = solve_threshold(R, Options(tuple(map(str, range(13))), max_iter=2))
     for verdict in (check(early, R), prove(early, R)):
         assert verdict.passed, verdict.problems
         assert 1e-4 < verdict.gap < 1e-1

@@ -14,6 +14,7 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.certificates.attained import Outputs
 from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.products import Floats
+from skcoral.exact import Options, solve_threshold
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.results import Certificate
 
@@ -157,7 +158,7 @@ def test_no_completion_has_a_larger_mean() -> None:
 
 def test_a_threshold_that_is_open_says_nothing_of_the_mean() -> None:
     with pytest.warns(NotCertifiedWarning):
-        open_ended = threshold(R, max_iter=1)
+        open_ended = solve_threshold(R, Options(tuple(map(str, range(len(R)))), max_iter=1))
     assert open_ended.status != "optimal"
     for judge in (check, prove):
         assert not verdict(judge, open_ended, R)

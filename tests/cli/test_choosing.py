@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shlex
 
@@ -157,40 +156,28 @@ def test_floors_of_a_frontier_may_be_named(answer, wine_file):
     assert [point["rho_min"] for point in told["points"]] == [0.9, 0.95]
 
 
-@pytest.mark.parametrize("suffix", [(), ("--suffix", "_new")])
-def test_outputs_beside_their_sources(main, iris_csv, tmp_path, suffix):
+def test_outputs_beside_their_sources(main, iris_csv, tmp_path):
     out, plain = tmp_path / "out.csv", tmp_path / "plain.csv"
-    status, said, _ = main("fit", iris_csv, "-o", out, "--keep-sources", *suffix)
+    status, said, _ = main("fit", iris_csv, "-o", out, "--keep-sources")
     assert status == 0
-    ending = suffix[1] if suffix else "_d"
-    assert f"as NAME{ending}." in " ".join(said.split())
+    assert "as NAME_d." in " ".join(said.split())
     assert "The outputs are standardised" in said
     assert main("fit", iris_csv, "-o", plain)[0] == 0
     given, table, usual = (pd.read_csv(path) for path in (iris_csv, out, plain))
     pd.testing.assert_frame_equal(table[list(given)], given)
     for name in given.select_dtypes("number"):
-        assert list(table).index(f"{name}{ending}") == list(table).index(name) + 1
-        np.testing.assert_array_equal(table[f"{name}{ending}"], usual[name])
+        assert list(table).index(f"{name}_d") == list(table).index(name) + 1
+        np.testing.assert_array_equal(table[f"{name}_d"], usual[name])
 
 
-def test_a_suffix_alone_renames_and_never_overwrites(main, iris_csv, tmp_path):
-    out, model = tmp_path / "out.csv", tmp_path / "m.json"
-    assert main("fit", iris_csv, "-o", out, "--suffix", "_d", "--model", model)[0] == 0
-    with out.open() as stream:
-        header = next(csv.reader(stream))
-    assert header == [
-        "sepal_length_d",
-        "sepal_width_d",
-        "species",
-        "petal_length_d",
-        "petal_width_d",
-    ]
-    again = tmp_path / "again.csv"
-    assert main("transform", iris_csv, "--model", model, "-o", again, "--suffix", "_d")[0] == 0
+def test_outputs_beside_their_sources_overwrite_nothing(main, iris_csv, tmp_path):
+    out, model, again = tmp_path / "out.csv", tmp_path / "m.json", tmp_path / "again.csv"
+    assert main("fit", iris_csv, "-o", out, "--keep-sources", "--model", model)[0] == 0
+    assert main("transform", iris_csv, "--model", model, "-o", again, "--keep-sources")[0] == 0
     assert again.read_text() == out.read_text()
     taken = tmp_path / "taken.csv"
     taken.write_text("a,b,a_d\n1,2,x\n2,1,y\n3,5,z\n4,4,w\n")
-    status, _, err = main("fit", taken, "-o", tmp_path / "no.csv", "--suffix", "_d")
+    status, _, err = main("fit", taken, "-o", tmp_path / "no.csv", "--keep-sources")
     assert status == 2
     assert "'a_d'" in err
     assert not (tmp_path / "no.csv").exists()

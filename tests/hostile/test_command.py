@@ -144,13 +144,12 @@ def test_devices_and_pipes_without_end(coral, tmp_path):
     assert "not a text table" in in_words(coral("inspect", "/dev/zero", cwd=tmp_path), 3)
     assert "not a text table" in in_words(coral("inspect", "/dev/urandom", cwd=tmp_path), 3)
     with subprocess.Popen(["yes", "1,2"], stdout=subprocess.PIPE) as source:
-        done = coral(
-            "--limit", "piped_bytes=20e6", "inspect", "-", cwd=tmp_path, stdin=source.stdout
-        )
+        few = {"CORAL_MAX_PIPED_BYTES": "20e6"}
+        done = coral("inspect", "-", cwd=tmp_path, stdin=source.stdout, env=few)
         source.stdout.close()
     told = in_words(done, 3)
     assert "19 MB" in told
-    assert "piped_bytes" in told
+    assert "PIPED_BYTES" in told
     assert time.monotonic() - start < 60
     in_words(coral("inspect", "/proc/self/mem", cwd=tmp_path), 3)
     assert list(tmp_path.iterdir()) == []
@@ -166,16 +165,15 @@ def test_a_full_temporary_folder_is_reported_as_such(coral, folder):
     assert "temporary folder" in told
 
 
-def test_limits_are_set_by_option_and_environment(coral, folder):
-    told = in_words(coral("--limit", "columns=3", "inspect", "table.csv", cwd=folder), 3)
-    assert "there are 4 columns, and the limit is 3" in told
-    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COLUMNS": "3"})
-    assert "the limit is 3" in in_words(done, 3)
-    done = coral("--limit", "seconds=0.000001", "inspect", "table.csv", cwd=folder)
-    assert "reading has taken" in in_words(done, 3)
-    in_words(coral("--limit", "columns=many", "inspect", "table.csv", cwd=folder), 2)
-    in_words(coral("--limit", "bananas=3", "inspect", "table.csv", cwd=folder), 2)
-    in_words(coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_CELLS": "-1"}), 2)
+def test_limits_are_set_in_the_environment(coral, folder):
+    def inspected(name, value, status):
+        done = coral("inspect", "table.csv", cwd=folder, env={f"CORAL_MAX_{name}": value})
+        return in_words(done, status)
+
+    assert "there are 4 columns, and the limit is 3" in inspected("COLUMNS", "3", 3)
+    assert "reading has taken" in inspected("SECONDS", "0.000001", 3)
+    assert "CORAL_MAX_COLUMNS=1e6" in inspected("COLUMNS", "many", 2)
+    inspected("CELLS", "-1", 2)
 
 
 def test_a_command_has_a_limit_of_time(coral, folder):
@@ -184,17 +182,16 @@ def test_a_command_has_a_limit_of_time(coral, folder):
     with os.fdopen(reader, "rb") as silent, os.fdopen(writer, "wb") as end:
         end.write(b"a,b\n1,2\n")
         end.flush()
-        done = coral(
-            "--limit", "command_seconds=2", "fit", "-", "-o", "out.csv", cwd=folder, stdin=silent
-        )
+        soon = {"CORAL_MAX_COMMAND_SECONDS": "2"}
+        done = coral("fit", "-", "-o", "out.csv", cwd=folder, stdin=silent, env=soon)
     assert "has taken 2 s, and that is the limit" in in_words(done, 3)
-    assert "command_seconds=NUMBER" in done.stderr
+    assert "CORAL_MAX_COMMAND_SECONDS=NUMBER" in done.stderr
     assert "No output file" in done.stderr
     done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COMMAND_SECONDS": "0.005"})
     in_words(done, 3)
     assert left(folder) == []
-    limit = ("--limit", "command_seconds=inf", "--limit", "seconds=inf")
-    assert coral(*limit, "inspect", "table.csv", cwd=folder).returncode == 0
+    limit = {"CORAL_MAX_COMMAND_SECONDS": "inf", "CORAL_MAX_SECONDS": "inf"}
+    assert coral("inspect", "table.csv", cwd=folder, env=limit).returncode == 0
 
 
 def _busy(until):
@@ -228,33 +225,29 @@ def test_the_limit_of_time_ends_with_its_block():
 
 
 def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, folder):
-    limit = ("--limit", "cells=11999", "fit", "table.csv", "--rho-min", "0.9")
+    fit, few = ("fit", "table.csv", "--rho-min", "0.9"), {"CORAL_MAX_CELLS": "11999"}
     words = "4,000 rows of 3 columns are 12,000 numbers to hold in memory, and the limit is 11,999"
     for option in (("--covariance", "LedoitWolf"), ("--covariance", "OAS")):
-        told = in_words(coral(*limit, *option, "-o", "out.csv", cwd=folder), 3)
+        told = in_words(coral(*fit, *option, "-o", "out.csv", cwd=folder, env=few), 3)
         assert words in told
         assert "read in parts" in told
     assert left(folder) == []
     # the same table without them is read in parts, and one number more is room enough
-    done = [coral(*limit, "--json", cwd=folder), coral(*limit[2:], "--json", cwd=folder)]
+    done = [coral(*fit, "--json", cwd=folder, env=env) for env in (few, {})]
     parts, whole = (json.loads(one.stdout) for one in done)
     assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-8)
-    assert coral("--limit", "cells=12000", *limit[2:], *option, cwd=folder).returncode == 0
+    enough = {"CORAL_MAX_CELLS": "12000"}
+    assert coral(*fit, *option, cwd=folder, env=enough).returncode == 0
     with use(Limits(cells=15_999)), pytest.raises(TooLargeError, match="there are 16,000 cells"):
         open_table(folder / "table.csv").to_frame()
 
 
-def test_formulas_on_request(coral, folder):
-    (folder / "f.csv").write_text("x,y,note\n1,2,=1+1\n2,1,-5\n3,5,@A1\n5,4,plain\n")
-    assert coral("fit", "f.csv", "-o", "kept.csv", cwd=folder).returncode == 0
-    done = coral("fit", "f.csv", "-o", "safe.csv", "--escape-formulas", "--model", "m", cwd=folder)
-    assert done.returncode == 0
+def test_formulas_are_written_as_they_were_read_in_quotes(coral, folder):
+    (folder / "f.csv").write_text('x,y,note\n1,2,"=1+1"\n2,1,-5\n3,5,@A1\n5,4,plain\n')
+    assert coral("fit", "f.csv", "-o", "kept.csv", "--model", "m", cwd=folder).returncode == 0
     last = [line.rpartition(",")[2] for line in (folder / "kept.csv").read_text().splitlines()[1:]]
-    assert last == ["=1+1", "-5", "@A1", "plain"]
-    last = [line.rpartition(",")[2] for line in (folder / "safe.csv").read_text().splitlines()[1:]]
-    assert last == ["'=1+1", "-5", "'@A1", "plain"]
-    done = coral("transform", "f.csv", "--model", "m", "--escape-formulas", cwd=folder)
-    assert "'=1+1" in done.stdout
+    assert last == ['"=1+1"', "-5", '"@A1"', "plain"]
+    assert '"=1+1"' in coral("transform", "f.csv", "--model", "m", cwd=folder).stdout
 
 
 @pytest.mark.slow  # tests/cli/test_wide.py has a smaller one, with a limit on the variables

@@ -13,7 +13,7 @@ from pathlib import Path
 from skcoral import cli, limits
 from skcoral.app import sources as app_sources
 from skcoral.exceptions import CoralError
-from skcoral.limits import Limits, choose
+from skcoral.limits import Limits, use
 from skcoral.tables import delimited, records
 
 MB = 2**20
@@ -42,13 +42,12 @@ def by_app(path):
 
 
 def scale(size):
-    """Multiply what an input may have: the limits, and the constants beside them."""
+    """Multiply what an input may have, and the constants beside it; returns the limits."""
     amounts = [f.name for f in fields(Limits) if not f.name.endswith(("seconds", "ratio"))]
 
     def scaled(found):
         return replace(found, **{k: int(size * getattr(found, k)) for k in amounts})
 
-    choose(scaled(Limits()))
     app_sources.VISITOR = scaled(app_sources.VISITOR)
     constants = {
         limits: ["_HARMLESS"],
@@ -58,10 +57,10 @@ def scale(size):
     for module, names in constants.items():
         for name in names:
             setattr(module, name, int(size * getattr(module, name)))
+    return scaled(Limits())
 
 
-def main(size, room, good):
-    scale(size)
+def main(room, good):
     # Everything that is loaded once, before the room is measured.
     for read in (by_command, by_app):
         read(Path(good))
@@ -82,4 +81,5 @@ def main(size, room, good):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(float(sys.argv[1]), int(sys.argv[2]) * MB, sys.argv[3])
+    with use(scale(float(sys.argv[1]))):
+        main(int(sys.argv[2]) * MB, sys.argv[3])

@@ -41,7 +41,7 @@ ESTIMATORS = [
     CORAL((0.5,) * 13, output_scale="original"),
     CORAL(0.9, criterion="worst"),
     CORAL(0.9, pair_weights=np.ones((13, 13), dtype=np.float32)),
-    CORAL(0.6, support=np.abs(np.corrcoef(load_wine().data.T)) > 0.05, max_iter=50),
+    CORAL(0.6, support=np.abs(np.corrcoef(load_wine().data.T)) > 0.05),
     CORAL(0.8, anchors=pd.DataFrame(np.eye(13)[:, :2], columns=["one", "two"])),
 ]
 

@@ -143,8 +143,11 @@ def test_a_tiny_budget_is_proved(systems, criterion, budget):
 
 @pytest.mark.parametrize(("criterion", "budget"), [("worst", 0.1), ("absolute", 0.3)])
 def test_a_floor_that_may_be_too_low_is_not_called_optimal(systems, criterion, budget):
+    from skcoral.tradeoff import Options, solve_budget
+
+    options = Options(tuple(map(str, range(13))), criterion, max_iter=2)
     with pytest.warns(NotCertifiedWarning, match="are proved to exceed it: a gap of"):
-        answer = maximize_fidelity(systems["wine"], budget, criterion=criterion, max_iter=2)
+        answer = solve_budget(systems["wine"], budget, options)
     assert answer.status in {"best_found", "not_converged"}
     assert answer.objective <= budget
     assert check(answer, systems["wine"]).passed

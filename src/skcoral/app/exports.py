@@ -39,7 +39,6 @@ def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
         problem.names,
         model,
         sheets=lambda: explaining_sheets(model.result_, measured(problem, model), problem.names),
-        escape_formulas=True,
     )
     return stream.getvalue()
 
@@ -47,7 +46,7 @@ def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
 def matrix_file(names: Sequence[str], values: Any, *, ending: str = "csv") -> bytes:
     """T or a mask as a table: rows are (standardised) sources, columns are outputs."""
     stream = io.BytesIO()
-    write_matrix(stream, f"out.{ending}", names, names, values, escape_formulas=True)
+    write_matrix(stream, f"out.{ending}", names, names, values)
     return stream.getvalue()
 
 

@@ -46,20 +46,8 @@ def coral(
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=NUMBER",
-            help="Read more or less than usual, such as columns=200000 or seconds=60; repeatable.",
-        ),
-    ] = None,
 ) -> None:
     """Show the overview when no command is given."""
-    if limit:
-        from skcoral import limits
-
-        chosen = dict(part.partition("=")[::2] for part in limit)
-        limits.choose(limits.from_settings(chosen, base=limits.current()))
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

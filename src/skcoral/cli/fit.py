@@ -135,7 +135,6 @@ def _fit_matrix(estimator: Any, loaded: Loaded, options: FitOptions) -> None:
             "--confidence": options.confidence is not None,
             "--output-scale": options.output_scale != "unit",
             "--keep-sources": options.keep_sources,
-            "--suffix": bool(options.suffix),
         },
     )
     table = given_matrix(given.R, given.names, scale=given.scale)
@@ -187,11 +186,8 @@ def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:
     said = f"The outputs are {words.units(result, options.output_scale)}"
     unit = options.output_scale == "unit"
     said += "; --output-scale original gives them the units of their sources." if unit else "."
-    if options.keep_sources:
-        said += f" Each stands beside its source, as NAME{options.ending}."
-    elif options.suffix:
-        said += f" Each is called NAME{options.ending}."
-    return said
+    beside = " Each stands beside its source, as NAME_d."
+    return said + beside if options.keep_sources else said
 
 
 def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:

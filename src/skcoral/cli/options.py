@@ -21,7 +21,6 @@ _FLOORS = "Fidelity that every output keeps, or name=FLOOR for one; repeatable [
 _MAX_VIF = "Largest VIF allowed in the outputs: the highest floor that reaches it."
 _MAX_CORRELATION = "Largest |correlation| allowed in the outputs: the highest floor for it."
 _MEASURE = "How residual correlation is measured."
-_ESCAPE = "CSV: apostrophe before text that begins a formula."
 _FORCE = "Replace output files that exist."
 
 
@@ -132,14 +131,7 @@ class LayoutOptions(Options):
     """How outputs are written."""
 
     keep_sources: bool = flag("--keep-sources", "Write each output beside its source, as NAME_d.")
-    suffix: str = option("Add to the names of the outputs, such as _d.", default="", metavar="TEXT")
-    escape_formulas: bool = flag("--escape-formulas", _ESCAPE)
     force: bool = flag("--force", _FORCE)
-
-    @property
-    def ending(self) -> str:
-        """What is added to the names of the outputs."""
-        return self.suffix or ("_d" if self.keep_sources else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +238,6 @@ class RollOptions(TableOptions):
     )
     windows: Path | None = option("Figures of every window, as a table.", metavar="FILE")
     jobs: int = option("Processes; -1 for all processors.", default=1)
-    escape_formulas: bool = flag("--escape-formulas", _ESCAPE)
     force: bool = flag("--force", _FORCE)
     weights: None = None
     matrix: Literal[False] = False

@@ -125,11 +125,7 @@ class OutputMeasurement(Measurement):
                 on_rows=self.add_rows,
                 on_batch=lambda batch: tell(batch.fraction),
                 columns=columns_with_outputs(
-                    loaded.table.names,
-                    loaded.names,
-                    options.ending,
-                    keep_sources=options.keep_sources,
+                    loaded.table.names, loaded.names, keep_sources=options.keep_sources
                 ),
                 sheets=sheets,
-                escape_formulas=options.escape_formulas,
             )

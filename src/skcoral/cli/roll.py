@@ -104,11 +104,7 @@ class _Run:
     def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
         """Read the file once; write its outputs, and the figures of its windows."""
         table, options, variables = self.loaded.table, self.options, self.loaded.names
-        look: dict[str, Any] = {
-            "separator": table.separator,
-            "decimal": table.decimal,
-            "escape_formulas": options.escape_formulas,
-        }
+        look = {"separator": table.separator, "decimal": table.decimal}
         writer = table_writer(stream, table.names, path=options.output, **look)
         log: TableWriter | None = None
         if figures is not None and options.windows is not None:

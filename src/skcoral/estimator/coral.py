@@ -76,8 +76,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         (as ``correlation_`` has them: with ``covariance``, the rows' own are a little off).
     tol : float, default=1e-9
         Largest gap between residual and bound, relative to the residual where it exceeds one.
-    max_iter : int, default=200
-        Newton steps at most.
     random_state : int, default=0
         Seed of the random starts; only a ``support`` needs them.
 
@@ -161,7 +159,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         on_singular: Literal["solve", "raise"] = "solve",
         output_scale: Literal["unit", "original"] = "unit",
         tol: float = 1e-9,
-        max_iter: int = 200,
         random_state: int | np.random.Generator | None = 0,
     ) -> None:
         self.rho_min = rho_min
@@ -177,7 +174,6 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.on_singular = on_singular
         self.output_scale = output_scale
         self.tol = tol
-        self.max_iter = max_iter
         self.random_state = random_state
 
     @refusing_former_parameters

@@ -27,28 +27,28 @@ _MOST_SHEET_COLUMNS = 500
 
 
 def columns_with_outputs(
-    names: Sequence[str], variables: Sequence[str], ending: str = "", *, keep_sources: bool = False
+    names: Sequence[str], variables: Sequence[str], *, keep_sources: bool = False
 ) -> list[Column]:
     """The columns in their order, each variable replaced or followed by its output.
 
     Examples
     --------
-    >>> columns_with_outputs(["id", "x"], ["x"], "_d", keep_sources=True)
+    >>> columns_with_outputs(["id", "x"], ["x"], keep_sources=True)
     [('id', 'id'), ('x', 'x'), ('x_d', 0)]
     """
     place = {name: k for k, name in enumerate(variables)}
+    if not keep_sources:
+        return [(name, place.get(name, name)) for name in names]
     out: list[Column] = []
     for name in names:
-        if name not in place or keep_sources:
-            out.append((name, name))
+        out.append((name, name))
         if name in place:
-            out.append((name + ending, place[name]))
-    taken = set(names) - (set() if keep_sources else set(variables))
-    twice = next((new for new, source in out if isinstance(source, int) and new in taken), None)
+            out.append((f"{name}_d", place[name]))
+    twice = next((new for new, source in out if isinstance(source, int) and new in names), None)
     if twice is not None:
         raise InvalidArgumentError(
             f"An output would be called {twice!r}, and there is a column of that name.\n"
-            "Choose another suffix, such as --suffix _decorrelated."
+            "Rename that column, or leave out --keep-sources."
         )
     return out
 
@@ -64,7 +64,6 @@ def write_transformed(
     on_batch: Callable[[Batch], None] | None = None,
     columns: Sequence[Column] | None = None,
     sheets: Callable[[], Sequence[Sheet]] | None = None,
-    escape_formulas: bool = False,
     refuse_incomplete: bool = False,
     size: int = BATCH_ROWS,
 ) -> tuple[int, list[int]]:
@@ -83,7 +82,6 @@ def write_transformed(
         path=path,
         separator=table.separator,
         decimal=table.decimal,
-        escape_formulas=escape_formulas,
     )
     n_rows = 0
     dropped: list[int] = []

@@ -75,14 +75,12 @@ def table_writer(
     path: str | Path = "-",
     separator: str = ",",
     decimal: str = ".",
-    escape_formulas: bool = False,
 ) -> TableWriter:
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
     Text files are written with the given separator and decimal mark; numbers carry all the digits
-    that are needed to read the same number back. With ``escape_formulas`` an apostrophe is put in
-    front of text that a spreadsheet program would take for a formula; in a workbook text is marked
-    as text, and in Parquet there are no formulas, so that nothing is changed there.
+    that are needed to read the same number back. Text that begins a formula is written in quotes;
+    in a workbook text is marked as text.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     sink = _Sink(stream)
@@ -93,7 +91,7 @@ def table_writer(
     mark = "\t" if kind == "tsv" else separator
     if decimal == mark:
         decimal = "."
-    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, escape_formulas)
+    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal)
 
 
 def write_matrix(
@@ -102,15 +100,13 @@ def write_matrix(
     rows: Sequence[str],
     columns: Sequence[str],
     values: Any,
-    *,
-    escape_formulas: bool = False,
 ) -> None:
     """Write a matrix with names on both sides, those of its rows in a first column."""
     corner = "source"
     while corner in columns:
         corner += "_"
     names = [corner, *columns]
-    writer = table_writer(stream, names, path=path, escape_formulas=escape_formulas)
+    writer = table_writer(stream, names, path=path)
     writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
     writer.close()
 
@@ -181,10 +177,9 @@ class _TextWriter:
         ending: str,
         separator: str,
         decimal: str,
-        escape_formulas: bool,
     ) -> None:
         self._sink, self._packer = sink, _packer(sink, ending)
-        self._separator, self._decimal, self._escape = separator, decimal, escape_formulas
+        self._separator, self._decimal = separator, decimal
         # A lone carriage return ends a line for most readers; a byte order mark may be lost.
         self._special = f'[{re.escape(separator)}"\r\n]|^\ufeff'
         self.write([[name] for name in names])
@@ -206,15 +201,20 @@ class _TextWriter:
         (self._packer or self._sink).write(lines.buffers()[2])
 
     def _cells(self, column: Any) -> Any:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
+        formulas: list[bool] = []
         if isinstance(column, np.ndarray) and column.dtype.kind == "f":
             cells = number_texts(column, self._decimal)
             if self._separator not in _IN_NUMBERS:
                 return cells
         else:
-            cells = text_array(self._texts(column))
+            texts = self._texts(column)
+            cells, formulas = text_array(texts), [is_formula(t, self._decimal) for t in texts]
         special = pc.match_substring_regex(cells, self._special)
+        if any(formulas):
+            special = pc.or_(special, pa.array(formulas))
         if not pc.any(special).as_py():
             return cells
         quote, inner = text_scalar('"'), pc.replace_substring(cells, '"', '""')
@@ -230,8 +230,6 @@ class _TextWriter:
                 f"the text {told[:30]!r} has a zero character, which a text file cannot hold.\n"
                 "Write .parquet instead, or leave the column out."
             )
-        if self._escape:
-            return [f"'{text}" if is_formula(text, self._decimal) else text for text in texts]
         return texts
 
     def close(self) -> None:
