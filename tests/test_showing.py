@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, threshold
+from skcoral.datasets import load_wine
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.stability import bootstrap, confident_floors, holdout, influence
 
 EVIL = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a & b", "ρ★ 漢字"]
@@ -32,9 +34,9 @@ def results(evil):
         "Decorrelation": decorrelate(R, 0.95),
         "Frontier": frontier(R, n_points=30),
         "Holdout": holdout(CORAL(0.9), evil),
-        "ConfidentFloors": confident_floors(evil, 0.9),
-        "Bootstrap": bootstrap(evil, n_boot=5),
-        "Influence": influence(evil.set_index(evil.index.astype(str) + EVIL[0])),
+        "ConfidentFloors": confident_floors(CORAL(0.9), evil),
+        "Bootstrap": bootstrap(CORAL(), evil, n_boot=5),
+        "Influence": influence(CORAL(), evil.set_index(evil.index.astype(str) + EVIL[0])),
         "CORAL": CORAL(0.9).fit(evil),
     }
 
@@ -89,6 +91,18 @@ def test_pictures_are_drawn_where_they_are_asked_for(results, name):
     assert display.ax_ is ax
     assert ax.has_data()
     assert ax.get_xlabel()
+
+
+@pytest.mark.parametrize("kind", ["fidelity", "correlations", "coefficients", "frontier"])
+def test_pictures_of_a_fit_by_kind(kind):
+    from skcoral import plotting
+
+    coral = CORAL(0.95).fit(load_wine().data[:, :4])
+    display = coral.plot(kind=kind)
+    assert type(display).__name__ in plotting.__all__
+    assert display.figure_.axes
+    with pytest.raises(InvalidArgumentError, match="kind must be one of 'fidelity'"):
+        coral.plot(kind="pie")
 
 
 def test_summaries_hold_the_numbers(results, evil):

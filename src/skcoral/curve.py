@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ._records import Array, Criterion, Frozen, read_only
 from .showing import Drawn, Rows
@@ -62,7 +63,7 @@ class Frontier(Drawn, Frozen):
     names: tuple[str, ...]
     pair_weights: Array | None = None
 
-    _picture = ("FrontierDisplay", "from_result")
+    _pictures: ClassVar[Mapping[str, str]] = {"frontier": "FrontierDisplay"}
 
     @property
     def gap(self) -> Array:

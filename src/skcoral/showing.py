@@ -6,9 +6,9 @@ A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,21 +97,31 @@ class Shown:
 class Drawn(Shown):
     """A result that can also be drawn."""
 
-    #: Which display of :mod:`skcoral.plotting` draws it, and from what.
-    _picture: tuple[str, str] = ("FidelityDisplay", "from_result")
+    #: Which displays of :mod:`skcoral.plotting` draw it, by kind; the first is the usual one.
+    _pictures: ClassVar[Mapping[str, str]] = {
+        "fidelity": "FidelityDisplay",
+        "coefficients": "TransformDisplay",
+    }
+    #: What makes a display of this object.
+    _source = "from_result"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, kind: str | None = None) -> Any:
         """Draw the result with Matplotlib; returns the display, whose ``figure_`` can be saved.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
+        kind : str, optional
+            Which picture, where there are several: "fidelity" or "coefficients"; of a fitted
+            :class:`skcoral.CORAL` also "correlations" and "frontier".
         """
         from skcoral import plotting
+        from skcoral._validation import check_choice
 
-        name, source = self._picture
-        return getattr(getattr(plotting, name), source)(self).plot(ax)
+        kind = next(iter(self._pictures)) if kind is None else kind
+        name = self._pictures[check_choice("kind", kind, tuple(self._pictures))]
+        return getattr(getattr(plotting, name), self._source)(self).plot(ax)
 
 
 def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:

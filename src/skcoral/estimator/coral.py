@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -139,7 +139,13 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     ['alcohol', 'malic_acid', 'ash']
     """
 
-    _picture = ("FidelityDisplay", "from_estimator")
+    _pictures: ClassVar[Mapping[str, str]] = {
+        "fidelity": "FidelityDisplay",
+        "correlations": "CorrelationDisplay",
+        "coefficients": "TransformDisplay",
+        "frontier": "FrontierDisplay",
+    }
+    _source = "from_estimator"
     __repr__ = BaseEstimator.__repr__
 
     @refusing_former_parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Panel(Drawn):
     _frame: Frame = field(repr=False)
     _rows: Callable[[Any, Any], Any] = field(repr=False)
 
-    _picture = ("WindowsDisplay", "from_result")
+    _pictures: ClassVar[Mapping[str, str]] = {"windows": "WindowsDisplay"}
 
     def _some(self, **columns: str) -> Any:
         return self._frame(self.keys, {name: self.columns[of] for name, of in columns.items()})
