@@ -85,7 +85,7 @@ def cell(
         rng = np.random.default_rng([seed, p, n])
         X, said = draw(kind, n, mixing, rng)
         plain, _ = in_population(CORAL(floor).fit(X), covariance)
-        report = confident_floors(X, floor, confidence=CONFIDENCE, **said)
+        report = confident_floors(CORAL(floor), X, confidence=CONFIDENCE, **said)
         sure, left = in_population(CORAL(report.floors).fit(X), covariance)
         sample = Resampler(None, X, **said)
         _, low, high = threshold_interval(sample, threshold(sample.whole).value, CONFIDENCE)

@@ -38,7 +38,7 @@ def test_floors_hold_for_the_population_and_plain_ones_do_not():
     sure, plain = 0, 0
     for seed in range(20):
         X = table(100, seed)
-        raised = confident_floors(X, 0.9)
+        raised = confident_floors(CORAL(0.9), X)
         sure += in_population(CORAL(raised.floors).fit(X)).min() >= 0.9
         plain += in_population(CORAL(0.9).fit(X)).min() >= 0.9
     assert plain <= 6
@@ -55,7 +55,7 @@ def test_what_the_estimator_keeps(wine):
     assert coral.result_.objective == pytest.approx(report.objective, rel=1e-6)
     assert report.objective > report.objective_plain
     assert report.sentence() in coral.result_.summary()
-    same = confident_floors(wine, 0.8)
+    same = confident_floors(CORAL(0.8), wine)
     np.testing.assert_array_equal(same.floors, report.floors)
     frame = report.to_frame()
     assert list(frame.index) == list(wine.columns)
@@ -67,7 +67,7 @@ def test_floors_of_a_normal_table_are_raised_by_its_standard_error():
     # one pair far apart: artanh of a fidelity has variance 1/n for normal rows, and no optimism
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
-    found = confident_floors(X, [0.97, 0.0], n_folds=4)
+    found = confident_floors(CORAL([0.97, 0.0]), X, n_folds=4)
     step = np.arctanh(found.floors[0]) - np.arctanh(0.97)
     assert step * np.sqrt(20_000) == pytest.approx(1.645, abs=0.15)
     assert found.floors[1] == 0.0  # nothing was promised
@@ -88,18 +88,19 @@ def test_studentised_draws_against_a_loop():
 def test_weights_have_no_scale():
     w, X = np.random.default_rng(0).random(40) + 0.5, table(40)
     one, two = (
-        confident_floors(X, 0.9, sample_weight=s * w, n_folds=4).floors for s in (1.0, 1000.0)
+        confident_floors(CORAL(0.9), X, sample_weight=s * w, n_folds=4).floors
+        for s in (1.0, 1000.0)
     )
     np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
 def test_more_confidence_and_more_guarantees_cost_more():
     X = table(120)
-    low, high = (confident_floors(X, 0.9, confidence=c) for c in (0.8, 0.99))
+    low, high = (confident_floors(CORAL(0.9), X, confidence=c) for c in (0.8, 0.99))
     assert (high.floors > low.floors).all()
     assert high.objective > low.objective
-    single = confident_floors(X, 0.9, simultaneous=False)
-    together = confident_floors(X, 0.9)
+    single = confident_floors(CORAL(0.9), X, simultaneous=False)
+    together = confident_floors(CORAL(0.9), X)
     assert single.floors.mean() < together.floors.mean()
     assert "taken singly" in single.sentence()
     assert (together.residual_bound >= CORAL(together.floors).fit(X).measured_.residual).all()
@@ -107,9 +108,9 @@ def test_more_confidence_and_more_guarantees_cost_more():
 
 def test_clusters_cost_what_they_hide():
     X = np.repeat(table(60), 4, axis=0) + 0.01 * table(240, 1)
-    blind = confident_floors(X, 0.9)
-    known = confident_floors(X, 0.9, groups=np.repeat(np.arange(60), 4))
-    once = confident_floors(X[::4], 0.9)
+    blind = confident_floors(CORAL(0.9), X)
+    known = confident_floors(CORAL(0.9), X, groups=np.repeat(np.arange(60), 4))
+    once = confident_floors(CORAL(0.9), X[::4])
     assert known.floors.mean() > blind.floors.mean() + 0.01
     assert known.floors.mean() == pytest.approx(once.floors.mean(), abs=0.01)
     assert known.about == "60 groups"
@@ -117,8 +118,8 @@ def test_clusters_cost_what_they_hide():
 
 def test_processes_and_progress_change_nothing():
     X, seen = table(60), []
-    one = confident_floors(X, 0.9, n_folds=4, callback=lambda *a: seen.append(a))
-    two = confident_floors(X, 0.9, n_folds=4, n_jobs=2)
+    one = confident_floors(CORAL(0.9), X, n_folds=4, callback=lambda *a: seen.append(a))
+    two = confident_floors(CORAL(0.9), X, n_folds=4, n_jobs=2)
     np.testing.assert_array_equal(one.floors, two.floors)
     assert seen[-1] == (16, 16)
     assert [a[0] for a in seen] == sorted(a[0] for a in seen)
@@ -126,7 +127,10 @@ def test_processes_and_progress_change_nothing():
 
 def test_the_bootstrap_agrees():
     X = table(400)
-    left, judge = confident_floors(X, 0.9), confident_floors(X, 0.9, method="bootstrap", n_boot=60)
+    left, judge = (
+        confident_floors(CORAL(0.9), X),
+        confident_floors(CORAL(0.9), X, method="bootstrap", n_boot=60),
+    )
     np.testing.assert_allclose(left.floors, judge.floors, atol=0.012)
     assert judge.residual_bound is None
 
@@ -134,14 +138,14 @@ def test_the_bootstrap_agrees():
 def test_too_few_rows_are_reported_with_what_can_be_had():
     X = np.random.default_rng(3).normal(size=(9, 5)) @ MIXING
     with pytest.warns(ConfidenceWarning, match="No floor below one is confident"):
-        found = confident_floors(X, 0.97, confidence=0.99, n_folds=9)
+        found = confident_floors(CORAL(0.97), X, confidence=0.99, n_folds=9)
     assert found.untouched
     assert (found.floors[[n in found.untouched for n in found.names]] == 1.0).all()
     assert found.limits() in found.sentence()
     # what is said to do instead does
     for floor, level in ((0.97, found.largest_confidence), (found.largest_floor, 0.99)):
         assert 0.0 < floor * level < 0.97 * 0.99
-        instead = confident_floors(X, floor, confidence=level, n_folds=9)
+        instead = confident_floors(CORAL(floor), X, confidence=level, n_folds=9)
         assert not instead.untouched
         assert instead.largest_confidence is None
         assert instead.lower.min() >= floor
@@ -149,7 +153,7 @@ def test_too_few_rows_are_reported_with_what_can_be_had():
 
 def test_other_settings_are_measured_on_plain_rows(wine):
     X = wine.iloc[:, :6]
-    found = confident_floors(X, 0.9, estimator=CORAL(covariance="OAS"), n_folds=4)
+    found = confident_floors(CORAL(0.9, covariance="OAS"), X, n_folds=4)
     assert (found.lower >= 0.9).all()
     assert found.floors.min() > 0.9
 
@@ -157,7 +161,7 @@ def test_other_settings_are_measured_on_plain_rows(wine):
 def test_anchors_and_floors_by_name(wine):
     X = wine.iloc[:, :4]
     B = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert len(confident_floors(X, 0.9, estimator=CORAL(anchors=B), n_folds=4).floors) == 2
+    assert len(confident_floors(CORAL(0.9, anchors=B), X, n_folds=4).floors) == 2
     named = CORAL({"ash": 0.95}, confidence=0.9).fit(X)
     assert named.floors_[2] > 0.95
     assert (named.floors_[[0, 1, 3]] == 0.0).all()
@@ -174,19 +178,19 @@ def test_what_is_invalid_is_refused(wine):
         ({"method": "guess"}, "method"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
-            confident_floors(wine, 0.8, **settings)
+            confident_floors(CORAL(0.8), wine, **settings)
     with pytest.raises(InvalidArgumentError, match="rho_min"):
         CORAL(confidence=0.9).fit(wine)
     with pytest.raises(InvalidArgumentError, match="No floor lies between"):
-        confident_floors(wine, 0.0)
+        confident_floors(CORAL(0.0), wine)
     with pytest.raises(InvalidArgumentError, match="all rows are needed"):
         CORAL(0.8, confidence=0.9).fit(iter([wine]))
     with pytest.raises(InvalidTableError, match="This is about"):
-        confident_floors(wine[:15], 0.8, estimator=CORAL(on_singular="raise"))
+        confident_floors(CORAL(0.8, on_singular="raise"), wine[:15])
 
 
 def test_the_interval_of_the_threshold_by_definition(wine):
-    sample = Resampler(None, wine.iloc[:, :5])
+    sample = Resampler(CORAL(), wine.iloc[:, :5])
     train, test = next(Dependence(178).folds(10))
     upper, psi = _left_out(sample, train, test)
     X = wine.iloc[:, :5].to_numpy()
@@ -206,7 +210,7 @@ def test_the_interval_holds_a_threshold_that_the_table_misses():
     hits = 0
     for seed in range(8):
         X = np.random.default_rng(seed).normal(size=(60, 4))
-        report = bootstrap(X, n_boot=2)
+        report = bootstrap(CORAL(), X, n_boot=2)
         assert report.threshold < report.threshold_estimate
         assert report.threshold_interval[0] < report.threshold_estimate
         hits += report.threshold_interval[1] >= 1.0 - 1e-9
@@ -215,24 +219,24 @@ def test_the_interval_holds_a_threshold_that_the_table_misses():
 
 def test_no_confidence_beyond_the_draws():
     X = table(60)
-    for function in (lambda level: confident_floors(X, 0.9, confidence=level),
-                     lambda level: bootstrap(X, n_boot=2, confidence=level)):  # fmt: skip
+    for function in (lambda level: confident_floors(CORAL(0.9), X, confidence=level),
+                     lambda level: bootstrap(CORAL(), X, n_boot=2, confidence=level)):  # fmt: skip
         with pytest.raises(InvalidArgumentError, match=r"above 0 and at most 0\.9995; got 0\.9999"):
             function(0.9999)
     with pytest.raises(InvalidArgumentError, match=r"40 resampled tables .* 0\.975 at most; got"):
-        confident_floors(X, 0.9, confidence=0.99, method="bootstrap", n_boot=40)
+        confident_floors(CORAL(0.9), X, confidence=0.99, method="bootstrap", n_boot=40)
 
 
 def test_a_frame_with_dates_keeps_its_rows_in_blocks():
     rows = pd.DataFrame(table(120), index=pd.date_range("2024-01-01", periods=120))
     rows.columns = list("abcde")
-    assert "blocks of" in confident_floors(rows, 0.9, block_length="auto").about
+    assert "blocks of" in confident_floors(CORAL(0.9), rows, block_length="auto").about
 
 
 @pytest.mark.parametrize("settings", [{"covariance": "MinCovDet"}, {"covariance": "LedoitWolf"}])
 def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
     rows = wine.iloc[:60]
-    found = confident_floors(rows, 0.8, estimator=CORAL(**settings))
+    found = confident_floors(CORAL(0.8, **settings), rows)
     assert found.lower.min() >= 0.8
     assert "at least 0.8," in found.sentence()
     coral = CORAL(found.floors, **settings).fit(rows)
@@ -241,17 +245,17 @@ def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
 
 
 def test_a_residual_that_stays_the_same_is_said_once(wine):
-    found = confident_floors(wine, 0.5)
+    found = confident_floors(CORAL(0.5), wine)
     assert found.objective < 1e-8
     assert "The residual is 0, as without." in found.sentence()
-    dear = confident_floors(wine, 0.9)
+    dear = confident_floors(CORAL(0.9), wine)
     assert f"is {dear.objective:.4g} instead of {dear.objective_plain:.4g}." in dear.sentence()
 
 
 def test_no_more_is_guaranteed_than_the_bounds_show(wine):
     # a robust matrix of few columns, far from that of the rows
-    robust = CORAL(covariance="MinCovDet")
-    found = confident_floors(wine.iloc[:60, :6], 0.8, estimator=robust, n_folds=4)
+    robust = CORAL(0.8, covariance="MinCovDet")
+    found = confident_floors(robust, wine.iloc[:60, :6], n_folds=4)
     met = found.lower.min() >= 0.8 - 1e-4
     assert ("at least 0.8," in found.sentence()) == met
     assert ("below a floor asked" in found.sentence()) != met

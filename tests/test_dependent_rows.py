@@ -104,12 +104,14 @@ def test_hold_out_with_weights_is_that_of_repeated_rows():
 def test_bootstrap_with_weights_and_groups():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    wide = bootstrap(np.repeat(X, 3, axis=0), groups=np.repeat(np.arange(60), 3), n_boot=40)
-    narrow = bootstrap(np.repeat(X, 3, axis=0), n_boot=40)
+    wide = bootstrap(
+        CORAL(), np.repeat(X, 3, axis=0), groups=np.repeat(np.arange(60), 3), n_boot=40
+    )
+    narrow = bootstrap(CORAL(), np.repeat(X, 3, axis=0), n_boot=40)
     assert np.std(wide.threshold_samples) > 1.2 * np.std(narrow.threshold_samples)
-    weighted = bootstrap(X, sample_weight=rng.random(60) + 0.5, n_boot=5)
+    weighted = bootstrap(CORAL(), X, sample_weight=rng.random(60) + 0.5, n_boot=5)
     assert len(weighted.threshold_samples) == 5
-    shrunk = bootstrap(X, estimator=CORAL(covariance="OAS"), n_boot=5)
+    shrunk = bootstrap(CORAL(covariance="OAS"), X, n_boot=5)
     assert len(shrunk.threshold_samples) == 5
 
 

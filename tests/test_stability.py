@@ -1,5 +1,6 @@
 """Other rows: hold-out by hand, coverage of intervals, derivatives."""
 
+import inspect
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from skcoral import CORAL, threshold
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.stability import bootstrap, holdout, influence
+from skcoral.stability import bootstrap, confident_floors, holdout, influence
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_holdout_needs_two_folds(wine, cv):
 
 def test_bootstrap_replicates_are_refits(wine):
     seen = []
-    report = bootstrap(wine, n_boot=12, random_state=5, callback=lambda *a: seen.append(a))
+    report = bootstrap(CORAL(), wine, n_boot=12, random_state=5, callback=lambda *a: seen.append(a))
     assert seen == [(i, 12) for i in range(1, 13)]
     seeds = np.random.SeedSequence(5).spawn(12)
     for seed, value in zip(seeds, report.threshold_samples, strict=True):
@@ -131,34 +132,34 @@ def test_bootstrap_replicates_are_refits(wine):
 
 
 def test_bootstrap_does_not_depend_on_the_number_of_processes(wine):
-    one = bootstrap(wine, n_boot=6)
-    two = bootstrap(wine, n_boot=6, n_jobs=2)
+    one = bootstrap(CORAL(), wine, n_boot=6)
+    two = bootstrap(CORAL(), wine, n_boot=6, n_jobs=2)
     # the same rows are drawn; each threshold is certified to 1e-9, whatever the rounding
     np.testing.assert_allclose(one.threshold_samples, two.threshold_samples, atol=1e-9, rtol=0)
     np.testing.assert_allclose(one.fidelity_samples, two.fidelity_samples, atol=1e-6, rtol=0)
 
 
 def test_bootstrap_of_another_estimator(wine):
-    report = bootstrap(wine, estimator=CORAL(0.7), n_boot=5)
+    report = bootstrap(CORAL(0.7), wine, n_boot=5)
     assert report.fidelity_samples.min() >= 0.7 - 1e-9
     np.testing.assert_allclose(report.fidelity, CORAL(0.7).fit(wine).fidelity_, atol=1e-9)
 
 
 def test_replicates_that_fail_are_counted():
     X = np.random.default_rng(0).normal(size=(7, 4))
-    report = bootstrap(X, n_boot=40)
+    report = bootstrap(CORAL(), X, n_boot=40)
     assert 0 < report.n_failed < 40
     assert len(report.threshold_samples) == 40 - report.n_failed
     assert f"{report.n_failed} more could not be fitted" in repr(report)
     with pytest.raises(InvalidTableError, match="None of 20"):
-        bootstrap(np.random.default_rng(0).normal(size=(9, 8)), n_boot=20)
+        bootstrap(CORAL(), np.random.default_rng(0).normal(size=(9, 8)), n_boot=20)
 
 
 def test_bad_arguments(wine):
     with pytest.raises(InvalidArgumentError, match="n_boot"):
-        bootstrap(wine, n_boot=0)
+        bootstrap(CORAL(), wine, n_boot=0)
     with pytest.raises(InvalidArgumentError, match="confidence"):
-        bootstrap(wine, confidence=95)
+        bootstrap(CORAL(), wine, confidence=95)
 
 
 # --- influence -------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def degenerate_table():
 def test_first_order_is_the_derivative(wine, source):
     X = wine.to_numpy() if source == "wine" else degenerate_table()
     n = len(X)
-    report = influence(X, n_refits=0)
+    report = influence(CORAL(), X, n_refits=0)
     if source == "degenerate":
         weights = CORAL().fit(X).threshold_.weights
         assert 0 < np.count_nonzero(weights) < 4
@@ -192,22 +193,22 @@ def test_first_order_is_the_derivative(wine, source):
 
 def test_first_order_effects_sum_to_nothing(wine):
     # multiplying all weights by one number leaves the correlations alone
-    report = influence(wine, n_refits=0)
+    report = influence(CORAL(), wine, n_refits=0)
     assert abs(report.first_order.sum()) < 1e-9
     assert np.abs(report.first_order).max() > 1e-4
 
 
 def test_weighted_rows_are_repeated_rows(wine):
     counts = np.random.default_rng(0).integers(0, 3, size=178)
-    weighted = influence(wine, sample_weight=counts, n_refits=0)
-    repeated = influence(np.repeat(wine.to_numpy(), counts, axis=0), n_refits=0)
+    weighted = influence(CORAL(), wine, sample_weight=counts, n_refits=0)
+    repeated = influence(CORAL(), np.repeat(wine.to_numpy(), counts, axis=0), n_refits=0)
     joined = np.zeros(178)
     np.add.at(joined, np.repeat(np.arange(178), counts), repeated.first_order)
     np.testing.assert_allclose(weighted.first_order, joined, atol=1e-8)
 
 
 def test_refits_are_leave_one_out(wine):
-    report = influence(wine, n_refits=4)
+    report = influence(CORAL(), wine, n_refits=4)
     for i, value in zip(report.refitted, report.threshold_without, strict=True):
         assert value == pytest.approx(rho(np.delete(wine.to_numpy(), i, axis=0)), abs=1e-8)
     change = np.abs(report.threshold_without - report.threshold)
@@ -221,7 +222,7 @@ def test_an_outlier_is_found():
     X[42] = [8.0, 8.0, -8.0]
     frame = pd.DataFrame(X, index=[f"site {i}" for i in range(100)])
     frame.columns = list("abc")
-    report = influence(frame, n_refits=3)
+    report = influence(CORAL(), frame, n_refits=3)
     assert report.to_frame().index[0] == "site 42"
     assert "site 42" in repr(report)
 
@@ -232,7 +233,7 @@ WDI = Path(os.environ.get("SKCORAL_WDI_CSV", Path(__file__).parents[1] / "wdi_20
 @pytest.mark.skipif(not WDI.exists(), reason="needs the indicators as a CSV file (SKCORAL_WDI_CSV)")
 def test_the_world_development_indicators_depend_on_three_countries():
     X = pd.read_csv(WDI).set_index("country").drop(columns="iso3")
-    report = influence(X)
+    report = influence(CORAL(), X)
     assert report.threshold == pytest.approx(0.750852, abs=5e-7)  # as in the paper
     top = report.to_frame().iloc[:3]
     assert [name.split(",")[0] for name in top.index] == [
@@ -278,26 +279,45 @@ def test_a_row_that_determines_everything():
     X = np.random.default_rng(0).normal(size=(30, 3))
     X[:, 2] = X[:, 0]
     X[7, 2] = 9.0
-    report = influence(X, n_refits=3)
+    report = influence(CORAL(), X, n_refits=3)
     assert report.refitted[0] == 7
     assert np.isnan(report.threshold_without[0])
     assert np.isfinite(report.threshold_without[1:]).all()
-    assert np.isnan(influence(X[[7, *range(3)]], n_refits=4).threshold_without).all()
+    assert np.isnan(influence(CORAL(), X[[7, *range(3)]], n_refits=4).threshold_without).all()
 
 
 def test_rows_of_weight_zero_are_not_removed(wine):
     weights = np.ones(178)
     weights[:160] = 0.0
-    report = influence(wine.iloc[:, :4], sample_weight=weights, n_refits=100)
+    report = influence(CORAL(), wine.iloc[:, :4], sample_weight=weights, n_refits=100)
     assert sorted(report.refitted) == list(range(160, 178))
     with pytest.raises(InvalidTableError, match="only numbers"):
-        influence(wine, sample_weight="many")
-    assert repr(influence(wine, n_refits=0)) == "Influence(ρ★ is 0.8262 with all 178 rows)"
+        influence(CORAL(), wine, sample_weight="many")
+    assert repr(influence(CORAL(), wine, n_refits=0)) == "Influence(ρ★ is 0.8262 with all 178 rows)"
 
 
 def test_seeds_and_confidence_that_are_invalid(wine):
     for settings in ({"random_state": "a"}, {"random_state": -1}, {"confidence": "high"}):
         with pytest.raises(InvalidArgumentError, match=next(iter(settings))):
-            bootstrap(wine, n_boot=2, **settings)
-    one, two = (bootstrap(wine, n_boot=2, random_state=None) for _ in range(2))
+            bootstrap(CORAL(), wine, n_boot=2, **settings)
+    one, two = (bootstrap(CORAL(), wine, n_boot=2, random_state=None) for _ in range(2))
     assert (one.threshold_samples != two.threshold_samples).any()
+
+
+@pytest.mark.parametrize("function", [holdout, bootstrap, influence, confident_floors])
+def test_the_estimator_comes_before_the_rows(wine, function):
+    assert list(inspect.signature(function).parameters)[:2] == ["estimator", "X"]
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()][2:]
+    assert set(kinds) == {inspect.Parameter.KEYWORD_ONLY}
+    with pytest.raises(InvalidArgumentError, match="The estimator comes first"):
+        function(wine, CORAL(0.9))
+
+
+def test_influence_is_about_the_correlations_of_the_rows(wine):
+    with pytest.raises(InvalidArgumentError, match="leave out covariance"):
+        influence(CORAL(covariance="OAS"), wine)
+
+
+def test_floors_are_those_of_the_estimator(wine):
+    with pytest.raises(InvalidArgumentError, match="give rho_min"):
+        confident_floors(CORAL(), wine)

@@ -41,6 +41,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "simultaneous": _CONFIDENT,
         "weight_kind": "weights compare rows (numpy.cov's aweights); repeat rows that occur twice.",
     },
+    "confident_floors": {"rho_min": "the estimator has it: confident_floors(CORAL(rho_min=…), X)."},
     "threshold": {"max_iter": _STEPS, "rank_tol": _RANK},
     "decorrelate": {"rank_tol": _RANK},
     "maximize_fidelity": {"max_iter": _STEPS, "rank_tol": _RANK},

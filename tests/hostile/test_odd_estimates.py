@@ -35,7 +35,7 @@ def test_a_matrix_with_two_different_halves_is_refused(table):
 @pytest.mark.parametrize("setting", [{"max_vif": 1.5}, {"max_correlation": 0.1}, {"budget": 0.1}])
 def test_confidence_refuses_what_chooses_floors_itself(table, setting):
     with pytest.raises(InvalidArgumentError, match=next(iter(setting))):
-        confident_floors(table, 0.5, estimator=CORAL(**setting))
+        confident_floors(CORAL(0.5, **setting), table)
 
 
 @pytest.mark.parametrize("floors", [[-0.1], [np.nan], ["high"], None, [[0.9]]])

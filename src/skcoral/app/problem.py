@@ -273,10 +273,9 @@ def raised(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConfidenceWarning)  # its sentence says the same
         return confident_floors(
+            _unfitted(problem, chosen),
             problem.frame(),
-            chosen["rho_min"],
             confidence=chosen["confidence"],
-            estimator=_unfitted(problem, chosen),
             callback=callback,
             **known(problem, chosen),
         )

@@ -77,10 +77,9 @@ def confident(estimator: Any, rows: Any, sample_weight: Any, groups: Any) -> Any
     names = estimator.__dict__.get("feature_names_in_")
     rows = rows if names is None else named_rows(rows, names)
     return confident_floors(
+        estimator,
         rows,
-        estimator.rho_min,
         confidence=estimator.confidence,
-        estimator=estimator,
         sample_weight=sample_weight,
         groups=groups,
     )

@@ -60,7 +60,8 @@ class Bootstrap(Shown, Frozen):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> found = bootstrap(load_wine().data[:, :4], n_boot=20)
+    >>> from skcoral import CORAL
+    >>> found = bootstrap(CORAL(), load_wine().data[:, :4], n_boot=20)
     >>> found.threshold_interval[0] < found.threshold < found.threshold_interval[1]
     True
     """
@@ -94,9 +95,9 @@ class Bootstrap(Shown, Frozen):
 
 @refusing_former_parameters
 def bootstrap(
+    estimator: CORAL,
     X: Any,
     *,
-    estimator: CORAL | None = None,
     n_boot: int = 200,
     confidence: float = 0.95,
     sample_weight: Any = None,
@@ -115,10 +116,10 @@ def bootstrap(
 
     Parameters
     ----------
+    estimator : CORAL
+        What is refitted.
     X : array-like of shape (n, p)
         The rows.
-    estimator : CORAL, optional
-        What is refitted; ``CORAL()`` unless given.
     n_boot : int, default=200
         Number of replicates.
     confidence : float, default=0.95
@@ -132,8 +133,9 @@ def bootstrap(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
     >>> from skcoral.stability import bootstrap
-    >>> report = bootstrap(load_wine().data, n_boot=20)
+    >>> report = bootstrap(CORAL(), load_wine().data, n_boot=20)
     >>> low, high = report.threshold_interval
     >>> 0.7 < low < report.threshold_estimate < high < 0.9
     True

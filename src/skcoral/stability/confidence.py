@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,7 +64,8 @@ class ConfidentFloors(Drawn, Frozen):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> found = confident_floors(load_wine().data[:, :4], 0.8)
+    >>> from skcoral import CORAL
+    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data[:, :4])
     >>> bool((found.lower >= 0.8 - 1e-3).all()), found.about
     (True, '178 rows')
     """
@@ -83,7 +85,7 @@ class ConfidentFloors(Drawn, Frozen):
     largest_confidence: float | None
     largest_floor: float | None
 
-    _picture = ("HoldoutDisplay", "from_result")
+    _pictures: ClassVar[Mapping[str, str]] = {"fidelity": "HoldoutDisplay"}
 
     @property
     def untouched(self) -> tuple[str, ...]:
@@ -146,12 +148,11 @@ class ConfidentFloors(Drawn, Frozen):
 
 @refusing_former_parameters
 def confident_floors(
+    estimator: CORAL,
     X: Any,
-    rho_min: Any,
     *,
     confidence: float = 0.95,
     simultaneous: bool = True,
-    estimator: CORAL | None = None,
     sample_weight: Any = None,
     groups: Any = None,
     block_length: Any = None,
@@ -171,16 +172,14 @@ def confident_floors(
 
     Parameters
     ----------
+    estimator : CORAL
+        Its ``rho_min`` are the floors for the population; the other settings are kept.
     X : array-like of shape (n, p)
         The rows.
-    rho_min : float, sequence, mapping by name
-        Floors for the population, as in :func:`skcoral.decorrelate`.
     confidence : float, default=0.95
         Probability with which the floors hold, up to 0.9995 (one in 2,000 draws).
     simultaneous : bool, default=True
         Whether it is about all fidelities together, or about each on its own.
-    estimator : CORAL, optional
-        Other settings: criterion, covariance, …
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     groups : array-like of shape (n,), optional
@@ -213,8 +212,9 @@ def confident_floors(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
     >>> from skcoral.stability import confident_floors
-    >>> found = confident_floors(load_wine().data, 0.8)
+    >>> found = confident_floors(CORAL(rho_min=0.8), load_wine().data)
     >>> bool((found.floors > 0.8).all() and found.floors.max() < 0.95)
     True
     >>> bool(found.lower.min() > 0.79)
@@ -243,7 +243,9 @@ def confident_floors(
             f"got {level:g}. Lower it, or raise n_boot."
         )
     sample.total = PASSES * (n_folds if method == "left_out" else n_boot)
-    plain = sample.fit(floors=rho_min)
+    if sample.model.rho_min is None:
+        raise InvalidArgumentError("Floors are raised, and the estimator has none: give rho_min.")
+    plain = sample.fit()
     asked = np.asarray(plain.result.rho_min)
     promised = (asked > 0.0) & (asked < 1.0)
     if not promised.any():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -29,6 +30,7 @@ from skcoral.renamed import refusing_former_parameters
 from skcoral.results import EXACT_TOL, Array
 from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
+from skcoral.stability.resampling import check_estimator
 from skcoral.stability.sampling_errors import mean_of, standardised
 
 
@@ -74,7 +76,7 @@ class Holdout(Drawn, Frozen):
     criterion_noise: Array
     n_new: int
 
-    _picture = ("HoldoutDisplay", "from_result")
+    _pictures: ClassVar[Mapping[str, str]] = {"fidelity": "HoldoutDisplay"}
 
     def summary(self) -> str:
         """Fidelity and residual on rows left out, and on the rows fitted."""
@@ -152,6 +154,7 @@ def holdout(
     >>> bool(report.criterion_new.mean() > report.criterion_fitted.mean())
     True
     """
+    check_estimator(estimator)
     weights = checked_weights(sample_weight, _n_rows(X))
     splits = _splits(estimator, X, cv, groups, block_length)
     fitted, new, noise, sizes = [], [], [], []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from skcoral import api
 from skcoral._records import Frozen
@@ -14,11 +15,12 @@ from skcoral._validation import check_count
 from skcoral.correlation import estimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import column_names, read_rows
-from skcoral.exceptions import CoralError
+from skcoral.exceptions import CoralError, InvalidArgumentError
 from skcoral.moments import Moments
 from skcoral.renamed import refusing_former_parameters
 from skcoral.results import Array
 from skcoral.showing import Shown
+from skcoral.stability.resampling import check_estimator
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +44,8 @@ class Influence(Shown, Frozen):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> found = influence(load_wine().data[:, :4])
+    >>> from skcoral import CORAL
+    >>> found = influence(CORAL(), load_wine().data[:, :4])
     >>> len(found.first_order), list(found.to_frame().columns)
     (178, ['threshold_without', 'change', 'first_order'])
     """
@@ -73,7 +76,9 @@ class Influence(Shown, Frozen):
 
 
 @refusing_former_parameters
-def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influence:
+def influence(
+    estimator: CORAL, X: Any, *, sample_weight: Any = None, n_refits: int = 10
+) -> Influence:
     """Find the rows with the largest influence on the threshold ρ★.
 
     With ``z`` a standardised row, ``z̃ = z T`` its outputs at the threshold, λ the threshold's
@@ -88,6 +93,8 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
 
     Parameters
     ----------
+    estimator : CORAL
+        Without ``covariance``: ρ★ depends on no other setting.
     X : array-like of shape (n, p)
         The rows.
     sample_weight : array-like of shape (n,), optional
@@ -98,13 +105,18 @@ def influence(X: Any, *, sample_weight: Any = None, n_refits: int = 10) -> Influ
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from skcoral import CORAL
     >>> from skcoral.stability import influence
-    >>> report = influence(load_wine().data, n_refits=3)
+    >>> report = influence(CORAL(), load_wine().data, n_refits=3)
     >>> report.first_order.shape
     (178,)
     """
     n_refits = check_count("n_refits", n_refits, minimum=0)
-    reader = CORAL()
+    reader = clone(check_estimator(estimator))
+    if reader.covariance is not None:
+        raise InvalidArgumentError(
+            "Influence is that of rows on their own correlations: leave out covariance."
+        )
     rows = read_rows(reader, X, reset=True)
     n = len(rows)
     moments = Moments(column_names(reader)).update(rows, sample_weight=sample_weight)

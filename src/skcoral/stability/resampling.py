@@ -18,7 +18,12 @@ from skcoral.estimator import CORAL
 from skcoral.estimator.estimation import estimate_rows
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.estimator.settings import check_settings
-from skcoral.exceptions import CoralError, NotCertifiedWarning, SingularCorrelationWarning
+from skcoral.exceptions import (
+    CoralError,
+    InvalidArgumentError,
+    NotCertifiedWarning,
+    SingularCorrelationWarning,
+)
 from skcoral.results import Array, Decorrelation
 from skcoral.stability.dependence import read_dependence
 
@@ -37,6 +42,16 @@ class Fitted:
         return self.result.outputs_and_sources(self.table.standardised(rows))
 
 
+def check_estimator(estimator: Any) -> CORAL:
+    """Return the estimator, which comes before the rows."""
+    if not isinstance(estimator, CORAL):
+        raise InvalidArgumentError(
+            "The estimator comes first, then the rows, as in holdout(CORAL(rho_min=0.9), X); got "
+            f"{type(estimator).__name__} first."
+        )
+    return estimator
+
+
 class Resampler:
     """Fits an estimator's settings to folds of a table, or to rows drawn from it.
 
@@ -46,7 +61,7 @@ class Resampler:
 
     def __init__(
         self,
-        estimator: CORAL | None,
+        estimator: CORAL,
         X: Any,
         *,
         sample_weight: Any = None,
@@ -56,7 +71,7 @@ class Resampler:
         callback: Progress | None = None,
         total: int = 0,
     ) -> None:
-        self.model: Any = clone(CORAL() if estimator is None else estimator)
+        self.model: Any = clone(check_estimator(estimator))
         self.model.confidence = None
         check_settings(self.model)
         rows = read_rows(self.model, X, reset=True)
