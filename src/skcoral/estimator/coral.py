@@ -35,6 +35,11 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     ``corr(Z t_j, Z_j) >= rho_min_j`` for every column, and the least residual correlation that
     this allows. The result comes with a lower bound that proves how good it is.
 
+    The parameters, by group. Goal, one of: ``rho_min``, ``budget``, ``max_vif``,
+    ``max_correlation``. What counts: ``criterion``, ``support``, ``pair_weights``, ``anchors``.
+    Where R comes from: ``covariance``, ``confidence``, ``on_singular``. Output: ``output_scale``.
+    Numerics: ``tol``, ``random_state``.
+
     Parameters
     ----------
     rho_min : float, array-like of shape (p,), dict or None, default=None
@@ -58,16 +63,16 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
     anchors : array-like of shape (p, k), optional
         Composites of the standardised columns that the outputs stay close to, instead of the
         columns themselves.
-    confidence : float, optional
-        Raise the floors so that, with this confidence (0.95, say), the fidelities in the population
-        that the rows come from keep ``rho_min``, and not only those of the rows; see
-        :func:`skcoral.stability.confident_floors`. Clusters of rows are given to :meth:`fit` as
-        ``groups``.
     covariance : estimator, str or callable, optional
         What estimates ``R`` instead of the rows' own correlations: an estimator of
         ``sklearn.covariance`` or its name ("LedoitWolf", "OAS", "MinCovDet", …), or a function from
         standardised rows to a p × p matrix. Floors then hold for that matrix, and ``measured_``
         says what the rows themselves show.
+    confidence : float, optional
+        Raise the floors so that, with this confidence (0.95, say), the fidelities in the population
+        that the rows come from keep ``rho_min``, and not only those of the rows; see
+        :func:`skcoral.stability.confident_floors`. Clusters of rows are given to :meth:`fit` as
+        ``groups``.
     on_singular : {"solve", "raise"}, default="solve"
         Tables of deficient rank (totals, duplicates, no more rows than columns) are solved for the
         least residual that their rank allows, with a warning that says why, or refused.
@@ -160,8 +165,8 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         support: Any = None,
         pair_weights: Any = None,
         anchors: Any = None,
-        confidence: float | None = None,
         covariance: Any = None,
+        confidence: float | None = None,
         on_singular: Literal["solve", "raise"] = "solve",
         output_scale: Literal["unit", "original"] = "unit",
         tol: float = 1e-9,
@@ -175,8 +180,8 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         self.support = support
         self.pair_weights = pair_weights
         self.anchors = anchors
-        self.confidence = confidence
         self.covariance = covariance
+        self.confidence = confidence
         self.on_singular = on_singular
         self.output_scale = output_scale
         self.tol = tol

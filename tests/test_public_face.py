@@ -1,0 +1,59 @@
+"""The public face of version 1.0: names, parameters and their order are a contract."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import skcoral
+from skcoral import CORAL, panels, stability
+
+CONTRACT = {
+    "CORAL": "rho_min * budget max_vif max_correlation criterion support pair_weights anchors "
+    "covariance confidence on_singular output_scale tol random_state",
+    "threshold": "R * tol on_singular callback",
+    "decorrelate": "R rho_min * criterion pair_weights support bounds anchors proof tol max_iter "
+    "on_singular n_starts random_state warm callback",
+    "maximize_fidelity": "R budget * criterion pair_weights anchors tol on_singular callback",
+    "frontier": "R rho_min * criterion pair_weights anchors n_points tol on_singular callback",
+}
+
+
+def written(function):
+    """Names of the parameters, with a star before those by keyword only."""
+    names = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in names:
+            names.append("*")
+        names.append(name)
+    return names
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_parameters_are_those_of_the_contract(name):
+    assert written(getattr(skcoral, name)) == CONTRACT[name].split()
+
+
+def test_the_package_has_these_names():
+    assert set(skcoral.__all__) == {*CONTRACT, "__version__"}
+    assert set(panels.__all__) >= {"rolling", "grouped", "effective_bets"}
+    assert set(stability.__all__) >= {"holdout", "bootstrap", "influence", "confident_floors"}
+
+
+def test_fit_takes_weights_and_groups():
+    # scikit-learn's pipelines give a target that is ignored
+    assert [n for n in written(CORAL.fit) if n != "y"] == ["self", "X", "sample_weight", "groups"]
+    assert inspect.signature(CORAL.fit).parameters["y"].default is None
+
+
+def test_the_estimator_has_what_the_contract_lists():
+    for name in ("transform", "inverse_transform", "partial_fit", "summary", "plot"):
+        assert callable(getattr(CORAL(), name))
+    assert callable(CORAL.source_coefficients)
+
+
+def test_every_parameter_is_in_the_groups_of_the_documentation():
+    groups = CORAL.__doc__.partition("by group.")[2].partition("Parameters\n")[0]
+    documented = [word.strip("`.,") for word in groups.split() if word.startswith("``")]
+    assert documented == [n for n in written(CORAL) if n != "*"]
