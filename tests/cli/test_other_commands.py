@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from skcoral.app import server
 from skcoral.cli import web_app
+from skcoral.cli.commands import PANELS
 from skcoral.cli.options import AppOptions
 
 COMMANDS = ["inspect", "threshold", "fit", "transform", "frontier", "reproduce", "demo", "app"]
@@ -232,6 +234,15 @@ def test_every_command_has_help_with_an_example(main, command):
     assert status == 0
     assert f"  coral {command}" in out.split("Example:")[1]
     assert "--json" in out
+
+
+def test_options_of_fit_are_in_four_panels(main):
+    status, out, _ = main("fit", "--help")
+    assert status == 0
+    sections = re.findall(r"^(\w+):$", out, re.MULTILINE)
+    options = re.findall(r"^  (-.*?)(?:  |$)", out, re.MULTILINE)
+    assert set(sections) - {"Example"} == {"Arguments", *PANELS}
+    assert len(options) <= 28
 
 
 def test_completion_in_bash(wine_csv):

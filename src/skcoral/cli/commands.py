@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from skcoral.cli import options
 
@@ -74,6 +75,41 @@ _COMMANDS = {
 }
 
 
+#: The panels of a help page, in order, with the options that each holds.
+PANELS = {
+    "Goal": (
+        *("rho_min", "budget", "max_vif", "max_correlation", "criterion", "support"),
+        *("confidence", "groups"),
+    ),
+    "Data": ("columns", "exclude", "include", "weights", "covariance", "matrix"),
+    "Output": (
+        *("output", "model", "report", "certificate", "output_scale", "keep_sources", "force"),
+        *("json", "help"),
+    ),
+    "Reading": ("separator", "decimal", "encoding", "sheet", "na"),
+}
+
+
+class _Command(TyperCommand):
+    """A command whose help lists its options in panels; those of its own come first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        home = {name: panel for panel, names in PANELS.items() for name in names}
+        sections: dict[str, list[tuple[str, str]]] = {
+            title: [] for title in ("Arguments", "Options", *PANELS)
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                title = "Arguments" if is_argument else home.get(parameter.name or "", "Options")
+                sections[title].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def _register(name: str, summary: str, example: str) -> None:
     """Make the function of this name in the module of this name a command.
 
@@ -92,7 +128,7 @@ def _register(name: str, summary: str, example: str) -> None:
     parse.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     parse.__annotations__ = {p.name: p.annotation for p in taken}
     epilog = f"\b\nExample:\n  coral {name} {example}"
-    app.command(name, short_help=summary, epilog=epilog)(parse)
+    app.command(name, cls=_Command, short_help=summary, epilog=epilog)(parse)
 
 
 for _name, (_summary, _example) in _COMMANDS.items():
