@@ -41,6 +41,7 @@ from skcoral.estimator.rows import named_rows
 from skcoral.limits import current
 from skcoral.measured import Measured
 from skcoral.moments import Moments
+from skcoral.results import Array
 from skcoral.tables.writing import write_matrix
 
 #: Tables with more numbers than this are read in parts instead of being held in memory.
@@ -52,7 +53,7 @@ def fit(options: FitOptions) -> int:
     _check(options)
     files = (options.output, options.model, options.report, options.certificate)
     with all_or_none(options.force, *files) as outputs:
-        loaded = load(options, labels=[options.groups])
+        loaded = load(options, labels=[options.groups], target=options.target)
         settings = _settings(options, loaded.names)
         estimator = loaded.model(**settings)
         held: Held | None = None
@@ -198,16 +199,33 @@ def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:
     notes = [note for note in fitted.notes if note != dropped]  # told at the top
     if loaded.matrix is None and held is None:
         notes.append("The table is large: no hold-out table was made.")
+    y, why = _outcome(loaded, held)
     with console.progress("Making the report"):
         facts = report.gather(
             fitted.estimator,
             X=None if held is None else named_rows(held.values, loaded.names),
             known=None if held is None else held.known,
+            y=y,
+            outcome=loaded.target or "",
             measured=fitted.measured,
             title=f"Decorrelation of {Path(loaded.table.label).stem}",
             file=Path(loaded.table.label).name,
             dropped=dropped,
             command=shlex.join(["coral", *sys.argv[1:]]),
-            notes=notes,
+            notes=[*notes, why],
         )
         return report.render(facts)
+
+
+def _outcome(loaded: Loaded, held: Held | None) -> tuple[Array | None, str]:
+    """The outcome of the rows held, for the report; or none, and a sentence that says why."""
+    if loaded.target is None:
+        return None, ""
+    if loaded.matrix is not None:
+        why = "the file holds a matrix and no rows"
+    else:
+        why = loaded.content.column(loaded.target).unusable(loaded.table)
+        why = why and f"the column is no number that varies ({why})"
+        if held is not None and not why:
+            return held.outcome, ""
+    return None, f"No regression of {loaded.target}: {why or 'the table is large'}."

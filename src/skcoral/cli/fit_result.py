@@ -69,6 +69,7 @@ class FitResult:
 
         return {
             "file": loaded.table.label,
+            "target": loaded.target,
             "measured": measured.to_dict(),
             "headline": measured.headline(),
             "certificate": {

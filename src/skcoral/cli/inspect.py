@@ -11,7 +11,7 @@ from skcoral._lowrank import strongest_pairs
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
 from skcoral.cli.loading import Correlations, Loaded, correlations, load
-from skcoral.cli.options import TableOptions
+from skcoral.cli.options import InspectOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
 from skcoral.frames.point import welch
@@ -30,9 +30,9 @@ _QUICK_LIMITS = 3e4  # of systems whose limits are solved for in seconds: up to 
 _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 
-def inspect(options: TableOptions) -> int:
+def inspect(options: InspectOptions) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
-    loaded = load(options)
+    loaded = load(options, target=options.target)
     found = correlations(loaded)
     record = _overview(loaded, found)
     with console.progress("Solving"):
@@ -45,7 +45,7 @@ def inspect(options: TableOptions) -> int:
     return OK if certified else NOT_CERTIFIED
 
 
-def _possible(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
+def _possible(found: Correlations, loaded: Loaded, options: InspectOptions) -> dict[str, Any]:
     """What decorrelation can do for the correlations found."""
     names, deficiency = loaded.names, found.judged.deficiency
     floors = _floors(found, loaded, options)
@@ -71,7 +71,7 @@ def _possible(found: Correlations, loaded: Loaded, options: TableOptions) -> dic
     }
 
 
-def _floors(found: Correlations, loaded: Loaded, options: TableOptions) -> dict[str, Any]:
+def _floors(found: Correlations, loaded: Loaded, options: InspectOptions) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
     p, deficiency = len(loaded.names), found.judged.deficiency
     r = p if deficiency is None else deficiency.rank
@@ -215,7 +215,7 @@ def _remarks(record: dict[str, Any], loaded: Loaded, found: Correlations) -> lis
         "empty": "no values",
         "number": "left out",
     }
-    told = {*loaded.constant, *loaded.doubtful}
+    told = {*loaded.constant, *loaded.doubtful, loaded.target}
     unused = [
         f"{shortened(c['name'])} ({kinds[c['kind']]})" if c["name"] else "the row labels"
         for c in record["columns"]

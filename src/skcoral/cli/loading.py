@@ -26,6 +26,7 @@ from skcoral.limits import current
 from skcoral.measured import Measured, measure_matrix
 from skcoral.moments import Moments
 from skcoral.results import Array, Decorrelation
+from skcoral.showing import shortened
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
@@ -39,7 +40,7 @@ class Loaded:
     """An opened table whose columns have been looked at.
 
     ``doubtful`` are the columns that look like ids or years, with the reason; ``matrix`` is the
-    correlation matrix where the file holds one.
+    correlation matrix where the file holds one; ``target`` is the outcome, which is no variable.
     """
 
     table: Table
@@ -49,6 +50,7 @@ class Loaded:
     constant: tuple[str, ...] = ()
     doubtful: Mapping[str, Doubt] = field(default_factory=dict)
     matrix: NamedMatrix | None = None
+    target: str | None = None
 
     @property
     def passed_through(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ class Loaded:
         told = [
             f"{n} (constant)" if n in constant else n or "the row labels"
             for n in self.passed_through
-            if n not in self.doubtful
+            if n not in self.doubtful and n != self.target
         ]
         return f"Columns left as they were: {console.listing(told)}." if told else ""
 
@@ -93,10 +95,19 @@ class Loaded:
         return "" if name is None else weights_note(name, moments)
 
     @property
+    def target_note(self) -> str:
+        """What becomes of the outcome, where one is named."""
+        if self.target is None:
+            return ""
+        told = f"{shortened(self.target)} is the outcome: it is left out of the variables"
+        return f"{told}." if self.matrix is not None else f"{told} and stays as it is."
+
+    @property
     def notes(self) -> list[str]:
         """What was assumed and which columns were left out: said next to every answer."""
         if self.matrix is not None:
-            return [*self.table.assumed, self.matrix.sentence]
+            told = [*self.table.assumed, self.matrix.sentence, self.target_note]
+            return [sentence for sentence in told if sentence]
         example = shlex.quote(next(iter(self.doubtful), ""))
         weights = [name for name, why in self.doubtful.items() if why.kind == "weights"]
         how = f"To use one: --include {example}."
@@ -105,7 +116,8 @@ class Loaded:
         doubt = doubtful_note(self.doubtful, how)
         by = self.options.covariance
         estimated = f"Correlations are estimated by {by}." if by else ""
-        told = [*reading_notes(self.table, self.content, self.names), doubt, estimated]
+        read = reading_notes(self.table, self.content, self.names)
+        told = [self.target_note, *read, doubt, estimated]
         return [sentence for sentence in told if sentence]
 
     def rows(self, on_batch: Callable[[Batch], None] | None = None) -> Iterator[Complete]:
@@ -141,21 +153,28 @@ def look_at(table: Table) -> TableProfile:
         return profile(table, on_batch=lambda batch: tell(batch.fraction))
 
 
-def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
+def load(
+    options: TableOptions, labels: Sequence[str | None] = (), target: str | None = None
+) -> Loaded:
     """Open a table or a matrix, look at its columns and choose the variables.
 
-    ``labels`` are columns of dates or groups, and so no variables.
+    ``labels`` are columns of dates or groups, and so no variables; nor is the outcome, ``target``.
     """
+    if target is not None and target in (options.weights, *labels):
+        raise UsageError(
+            f"--target {target!r} has another use as well: it holds weights, dates or groups.\n"
+            "Name the column that the variables are to explain."
+        )
     if options.matrix:
         table, content, given = read_matrix(options.file, **_reading(options))
-        return _part_of_matrix(given, options, table, content)
+        return _part_of_matrix(given, options, table, content, target)
     table = open_file(options)
     content = look_at(table)
     matrix = matrix_in(table, content) if options.matrix is None else None
     if matrix is not None:
-        return _part_of_matrix(matrix, options, table, content)
+        return _part_of_matrix(matrix, options, table, content, target)
     exclude = split_names(options.exclude, table)
-    for other in (options.weights, *labels):
+    for other in (options.weights, target, *labels):
         if other is not None:
             table.index(other)
             exclude = (*exclude, other)
@@ -164,11 +183,23 @@ def load(options: TableOptions, labels: Sequence[str | None] = ()) -> Loaded:
         raise UsageError("--columns names no column.\nName two or more, or leave it out for all.")
     include = split_names(options.include, table)
     chosen = select_variables(table, content, columns, exclude=exclude, include=include)
-    return Loaded(table, content, chosen.variables, options, chosen.constant, chosen.doubtful)
+    return Loaded(
+        table,
+        content,
+        chosen.variables,
+        options,
+        chosen.constant,
+        chosen.doubtful,
+        target=target,
+    )
 
 
 def _part_of_matrix(
-    matrix: NamedMatrix, options: TableOptions, table: Table, content: TableProfile
+    matrix: NamedMatrix,
+    options: TableOptions,
+    table: Table,
+    content: TableProfile,
+    target: str | None,
 ) -> Loaded:
     refuse_row_options(
         table.label,
@@ -179,7 +210,7 @@ def _part_of_matrix(
     )
     named = replace(table, names=matrix.names)
     wanted = split_names(options.columns, named) or matrix.names
-    exclude = split_names(options.exclude, named)
+    exclude = (*split_names(options.exclude, named), *([] if target is None else [target]))
     for name in (*wanted, *exclude):
         named.index(name)
     names = tuple(name for name in wanted if name not in exclude)
@@ -187,7 +218,7 @@ def _part_of_matrix(
         raise InvalidTableError(
             f"{table.label}: at least two variables are needed.\nChoose more of them."
         )
-    return Loaded(table, content, names, options, matrix=matrix.part(names))
+    return Loaded(table, content, names, options, matrix=matrix.part(names), target=target)
 
 
 def refuse_row_options(label: str, given: Mapping[str, bool]) -> None:
@@ -261,6 +292,7 @@ class Correlations:
             "dropped_rows": self.dropped,
             "notes": [*loaded.notes, *filter(None, [self.weights_note])],
             "constant": list(loaded.constant),
+            "target": loaded.target,
         }
 
     def notes(self, loaded: Loaded) -> list[str]:
@@ -300,15 +332,20 @@ def correlations(loaded: Loaded) -> Correlations:
 
 @dataclass(frozen=True)
 class Held:
-    """Rows in memory, their weights and groups as ``fit`` takes them, and the rows left out."""
+    """Rows in memory, their weights and groups as ``fit`` takes them, and the rows left out.
+
+    ``outcome`` is that of the same rows, NaN where it is no number.
+    """
 
     values: Array
     known: dict[str, Any]
     dropped: list[int]
+    outcome: Array | None = None
 
 
 def hold(loaded: Loaded, groups: str | None = None) -> Held:
     """Read all rows: the numbers only, as the cells that they are made of take more room."""
+    outcome: list[Array] = []
     dropped: list[int] = []
     values: list[Array] = []
     found: dict[str, list[Array]] = {"sample_weight": [], "groups": []}
@@ -319,8 +356,12 @@ def hold(loaded: Loaded, groups: str | None = None) -> Held:
         if groups is not None:
             cells = labels_of(part.batch.columns[loaded.table.index(groups)])
             found["groups"].append(np.array(cells, dtype=object)[part.kept])
+        if loaded.target is not None:
+            cells = part.batch.columns[loaded.table.index(loaded.target)]
+            outcome.append(loaded.table.numbers(cells)[0][part.kept])
     known = {name: np.concatenate(parts) for name, parts in found.items() if parts}
-    return Held(np.concatenate(values), known, dropped)
+    y = np.concatenate(outcome) if outcome else None
+    return Held(np.concatenate(values), known, dropped, y)
 
 
 def read_rows(loaded: Loaded, dropped: list[int]) -> Iterator[Complete]:

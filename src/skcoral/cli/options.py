@@ -117,7 +117,14 @@ class TableOptions(FileOptions):
     )
 
 
-class InspectOptions(TableOptions):
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions(TableOptions):
+    """A table whose variables explain an outcome."""
+
+    target: str | None = option("Outcome: no variable, left as it is.", metavar="NAME")
+
+
+class InspectOptions(TargetOptions):
     """Tell what is in a table and what decorrelation can do for it, on one screen."""
 
 
@@ -135,7 +142,7 @@ class LayoutOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(LayoutOptions, TableOptions):
+class FitOptions(LayoutOptions, TargetOptions):
     """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
 
     Columns that are not variables pass through untouched and in place; rows with missing values
@@ -205,7 +212,7 @@ class VerifyOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollOptions(TableOptions):
+class RollOptions(TargetOptions):
     """Decorrelate each row by the model of its own window of rows.
 
     All rows and columns are written in their order; variables of rows without a model are left

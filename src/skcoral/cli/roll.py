@@ -55,7 +55,8 @@ def roll(options: RollOptions) -> int:
     options = replace(options, by=list(dict.fromkeys(options.by or ())))
     files = [path for path in (options.output, options.windows) if path is not None]
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
-        run = _Run(load(options, labels=[options.date, *(options.by or ())]), options)
+        labels = [options.date, *(options.by or ())]
+        run = _Run(load(options, labels=labels, target=options.target), options)
         stream = stack.enter_context(destination(outputs, options.output))
         figures = None
         if options.windows is not None:
@@ -194,6 +195,7 @@ class _Run:
         least, largest = self.least, self.largest
         return {
             "file": self.loaded.table.label,
+            "target": self.loaded.target,
             "windows": self.status.total(),
             "groups": len(self.groups),
             "status": dict(sorted(self.status.items())),

@@ -15,6 +15,7 @@ from skcoral._lowrank import LowRankTransform
 from skcoral.measured import Measured
 from skcoral.plotting.fidelity import baseline_fidelities
 from skcoral.plotting.frontier import curve_of
+from skcoral.report.regression import Regressions, regressions
 from skcoral.results import Array, Decorrelation, Threshold
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class ReportFacts:
     baselines: dict[str, Array]  # fidelities of the classical methods, where they apply
     frontier: Frontier | None
     holdout: Holdout | None
+    outcome: str  # what the variables are to explain; empty where nothing is
+    regressions: Regressions | None  # of the outcome
     notes: list[str]  # what was left out and assumed; shown next to the answer
     origin: list[str]  # file, date, rows used and left out; shown under the title
 
@@ -69,6 +72,8 @@ def gather(
     *,
     X: Any = None,
     known: Mapping[str, Any] | None = None,
+    y: Any = None,
+    outcome: str = "",
     measured: Measured | None = None,
     title: str = "A decorrelated table",
     file: str = "",
@@ -88,6 +93,11 @@ def gather(
         The rows, for the hold-out table; left out without them.
     known : dict, optional
         ``sample_weight`` and ``groups`` of these rows, where there are any.
+    y : array-like of shape (n,), optional
+        The outcome of these rows, which is no variable; NaN where it is unknown. The page then
+        shows its regression on the variables beside that on the outputs.
+    outcome : str
+        Name of the outcome.
     measured : Measured, optional
         Figures of the outputs that were written; those of the rows fitted by default.
     title, command : str
@@ -129,6 +139,10 @@ def gather(
     if X is not None and folds is None:
         folds, why = _affordable_folds(len(X), p)
         notes.append(why)
+    compared = None
+    if X is not None and y is not None:
+        compared, why = _regressions(estimator, X, y, outcome, known or {})
+        notes.append(why)
     return ReportFacts(
         estimator=estimator,
         title=title,
@@ -141,9 +155,27 @@ def gather(
         baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
         frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
         holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
+        outcome=outcome,
+        regressions=compared,
         notes=[note for note in notes if note],
         origin=[part for part in (file, today, measured.rows(), dropped) if part],
     )
+
+
+def _regressions(
+    estimator: Any, X: Any, y: Any, outcome: str, known: Mapping[str, Any]
+) -> tuple[Regressions | None, str]:
+    """The outcome on the variables and on the outputs, or why there is no such table."""
+    start = f"No regression of {outcome or 'the outcome'}:"
+    if known.get("sample_weight") is not None:
+        return None, f"{start} rows are weighted."
+    found = regressions(estimator, X, y)
+    if found is None:
+        return None, (
+            f"{start} the variables or outputs are linearly dependent, determine it, or have too "
+            "few rows."
+        )
+    return found, ""
 
 
 def can_hold_out(n_rows: int, p: int) -> bool:

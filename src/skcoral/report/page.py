@@ -73,7 +73,10 @@ def render(facts: ReportFacts) -> str:
         about_rows=about_rows,
         state=("" if plain else " open") if facts.passed else " failed",
         promise=" ".join(filter(None, (words.certificate(result), words.goal(result)))),
-        asked=_asked(facts.estimator, result),
+        asked=[
+            *_asked(facts.estimator, result),
+            *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
+        ],
         certificate=_certificate(facts),
         warnings=_warnings(facts.estimator, result),
         listed=listed,

@@ -1,0 +1,112 @@
+"""The outcome: no variable, written as it came, named on the screen and in the report."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def sales_csv(tmp_path):
+    """Three collinear regressors, an outcome in percent, a text column."""
+    rng = np.random.default_rng(4)
+    shared = rng.normal(size=80)
+    a, b, c = (shared + 0.6 * rng.normal(size=80) for _ in range(3))
+    y = 3 + a + 2 * b - c + rng.normal(size=80)
+    lines = ["shop,a,growth,b,c"]
+    for i in range(80):
+        growth = "" if i == 5 else f"{y[i]:.2f}%"
+        lines.append(f"s{i},{a[i]:.4f},{growth},{b[i]:.4f},{c[i]:.4f}")
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def column(path, name):
+    with path.open() as file:
+        return [row[name] for row in csv.DictReader(file)]
+
+
+def test_fit_leaves_the_outcome_alone(main, answer, sales_csv, tmp_path):
+    out = tmp_path / "out.csv"
+    status, told = answer("fit", sales_csv, "--target", "growth", "--max-vif", "2", "-o", out)
+    assert status == 0
+    assert told["target"] == "growth"
+    assert list(told["fidelity"]) == ["a", "b", "c"]
+    assert told["rows"] == 80  # the row without an outcome as well
+    assert column(out, "growth") == column(sales_csv, "growth")
+    alone = answer("fit", sales_csv, "--exclude", "growth", "--max-vif", "2")[1]
+    assert told["fidelity"] == alone["fidelity"]
+    screen = main("fit", sales_csv, "--target", "growth", "--max-vif", "2")[1]
+    assert "growth is the outcome: it is left out of the variables and stays as it is." in screen
+
+
+def test_the_report_names_the_outcome_and_has_the_table(main, sales_csv, tmp_path):
+    page = tmp_path / "report.html"
+    assert (
+        main("fit", sales_csv, "--target", "growth", "--rho-min", "0.9", "--report", page)[0] == 0
+    )
+    text = page.read_text()
+    assert "growth, not among the variables" in text
+    assert "not evidence" in text
+    assert "By least squares on 79 rows" in text
+    y = np.array([float(cell.strip("%") or "nan") for cell in column(sales_csv, "growth")])
+    X = pd.read_csv(sales_csv)[["a", "b", "c"]].to_numpy()[np.isfinite(y)]
+    fitted = np.column_stack([np.ones(79), X])
+    rest = y[np.isfinite(y)] - fitted @ np.linalg.lstsq(fitted, y[np.isfinite(y)], rcond=None)[0]
+    r_squared = 1 - rest.var() / np.nanvar(y)
+    assert f"R² is {r_squared:.4f}" in text
+
+
+def test_an_outcome_in_words_passes_without_the_table(main, sales_csv, tmp_path):
+    page = tmp_path / "report.html"
+    status, *_ = main("fit", sales_csv, "--target", "shop", "--rho-min", "0.9", "--report", page)
+    assert status == 0
+    text = page.read_text()
+    assert "No regression of shop: the column is no number that varies" in text
+    assert "not evidence" not in text
+
+
+def test_inspect_recommends_for_the_variables_and_repeats_the_outcome(main, answer, sales_csv):
+    status, told = answer("inspect", sales_csv, "--target", "growth")
+    assert status == 0
+    assert told["target"] == "growth"
+    assert "growth" not in told["vif"]
+    assert "--target growth" in told["recommended"]["command"]
+    screen = main("inspect", sales_csv, "--target", "growth")[1]
+    assert "growth is the outcome" in screen
+    assert "growth (left out)" not in screen
+
+
+def test_roll_leaves_the_outcome_alone(answer, sales_csv, tmp_path):
+    out = tmp_path / "out.csv"
+    options = ["--window", "30", "--target", "growth", "--rho-min", "0.9", "-o", out]
+    status, told = answer("roll", sales_csv, *options)
+    assert status == 0
+    assert told["target"] == "growth"
+    assert column(out, "growth") == column(sales_csv, "growth")
+    assert column(out, "a")[-1] != column(sales_csv, "a")[-1]
+
+
+def test_an_outcome_that_is_no_column_or_has_another_use(main, sales_csv):
+    status, _, err = main("fit", sales_csv, "--target", "grwth")
+    assert status == 3
+    assert "'grwth'" in err
+    assert "growth" in err
+    status, _, err = main("fit", sales_csv, "--target", "a", "--weights", "a")
+    assert status == 2
+    assert "--target 'a' has another use" in err
+
+
+def test_a_variable_of_a_matrix_can_be_the_outcome(answer, tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text(",a,b,y\na,1,0.6,0.2\nb,0.6,1,0.3\ny,0.2,0.3,1\n")
+    page = tmp_path / "report.html"
+    status, told = answer("fit", path, "--target", "y", "--rho-min", "0.9", "--report", page)
+    assert status == 0
+    assert list(told["fidelity"]) == ["a", "b"]
+    assert "y is the outcome: it is left out of the variables." in told["notes"]
+    assert "No regression of y: the file holds a matrix and no rows." in page.read_text()
