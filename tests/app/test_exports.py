@@ -98,7 +98,7 @@ def test_model_and_report(source, tmp_path):
     model = fitted(problem, chosen)
     path.write_text(model_json(for_download(problem, model, scale="unit")))
     assert np.array_equal(load_model(path).T_, model.T_)
-    html = exports.page(problem, model, chosen, command="coral fit x").decode()
+    html = exports.page(problem, Settings(), model, chosen, command="coral fit x").decode()
     assert f"{model.result_.objective:.9g}" in html
     assert "coral fit x" in html
     assert "1 row with missing values is left out" in html
@@ -189,7 +189,7 @@ def test_example_command_starts_from_nothing(tmp_path, monkeypatch, capsys, wine
 
     monkeypatch.chdir(tmp_path)
     problem = pose(sources.example("wine"), Settings())
-    for line in exports.command(problem, Settings(), ending="csv").splitlines():
+    for line in exports.command(problem, Settings(floor=0.85), ending="csv").splitlines():
         assert cli.main([*shlex.split(line)[1:], "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
     assert told["objective"] == pytest.approx(conic_optimum(wine.correlation, 0.85), abs=1e-7)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skcoral.app.settings import (
+    LIMITED,
     MODES,
     SOURCES,
     Settings,
@@ -28,10 +29,13 @@ number = st.integers(0, 1000).map(lambda k: k / 1000)
         mode=st.sampled_from(sorted(MODES)),
         floor=number,
         budget=number,
+        max_vif=st.integers(1000, 9000).map(lambda k: k / 1000),
+        max_correlation=number,
         own=st.lists(st.tuples(names, number), max_size=3).map(tuple),
         link=number,
         without=st.lists(names, max_size=3).map(tuple),
         weights=names,
+        target=names,
         covariance=st.sampled_from(["", "LedoitWolf", "OAS"]),
     )
 )
@@ -39,10 +43,10 @@ def test_a_link_says_what_the_view_looks_at(settings):
     again, notes = from_query(to_query(settings))
     assert notes == []
     assert to_query(again) == to_query(settings)
-    for name in ("source", "mode", "without", "weights", "covariance"):
+    for name in ("source", "mode", "without", "weights", "target", "covariance"):
         assert getattr(again, name) == getattr(settings, name)
-    if settings.mode == "budget":
-        assert again.budget == settings.budget
+    if settings.mode in LIMITED:
+        assert getattr(again, settings.mode) == getattr(settings, settings.mode)
     else:
         assert again.floor == settings.floor
         assert again.own == settings.own
@@ -56,6 +60,9 @@ def test_a_link_says_what_the_view_looks_at(settings):
                 "mode",
                 "floor",
                 "budget",
+                "max_vif",
+                "max_correlation",
+                "target",
                 "own",
                 "link",
                 "size",
@@ -73,7 +80,7 @@ def test_any_link_can_be_opened(query):
     settings, _ = from_query(query)
     assert settings.source in SOURCES
     assert settings.mode in MODES
-    assert 0 <= settings.floor <= 1
+    assert settings.floor is None or 0 <= settings.floor <= 1
     assert 3 <= settings.size <= 100
 
 

@@ -12,13 +12,15 @@ from skcoral.support import support_from_threshold
 
 def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_optimum):
     at = open_app()
-    result = api.decorrelate(wine.correlation, 0.85)
-    expected = conic_optimum(wine.correlation, 0.85)
-    assert metric(at, "Residual") == pytest.approx(expected, abs=5e-6)
-    assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
+    floor = compare_floors(wine.correlation).recommended.rho_min
+    assert at.query_params["floor"] == f"{floor:g}"
+    result = api.decorrelate(wine.correlation, floor)
+    expected = conic_optimum(wine.correlation, floor)
+    assert metric(at, "Residual") == pytest.approx(expected, rel=5e-4)
+    assert metric(at, "Weakest fidelity") == pytest.approx(floor, abs=1e-4)
     assert metric(at, "Mean fidelity") == pytest.approx(result.mean_fidelity, abs=1e-4)
     said = at.success[0].value.replace("\\", "").strip().split("\n\n")
-    fitted = CORAL(0.85).fit(wine.to_frame())
+    fitted = CORAL(floor).fit(wine.to_frame())
     assert said == [f"**{fitted.measured_.headline()}**", words.certificate(fitted.result_)]
     assert any("0.826231" in caption.value for caption in at.caption)
     assert any("178 complete rows" in c.value.replace("\\", "") for c in at.caption)
@@ -142,7 +144,7 @@ def test_link_that_is_invalid_is_reported(open_app, metric):
     said = " ".join(w.value for w in at.warning).replace("\\", "")
     for part in ("source = <b>", "floor = 7", "mode = x", "own = hue", "covariance = -1"):
         assert part in said
-    assert metric(at, "Weakest fidelity") == pytest.approx(0.85, abs=1e-4)
+    assert metric(at, "Weakest fidelity") == pytest.approx(0.94, abs=1e-4)  # recommended
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,8 @@ def test_simulated_system_of_any_size(open_app, metric):
 def test_another_source_forgets_the_columns_of_the_last(open_app):
     at = open_app(without=["ash"], own=["hue:0.9"])
     at.sidebar.selectbox[0].set_value("wdi").run()
-    assert at.query_params == {"source": "wdi", "mode": "floor", "floor": "0.85"}
+    floor = compare_floors(wdi_correlation().correlation).recommended.rho_min
+    assert at.query_params == {"source": "wdi", "mode": "floor", "floor": f"{floor:g}"}
     assert not at.exception
 
 
@@ -278,7 +281,7 @@ def test_absolute_criterion_with_a_floor(open_app, metric, wine):
 def test_modes_are_explained(open_app):
     at = open_app()
     captions = at.radio[0].proto.captions
-    assert len(captions) == len(at.radio[0].options) == 3
+    assert len(captions) == len(at.radio[0].options) == 5
     assert all(0 < len(caption.split()) <= 6 for caption in captions)
 
 
@@ -313,3 +316,48 @@ def test_a_matrix_has_no_population(open_app):
     at = open_app(source="wdi", floor="0.85", confidence="0.95")
     assert not any("population" in t.label for t in at.toggle)
     assert any("need rows" in w.value for w in at.warning)
+
+
+def test_limit_on_the_vif(open_app, metric, wine):
+    at = open_app(mode="max_vif", max_vif="1.5")
+    known = CORAL(max_vif=1.5).fit(wine.to_frame())
+    assert metric(at, "Weakest fidelity") == pytest.approx(known.measured_.min_fidelity, abs=1e-4)
+    assert metric(at, "Largest VIF") <= 1.5
+    assert at.query_params == {"source": "wine", "mode": "max_vif", "max_vif": "1.5"}
+
+
+def test_limit_on_the_largest_correlation(open_app, metric, slider, wine):
+    at = open_app(mode="max_correlation", max_correlation="0.3")
+    known = CORAL(max_correlation=0.3).fit(wine.to_frame())
+    assert metric(at, "Weakest fidelity") == pytest.approx(known.measured_.min_fidelity, abs=1e-4)
+    assert metric(at, "Largest |r|") == pytest.approx(0.3, abs=1e-6)
+    slider(at, "Largest |correlation|").set_value(0.5).run()
+    assert at.query_params["max_correlation"] == "0.5"
+    assert metric(at, "Largest |r|") == pytest.approx(0.5, abs=1e-6)
+
+
+def test_modes_within_a_limit_give_commands_and_code_that_say_it(open_app):
+    at = open_app(tab="Downloads", mode="max_vif", max_vif="1.5")
+    python, command = (c.value for c in at.code)
+    assert "CORAL(max_vif=1.5)" in python
+    assert "--max-vif 1.5" in command
+    assert "--rho-min" not in command
+    at = open_app(tab="Downloads", source="wdi", mode="max_correlation", max_correlation="0.3")
+    assert "maximize_fidelity(R, budget=0.3, criterion='worst')" in at.code[0].value
+
+
+def test_outcome(open_app, metric, wine):
+    at = open_app(tab="Downloads", target="proline", floor="0.9")
+    frame = wine.to_frame()
+    known = CORAL(0.9).fit(frame.drop(columns="proline"))
+    assert metric(at, "Mean fidelity") == pytest.approx(known.measured_.fidelity.mean(), abs=1e-4)
+    said = at.success[0].value.replace("\\", "")
+    assert "proline is the outcome: it is left out of the variables and stays as it is." in said
+    _, command = (c.value for c in at.code)
+    assert "--target proline" in command
+    assert "--exclude" not in command
+    at.selectbox[[box.label for box in at.selectbox].index("Outcome")].set_value("").run()
+    assert "target" not in at.query_params
+    assert metric(at, "Mean fidelity") == pytest.approx(
+        CORAL(0.9).fit(frame).measured_.fidelity.mean(), abs=1e-4
+    )

@@ -19,8 +19,8 @@ def frame():
 
 
 def told(at):
-    box = at.success or at.warning
-    return box[0].value.replace("\\", "").replace("\N{WORD JOINER}", "")
+    boxes = " ".join(b.value for b in (*at.success, *at.info, *at.warning))
+    return boxes.replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def marked(frame):

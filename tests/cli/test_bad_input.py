@@ -54,9 +54,9 @@ def test_decimal_commas_are_read_and_reported(main, tmp_path):
     same = told[1].replace(" --separator ';' --decimal ,", "")
     assert same != told[1]
     assert out.splitlines()[-4:-1] == same.splitlines()[-4:-1]
-    assert out.splitlines()[-1] == f"  coral fit {path} -o decorrelated.csv"
+    assert f"  coral fit {path} -o decorrelated.csv" in out.splitlines()
     options = "--separator ';' --decimal ,"
-    assert told[1].splitlines()[-1] == f"  coral fit {path} {options} -o decorrelated.csv"
+    assert f"  coral fit {path} {options} -o decorrelated.csv" in told[1].splitlines()
 
 
 def test_exact_dependencies_are_named(coral, dependent_csv, tmp_path):

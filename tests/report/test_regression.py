@@ -90,6 +90,7 @@ def test_the_page_shows_both_columns_of_t_values_and_says_what_they_are_not():
     assert f"R² is {both.on_variables.r_squared:.4f}" in section
 
 
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
 def test_pages_without_the_table_say_why():
     X, y = collinear()
     weights = np.linspace(1, 2, len(X))

@@ -14,7 +14,7 @@ from skcoral.app.cache import about
 from skcoral.app.page import plain
 from skcoral.app.problem import Problem, group_columns, mask
 from skcoral.app.settings import mask_to_text
-from skcoral.choosing import compare_floors
+from skcoral.choosing import FloorComparison, compare_floors
 from skcoral.measured import rounded_down, vif_text
 from skcoral.support import support_from_threshold
 
@@ -26,8 +26,16 @@ _CONFIDENCE = 0.95
 
 def choose_level(problem: Problem, threshold: Threshold) -> None:
     """Show the slider of the current mode."""
-    if state.current().mode == "budget":
+    mode = state.current().mode
+    if mode == "budget":
         _choose_budget(problem)
+        return
+    if mode == "max_correlation":
+        label = "Largest |correlation| allowed between outputs"
+        state.bound(st.slider, label, mode, 0.0, 1.0, step=0.01)
+        return
+    if mode == "max_vif":
+        state.bound(st.number_input, "Largest VIF allowed in the outputs", mode, 1.0, step=0.1)
         return
     slider, button = st.columns([4, 1], vertical_alignment="bottom")
     least = "uncorrelated" if threshold.rank is None else "as little correlated as is possible"
@@ -48,9 +56,21 @@ def _take(floor: float) -> None:
     state.refresh_widgets()
 
 
+def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
+    return about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))
+
+
+def start_at_recommended(problem: Problem, threshold: Threshold) -> None:
+    """Begin at the floor that is recommended, or at ρ★ where none is."""
+    if state.current().floor is None:
+        best = _compared(problem, threshold).recommended
+        floor = None if best is None else best.rho_min
+        state.recommend(rounded_down(threshold.value, 3) if floor is None else floor)
+
+
 def compare(problem: Problem, threshold: Threshold) -> None:
     """Show what usual floors give; a click takes one."""
-    compared = about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))
+    compared = _compared(problem, threshold)
     best = compared.recommended
     little = best is not None and best.above is None
     advice = "None is recommended." if best is None else f"Try {best.label}."

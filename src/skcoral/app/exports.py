@@ -10,8 +10,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from skcoral import report
-from skcoral.app.problem import Problem, arguments, curve_points, known, measured, notes
-from skcoral.app.settings import Settings
+from skcoral.app.problem import (
+    Problem,
+    arguments,
+    curve_points,
+    known,
+    measured,
+    notes,
+    outcome,
+)
+from skcoral.app.settings import LIMITED, Settings
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.cli.options import FitOptions
 from skcoral.tables.transforming import explaining_sheets, write_transformed
@@ -50,20 +58,30 @@ def matrix_file(names: Sequence[str], values: Any, *, ending: str = "csv") -> by
     return stream.getvalue()
 
 
-def page(problem: Problem, model: CORAL, chosen: Mapping[str, Any], *, command: str) -> bytes:
+def page(
+    problem: Problem,
+    settings: Settings,
+    model: CORAL,
+    chosen: Mapping[str, Any],
+    *,
+    command: str,
+) -> bytes:
     """The report as one HTML page."""
     # Five more solutions with a support would keep the visitor waiting for the file.
     quick = problem.can_hold_out and "support" not in chosen
     facts = report.gather(
         model,
-        X=problem.frame() if quick else None,
+        X=None if problem.rows is None else problem.frame(),
+        folds=None if quick else 0,
+        y=outcome(problem, settings),
+        outcome=settings.target,
         known=known(problem, chosen),
         measured=measured(problem, model),
         n_points=curve_points(problem, model.criterion),
         title=f"Decorrelation of {PurePath(problem.source.label).stem}",
         file=problem.source.label,
         command=command,
-        notes=notes(problem),
+        notes=notes(problem, settings),
     )
     return report.render(facts).encode()
 
@@ -100,7 +118,10 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         lines.append(f"support = {_literal(entering)}")
         chosen["support"] = "support"
     if not is_table:
-        question = "maximize_fidelity" if settings.mode == "budget" else "decorrelate"
+        question = "maximize_fidelity" if settings.mode in LIMITED else "decorrelate"
+        for limit, criterion in (("max_vif", "vif"), ("max_correlation", "worst")):
+            if limit in chosen:
+                chosen = {"budget": chosen[limit], "criterion": repr(criterion)}
         given = "R" if every else "R.loc[columns, columns]"
         lines += [f"result = {question}({given}, {_call(chosen)})", "print(result)"]
         return "\n".join([f"from skcoral import {question}", *imports, "", *lines])
@@ -153,6 +174,7 @@ def command(
         **source.dialect,
         "criterion": chosen.get("criterion", "squared"),
         "weights": settings.weights or None,
+        "target": settings.target or None,
         "include": [*settings.include] or None,
         "covariance": settings.covariance or None,
         "output_scale": scale,
@@ -168,10 +190,10 @@ def command(
         if source.public:
             before, file = "coral demo --into wine\n", "wine/wine.csv"
         more = source.unusable
-    aside = {*problem.names, *source.doubtful, settings.weights}
+    aside = {*problem.names, *source.doubtful, settings.weights, settings.target}
     asked["exclude"] = [n for n in (*source.names, *more) if n not in aside] or None
-    asked |= {name: chosen.get(name) for name in ("budget", "confidence", "groups")}
-    if settings.mode != "budget":
+    asked |= {name: chosen.get(name) for name in (*LIMITED, "confidence", "groups")}
+    if settings.mode not in LIMITED:
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]
     if settings.mode == "support":

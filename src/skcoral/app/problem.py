@@ -16,7 +16,7 @@ from skcoral import words
 from skcoral._frames import Judged, judge
 from skcoral._requirements import listing
 from skcoral._singular import Deficiency
-from skcoral.app.settings import MODES, Settings, mask_from_text
+from skcoral.app.settings import LIMITED, MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.correlation import CorrelationEstimate, estimate, given_matrix
 from skcoral.covariances import check_covariance, estimate_by
@@ -30,7 +30,13 @@ from skcoral.moments import Moments
 from skcoral.report.facts import can_hold_out
 from skcoral.results import Array
 from skcoral.support import support_from_threshold
-from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
+from skcoral.tables.notes import (
+    doubtful_note,
+    dropped_note,
+    reading_notes,
+    target_note,
+    weights_note,
+)
 from skcoral.tables.table import labels_of
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ MOST_VARIABLES = 100
 #: A table with few rows costs rows² × columns and may have more of them.
 _MOST_WIDE, _WIDE_COST = 1000, 5e6
 #: Modes that would keep other visitors waiting with more variables than these.
-LIMITS = {"support": 30, "worst": 60, "absolute": 60}
+LIMITS = {"support": 30, "max_vif": 30, "max_correlation": 60, "worst": 60, "absolute": 60}
 #: A solution for the worst pair or for absolute values takes as long as dozens of the others: its
 #: curve has fewer points, and for many variables none.
 _FEW_POINTS = ((16, 11), (32, 7))
@@ -143,7 +149,7 @@ def most_variables(source: Source) -> int:
 def variables(source: Source, settings: Settings) -> tuple[str, ...]:
     """The columns that are chosen; those that look like ids or years only when asked for."""
     doubtful = {*source.doubtful} - {*settings.include}
-    aside = {*settings.without, settings.weights, *doubtful}
+    aside = {*settings.without, settings.weights, settings.target, *doubtful}
     return tuple(name for name in source.names if name not in aside)
 
 
@@ -188,7 +194,7 @@ def mask(problem: Problem, settings: Settings) -> NDArray[np.bool_]:
 def refuse_many(problem: Problem, settings: Settings) -> None:
     """Refuse what would take too long in this mode."""
     asked = {**MODES, **words.CRITERIA}
-    way = settings.mode if settings.mode == "support" else settings.criterion
+    way = settings.mode if settings.mode in LIMITS else settings.criterion
     limit = LIMITS.get(way, most_variables(problem.source))
     if len(problem.names) > limit:
         raise InvalidArgumentError(
@@ -205,8 +211,16 @@ def curve_points(problem: Problem, criterion: str) -> int:
     return next((n for limit, n in _FEW_POINTS if len(problem.names) <= limit), 0)
 
 
-def notes(problem: Problem) -> list[str]:
-    """What was assumed and what was left out, in words, to stand next to the answer."""
+def notes(problem: Problem, settings: Settings) -> list[str]:
+    """What was chosen, assumed and left out, in words, to stand next to the answer."""
+    told = [target_note(settings.target)] if settings.target else []
+    if problem.sample_weight is not None and problem.moments is not None:
+        told.append(weights_note(problem.weights, problem.moments))
+    return [*told, *doubts(problem)]
+
+
+def doubts(problem: Problem) -> list[str]:
+    """How the data may have been misread: cells and columns left out, and what was assumed."""
     source = problem.source
     if isinstance(source, MatrixSource):
         return [*source.said]
@@ -218,8 +232,6 @@ def notes(problem: Problem) -> list[str]:
         shown = listing([f"{name or 'the row labels'} ({why})" for name, why in broken], quote="")
         told.append(f"Columns left out: {shown}.")
     told.append(dropped_note(problem.n_incomplete))
-    if problem.sample_weight is not None and problem.moments is not None:
-        told.append(weights_note(problem.weights, problem.moments))
     return [note for note in told if note]
 
 
@@ -228,18 +240,19 @@ def arguments(problem: Problem, settings: Settings) -> dict[str, Any]:
     chosen: dict[str, Any] = {"rho_min": settings.floor}
     estimator = {"covariance": settings.covariance} if settings.covariance else {}
     own = {name: value for name, value in settings.own if name in problem.names}
-    if settings.mode == "budget":
-        chosen = {"budget": settings.budget}
+    if settings.mode in LIMITED:
+        chosen = {settings.mode: getattr(settings, settings.mode)}
     elif own:
         chosen["rho_min"] = {name: own.get(name, settings.floor) for name in problem.names}
     if settings.mode == "support":
         return chosen | {"support": mask(problem, settings)} | estimator
-    confident = settings.mode == "floor" and settings.confidence and problem.rows is not None
-    if confident and 0.0 < settings.floor < 1.0:
+    floor = settings.floor if settings.mode == "floor" else None
+    confident = settings.confidence and problem.rows is not None
+    if confident and floor is not None and 0.0 < floor < 1.0:
         chosen["confidence"] = settings.confidence
         if settings.groups in group_columns(problem, settings):
             chosen["groups"] = settings.groups
-    if settings.criterion != "squared":
+    if settings.criterion != "squared" and settings.mode in ("floor", "budget"):
         chosen["criterion"] = settings.criterion
     return chosen | estimator
 
@@ -248,8 +261,16 @@ def group_columns(problem: Problem, settings: Settings) -> list[str]:
     """Columns that can say which rows belong together: those that are no variables."""
     if not isinstance(problem.source, TableSource):
         return []
-    aside = {*problem.names, settings.weights, ""}
+    aside = {*problem.names, settings.weights, settings.target, ""}
     return [name for name in problem.source.table.names if name not in aside]
+
+
+def outcome(problem: Problem, settings: Settings) -> Array | None:
+    """The outcome of the complete rows, NaN where it is missing; None where none is named."""
+    source = problem.source
+    if not settings.target or not isinstance(source, TableSource):
+        return None
+    return np.asarray(source.values[problem.kept, source.names.index(settings.target)])
 
 
 def known(problem: Problem, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.choosing import MOST_CORRELATION, MOST_VIF
 from skcoral.words import CRITERIA
 
 SOURCES = {
@@ -21,10 +22,18 @@ SOURCES = {
     "upload": "A file of your own",
     "paste": "A correlation matrix",
 }
-MODES = {"floor": "Floor", "budget": "Budget", "support": "Support"}
+MODES = {
+    "floor": "Floor",
+    "max_vif": "VIF",
+    "max_correlation": "Correlation",
+    "budget": "Budget",
+    "support": "Support",
+}
 #: What each mode does, in half a sentence.
 EXPLAINED = {
     "floor": "say what every output keeps",
+    "max_vif": "say the largest VIF",
+    "max_correlation": "say the largest |r|",
     "budget": "say how much may be left",
     "support": "say which source enters where",
 }
@@ -35,8 +44,10 @@ COVARIANCES = {
     "LedoitWolf": "shrunk, as Ledoit and Wolf advise",
     "OAS": "shrunk, for normal rows (OAS)",
 }
+#: Modes that look for the highest common floor within a limit, which is the setting of that name.
+LIMITED = ("max_vif", "max_correlation", "budget")
 #: Settings that are in the link also where they have their default, if the view depends on them.
-_ALWAYS = {"source", "size", "mode", "floor", "budget", "link"}
+_ALWAYS = {"source", "size", "mode", "floor", "link", *LIMITED}
 
 
 def _setting(default: Any, read: Callable[[str], Any], wanted: str) -> Any:
@@ -49,7 +60,7 @@ def _choice(default: str, choices: Collection[str]) -> Any:
     return _setting(default, lambda text: text if text in choices else None, wanted)
 
 
-def _number(default: float, low: float, high: float) -> Any:
+def _number(default: float | None, low: float, high: float) -> Any:
     wanted = f"a number from {low:g} to {high:g}"
     return _setting(default, lambda text: _between(text, low, high), wanted)
 
@@ -86,8 +97,11 @@ class Settings:
     #: Variables of the simulated system.
     size: int = _setting(18, _size, f"a number from 3 to {LARGEST_SIMULATION}")
     mode: str = _choice("floor", MODES)
-    #: The common floor, and the residual allowed in the budget mode.
-    floor: float = _number(0.85, 0.0, 1.0)
+    #: The common floor; none until one is chosen or recommended.
+    floor: float | None = _number(None, 0.0, 1.0)
+    #: What the outputs may have at most, in the mode of the same name.
+    max_vif: float = _number(MOST_VIF, 1.0, 1e9)
+    max_correlation: float = _number(MOST_CORRELATION, 0.0, 1.0)
     budget: float = _number(0.1, 0.0, 1e9)
     criterion: str = _choice("squared", CRITERIA)
     #: Floor mode: confidence with which floors hold for the population (0: none), and the column
@@ -107,6 +121,8 @@ class Settings:
     include: tuple[str, ...] = _column(())
     #: As :class:`skcoral.CORAL` takes them; "" or "none" for none.
     weights: str = _column()
+    #: The outcome: a column of numbers that is no variable and stays as it is.
+    target: str = _column()
     covariance: str = _choice("", COVARIANCES)
 
     def about_columns(self, names: Sequence[str], *, rows: bool) -> tuple[Settings, list[str]]:
@@ -117,21 +133,22 @@ class Settings:
         notes = []
         asked = self
         if not rows:
-            asked = replace(self, weights="", confidence=0.0, covariance="")
+            asked = replace(self, weights="", target="", confidence=0.0, covariance="")
             if asked != self:
                 notes.append(
-                    "Weights, confidence and estimators of correlations need rows, and here is "
-                    "only a matrix."
+                    "Weights, an outcome, confidence and estimators of correlations need rows, and "
+                    "here is only a matrix."
                 )
         own = dict(asked.own)
-        mentioned = (*asked.without, *asked.include, *own, asked.weights)
+        mentioned = (*asked.without, *asked.include, *own, asked.weights, asked.target)
         unknown = [name for name in dict.fromkeys(mentioned) if name and name not in names]
         if unknown:
             notes.append(
                 f"There is no column of numbers {', '.join(map(repr, unknown))} here; what was "
                 "asked about it is ignored."
             )
-        kept = [name for name in names if name not in (*asked.without, asked.weights)]
+        aside = (*asked.without, asked.weights, asked.target)
+        kept = [name for name in names if name not in aside]
         mask = asked.mask
         if mask and mask_from_text(mask, len(kept)) is None:
             notes.append(f"The support in the link is not one of {len(kept)} variables.")
@@ -143,13 +160,20 @@ class Settings:
             without=tuple(name for name in names if name in asked.without),
             include=tuple(name for name in names if name in asked.include),
             weights=asked.weights if asked.weights in names else "",
+            target=asked.target if asked.target in names else "",
         )
         return settings, notes
 
 
 def to_query(settings: Settings) -> dict[str, list[str]]:
     """The query of a link: the settings of the mode, and whatever differs from the defaults."""
-    idle = {"floor", "own"} if settings.mode == "budget" else {"budget"}
+    idle = {*LIMITED} - {settings.mode}
+    if settings.mode in LIMITED:
+        idle |= {"floor", "own"}
+    if settings.mode in ("max_vif", "max_correlation"):
+        idle.add("criterion")
+    if settings.floor is None:
+        idle.add("floor")
     if settings.source != "simulated":
         idle.add("size")
     if settings.mode != "support":

@@ -168,7 +168,7 @@ def choose_columns(source: Source) -> None:
     if source.note:
         st.caption(source.note)
     settings = state.current()
-    offered = [name for name in source.names if name != settings.weights]
+    offered = [name for name in source.names if name not in (settings.weights, settings.target)]
     kept = list(variables(source, settings))
     most = most_variables(source)
     if not settings.without and len(kept) > most:
@@ -177,10 +177,10 @@ def choose_columns(source: Source) -> None:
     title = f"({len(kept)} of {len(source.names)} columns of numbers)"
     if len(kept) > MOST_VARIABLES:  # too many to be shown one by one
         first = [name for name in offered if name not in set(kept)]
-        key = state.widget(f"aside_{settings.weights}", first)
+        key = state.widget(f"aside_{settings.weights}_{settings.target}", first)
         chosen = {*offered} - {*st.multiselect(f"Leave out {title}", offered, key=key)}
     else:
-        key = state.widget(f"columns_{settings.weights}", kept)
+        key = state.widget(f"columns_{settings.weights}_{settings.target}", kept)
         chosen = {*st.multiselect(f"Variables {title}", offered, key=key)}
     left_out = [name for name in offered if name not in chosen]
     without = tuple(name for name in left_out if name not in source.doubtful)
@@ -188,7 +188,7 @@ def choose_columns(source: Source) -> None:
     if (without, include) != (settings.without, settings.include):
         state.change(without=without, include=include)
     for name, doubt in source.doubtful.items():
-        if name not in include and name != settings.weights:
+        if name not in include and name in offered:
             st.caption(f"{plain(name, 60)}: not ticked, {doubt}.")
     if not isinstance(source, TableSource):
         return
@@ -197,13 +197,22 @@ def choose_columns(source: Source) -> None:
         with st.expander(f"Left out: {some}"):
             for name, why in source.left_out[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
+    target = state.bound(
+        st.selectbox,
+        "Outcome",
+        "target",
+        ["", *(name for name in source.names if name != settings.weights)],
+        format_func=lambda name: name or "none",
+        help="What the variables are to explain. It is left out of the variables and stays as it "
+        "is; the report shows its regression on the variables and on the outputs.",
+    )
     weights = state.bound(
         st.selectbox,
         "Row weights",
         "weights",
-        ["", *source.names],
+        ["", *(name for name in source.names if name != target)],
         format_func=lambda name: name or "none: every row counts once",
     )
-    if weights != settings.weights:
+    if (target, weights) != (settings.target, settings.weights):
         st.rerun()
     state.choose("covariance", "Correlations", COVARIANCES)

@@ -11,6 +11,7 @@ import streamlit as st
 from skcoral.app.settings import Settings, from_query, to_query
 
 _SETTINGS, _NOTES, _GENERATION, _TABLE = "settings", "link_notes", "generation", "table"
+_RECOMMENDED = "recommended_floor"
 
 
 def current() -> Settings:
@@ -46,9 +47,26 @@ def change(**values: Any) -> Settings:
     return current()
 
 
+def recommend(floor: float) -> None:
+    """Begin at a floor that the visitor has not chosen: another table has another one."""
+    st.session_state[_RECOMMENDED] = floor
+    change(floor=floor)
+
+
 def start_anew(source: str) -> None:
     """Switch to another table and drop the settings about the columns of the last one."""
-    change(source=source, own=(), mask="", without=(), include=(), weights="", groups="")
+    floor = current().floor
+    change(
+        source=source,
+        floor=None if floor == st.session_state.get(_RECOMMENDED) else floor,
+        own=(),
+        mask="",
+        without=(),
+        include=(),
+        weights="",
+        target="",
+        groups="",
+    )
     st.session_state[_NOTES] = []
     refresh_widgets()
 

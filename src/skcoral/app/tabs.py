@@ -189,7 +189,9 @@ def _downloads(shown: Shown) -> None:
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(problem, model(), chosen, command=command or ""),
+                lambda: exports.page(
+                    problem, shown.settings, model(), chosen, command=command or ""
+                ),
                 f"{stem}-report.html",
                 "text/html",
             ),

@@ -16,13 +16,14 @@ from skcoral.app.problem import (
     Problem,
     arguments,
     curve_points,
+    doubts,
     fitted,
     measured,
     notes,
     raised,
     refuse_many,
 )
-from skcoral.app.settings import EXPLAINED, MODES
+from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
 from skcoral.measured import Measured, rounded_down, vif_text
 from skcoral.plotting import FrontierDisplay
 from skcoral.plotting.fidelity import baseline_fidelities
@@ -59,6 +60,8 @@ def _explore(problem: Problem) -> None:
     if mode == "support":
         refuse_many(problem, state.current())
         controls.choose_support(problem)
+    if mode not in LIMITED:
+        controls.start_at_recommended(problem, threshold)
     left, right = st.columns([4, 3], gap="medium")
     with left:
         if mode == "floor":
@@ -68,9 +71,9 @@ def _explore(problem: Problem) -> None:
         if mode == "floor":
             controls.choose_confidence(problem)
         plot = st.container()
-        if mode != "support":
+        if mode in ("floor", "budget"):
             state.choose("criterion", "Correlation that is left, measured by", words.CRITERIA)
-        if mode != "budget":
+        if mode not in LIMITED:
             controls.choose_own_floors(problem)
     settings = state.current()
     refuse_many(problem, settings)
@@ -86,7 +89,7 @@ def _explore(problem: Problem) -> None:
     with figures:
         _figures(result, found)
     with right:
-        _say(problem, result, found, chosen)
+        _say(problem, settings, result, found, chosen)
         others = {}
         if problem.deficiency is None:  # the classical methods need all directions
             others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
@@ -161,19 +164,33 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
         )
 
 
-def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
-    """The measured figures, what was left out, and what the certificate is about."""
+def _say(
+    problem: Problem,
+    settings: Settings,
+    result: Decorrelation,
+    found: Measured,
+    chosen: dict[str, Any],
+) -> None:
+    """The measured figures, what the certificate is about, and what was left out.
+
+    A result is green where it is certified for the rows and nothing about the data is in doubt.
+    """
     plain_case = words.is_certified(result) and words.is_about_rows(result)
     sure = str(result.details.get("confidence", ""))
     told = [
         words.goal(result),
         sure,
-        *notes(problem),
+        *notes(problem, settings),
         words.unfloored(result, chosen.get("rho_min")),
     ]
+    doubtful = doubts(problem)
+    told = [line for line in told if line not in doubtful]
     body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
-    (st.success if plain_case else st.warning)(body)
+    certified = st.info if doubtful else st.success
+    (certified if plain_case else st.warning)(body)
+    if doubtful:
+        st.warning("\n".join(f"- {plain(line, 1200)}" for line in doubtful))
 
 
 def _figures(result: Decorrelation, found: Measured) -> None:

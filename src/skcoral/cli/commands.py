@@ -81,7 +81,7 @@ PANELS = {
         *("rho_min", "budget", "max_vif", "max_correlation", "criterion", "support"),
         *("confidence", "groups"),
     ),
-    "Data": ("columns", "exclude", "include", "weights", "covariance", "matrix"),
+    "Data": ("target", "columns", "exclude", "include", "weights", "covariance", "matrix"),
     "Output": (
         *("output", "model", "report", "certificate", "output_scale", "keep_sources", "force"),
         *("json", "help"),

@@ -29,7 +29,13 @@ from skcoral.results import Array, Decorrelation
 from skcoral.showing import shortened
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
-from skcoral.tables.notes import doubtful_note, dropped_note, reading_notes, weights_note
+from skcoral.tables.notes import (
+    doubtful_note,
+    dropped_note,
+    reading_notes,
+    target_note,
+    weights_note,
+)
 from skcoral.tables.reading import open_table
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Batch, Complete, Table, complete_rows, labels_of
@@ -99,8 +105,9 @@ class Loaded:
         """What becomes of the outcome, where one is named."""
         if self.target is None:
             return ""
-        told = f"{shortened(self.target)} is the outcome: it is left out of the variables"
-        return f"{told}." if self.matrix is not None else f"{told} and stays as it is."
+        if self.matrix is None:
+            return target_note(self.target)
+        return f"{shortened(self.target)} is the outcome: it is left out of the variables."
 
     @property
     def notes(self) -> list[str]:

@@ -84,6 +84,17 @@ def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
     return f"Not used as variables: {listing(told, _SHOWN, quote='')}. {how}"
 
 
+def target_note(name: str) -> str:
+    """What becomes of the outcome.
+
+    Examples
+    --------
+    >>> target_note("sales")
+    'sales is the outcome: it is left out of the variables and stays as it is.'
+    """
+    return f"{shortened(name)} is the outcome: it is left out of the variables and stays as it is."
+
+
 def dropped_note(n_rows: int, places: Sequence[int] = (), unit: str = "row") -> str:
     """How many rows are left out, and where they stand in the file if that is known.
 
