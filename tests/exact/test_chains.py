@@ -74,6 +74,28 @@ def test_weights_that_fall_exponentially_along_a_chain_still_bind(seed: int) -> 
     assert found.gap < 1e-9
 
 
+@pytest.mark.parametrize(("p", "seed"), [(100, 2), (200, 0), (400, 0)])
+def test_points_close_to_each_other_leave_as_a_group(p: int, seed: int) -> None:
+    """An exponential kernel at random points of a line: few of them bind.
+
+    The weights of a group of neighbours fall together, though some are too small for the others.
+    """
+    points = np.sort(np.random.default_rng(seed).uniform(0, p / 3, p))
+    R = (np.exp(-np.abs(np.subtract.outer(points, points))) + 1e-6 * np.eye(p)) / (1 + 1e-6)
+    found = exact_threshold(R)
+    assert found.gap < 1e-10
+    assert np.mean(found.weights == 0) > 0.9
+    assert found.n_iter < 10
+
+
+def test_floors_of_zero_never_bind() -> None:
+    R = odd_chain(60, np.random.default_rng(3))
+    floors = np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
+    found = exact_threshold(R, floors)
+    assert found.gap < 1e-9
+    assert np.all(found.weights[floors == 0] == 0)
+
+
 def test_floors_out_of_reach_are_refuted_without_fixing_outputs() -> None:
     """Given its neighbour, a variable of a chain has a deviation of 0.71 left, below its floor."""
     C = chain(30, 0.7)
