@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import NoneType
@@ -301,9 +301,28 @@ def labelled_totals(cells: Any, rows: Sequence[int]) -> list[tuple[int, str]]:
     >>> labelled_totals(["Oslo", "Grand total:", "totality"], [2, 3, 4])
     [(3, 'Grand total:')]
     """
-    texts = enumerate(plain_cells(cells))
-    found = ((i, str(text).strip()) for i, text in texts if text is not None)
+    places: Iterable[int] = range(len(cells))
+    if hasattr(cells, "type"):
+        places = _places_of_totals(cells)
+    found = ((i, str(plain_cells(cells[i : i + 1])[0]).strip()) for i in places)
     return [(rows[i], text) for i, text in found if _TOTAL.fullmatch(text)]
+
+
+def _places_of_totals(column: Any) -> list[int]:
+    """Where an Arrow array of texts may hold the label of a total; each text is looked at once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if column.type.value_type not in (pa.string(), pa.large_string()):
+        return []
+    labels = column.dictionary
+    short = pc.fill_null(pc.less_equal(pc.binary_length(labels), _LONGEST), False).to_pylist()
+    texts = (labels[k].as_py().strip() if ok else "" for k, ok in enumerate(short))
+    totals = [k for k, text in enumerate(texts) if _TOTAL.fullmatch(text)]
+    indices = column.indices.to_pylist() if totals else []
+    return [i for i, k in enumerate(indices) if k in totals]
 
 
 def shown(cells: Any, i: int) -> str:
