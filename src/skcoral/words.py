@@ -53,14 +53,14 @@ def windows(before: object, after: object, fidelity: object, threshold: object) 
 def certificate(result: Decorrelation) -> str:
     """What is proved, and about what, in one sentence."""
     claim = _claim(result)
+    start = "Certified for" if is_certified(result) else "Not certified for"
     if is_about_rows(result):
-        start = "Certified for" if is_certified(result) else "Not certified for"
         return f"{start} {subject(result)}: {claim}."
     weakest = rounded_down(result.min_fidelity, 4)
     plain = "the matrix given" if subject(result).startswith("the matrix") else "the plain rows"
     return (
-        f"The certificate is about {subject(result)}, not about {plain}: there, every "
-        f"fidelity is at least {weakest:.4f}, and {claim}."
+        f"{start} {subject(result)}: by these correlations every fidelity is at "
+        f"least {weakest:.4f}, and {claim}. Nothing is certified for {plain}."
     )
 
 
@@ -203,6 +203,13 @@ def status(result: Decorrelation) -> str:
         return "optimal within the limit" if is_certified(result) else "best found"
     told = {"best_found": "best found", "not_converged": "not converged"}
     return told.get(result.status, result.status)
+
+
+def status_code(result: Decorrelation) -> str:
+    """The status for machines: "optimal" also where the floor for a limit on the VIF is proved."""
+    if _limits_vif(result):
+        return "optimal" if is_certified(result) else "best_found"
+    return result.status
 
 
 def is_certified(result: Decorrelation) -> bool:

@@ -109,7 +109,7 @@ def test_shrunk_correlations(bring, metric, table):
     assert not at.success
     told = at.warning[0].value.replace("\\", "")
     assert told.startswith("**Largest correlation ")
-    assert "about the correlation matrix that LedoitWolf estimates" in told
+    assert "Certified for the correlation matrix that LedoitWolf estimates" in told
 
 
 def test_few_rows_with_and_without_shrinkage(bring, metric):

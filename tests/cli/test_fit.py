@@ -353,7 +353,7 @@ def test_confidence_with_groups(answer, sites_csv):
         (["--confidence", "0.9"], "none is given"),
         (["--rho-min", "0.9", "--confidence", "95"], "at most 0.9995; got 95"),
         (["--rho-min", "0.9", "--confidence", "0.99999"], "at most 0.9995; got 0.99999"),
-        (["--rho-min", "0.9", "--groups", "site"], "--groups is about confidence"),
+        (["--rho-min", "0.9", "--groups", "site"], "--groups requires --confidence"),
         (["--rho-min", "0.9", "--confidence", "0.9", "--groups", "sites"], "Did you mean 'site'"),
     ],
 )

@@ -111,7 +111,8 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
         own = matrix == "own" and weights == "plain"
         sentence = told["certificate"]["sentence"]
         assert told["certificate"]["is_about_rows"] == own
-        assert sentence.startswith("The certificate is about") != own
+        assert sentence.startswith("Certified for" if told["certified"] else "Not certified for")
+        assert ("Nothing is certified for the plain rows." in sentence) != own
         if own:
             assert measured["min_fidelity"] == pytest.approx(
                 told["certificate"]["min_fidelity"], abs=1e-9
@@ -236,4 +237,4 @@ def test_the_first_line_is_the_same_everywhere(main, answer, wine_csv, tmp_path)
     assert told["headline"] in unescape(report.read_text())
     assert json.dumps(told["measured"])
     assert told["headline"].startswith("Largest correlation 0.86 → ")
-    assert told["headline"].endswith(" 0.850); 178 of 178 rows used.")
+    assert told["headline"].endswith(" keep 0.850; 178 of 178 rows used.")

@@ -103,3 +103,54 @@ def test_values_of_options_stand_apart_from_their_names(coral, survey):
     told = coral("fit", survey[0] / "t.csv", "--covariance", " OAS ")
     assert told.returncode == 2
     assert "--covariance ' OAS '" in told.stderr
+
+
+def test_a_fit_without_an_output_says_that_nothing_was_written(main, wine_csv, tmp_path):
+    assert "Nothing was written" in main("fit", wine_csv, "--rho-min", "0.9")[1]
+    out = main("fit", wine_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")[1]
+    assert "Nothing was written" not in out
+
+
+def test_status_agrees_with_what_is_called_certified(main, answer, wine_csv):
+    told = answer("fit", wine_csv, "--max-vif", "1.5")[1]
+    assert told["certified"]
+    assert told["status"] == "optimal"
+    assert main("fit", wine_csv, "--max-vif", "1.5")[1].count("Certified for these 178 rows") == 1
+
+
+def test_roll_reads_years_of_spreadsheets_and_advises_min_rows(main, tmp_path):
+    rng = np.random.default_rng(8)
+    lines = ["year,a,b,c"]
+    for i, (a, b, c) in enumerate(rng.normal(size=(40, 3)).round(3).tolist()):
+        lines.append(f"{1935 + i}.0,{a},{'' if i % 5 == 2 else b},{c}")
+    path = tmp_path / "annual.csv"
+    path.write_text("\n".join(lines) + "\n")
+    options = ["--date", "year", "--window", "3652D", "--rho-min", "0.9", "--force"]
+    short = ["--window", "10", "--date", "year", "--rho-min", "0.9", "--force"]
+    status, out, err = main("roll", path, *options, "-o", tmp_path / "out.csv")
+    assert status == 0, err
+    _, out, err = main("roll", path, *short, "-o", tmp_path / "out.csv")
+    assert "--min-rows" in out
+    _, out, _ = main("roll", path, *short, "--min-rows", "6", "-o", tmp_path / "out.csv")
+    assert "--min-rows" not in out
+    assert "optimal" in out or "exact" in out
+
+
+def test_labels_that_repeat_are_suggested_as_groups(main, tmp_path):
+    rng = np.random.default_rng(9)
+    lines = ["country,region,a,b,c"]
+    for i in range(120):
+        a, b, c = (rng.normal(size=3) + rng.normal()).round(3).tolist()
+        lines.append(f"c{i % 12},{'north' if i % 2 else 'south'},{a},{b},{c}")
+    path = tmp_path / "panel.csv"
+    path.write_text("\n".join(lines) + "\n")
+    asked = ["--rho-min", "0.8", "--confidence", "0.9"]
+    out = " ".join(main("fit", path, *asked)[1].split())
+    assert "country has 12 labels that repeat." in out
+    assert "--groups country." in out
+    assert "With a confidence of approximately 0.9, " in out
+    assert "(estimated from 120 rows, taken as independent)" in out
+    out = " ".join(main("fit", path, *asked, "--groups", "country")[1].split())
+    assert "labels that repeat" not in out
+    assert "12 groups" in out
+    assert "--groups" not in main("fit", path, "--rho-min", "0.8")[1]

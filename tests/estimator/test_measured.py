@@ -88,8 +88,8 @@ def test_summary_is_about_rows_or_of_the_matrix():
     assert fitted[0].startswith(matrix[0].rstrip("."))
     assert matrix[1].startswith("Certified for the matrix given: ")
     shrunk = CORAL(0.9, covariance="LedoitWolf").fit(X).result_.summary().splitlines()
-    assert shrunk[1].startswith("The certificate is about the correlation matrix that LedoitWolf")
-    assert "not about the plain rows" in shrunk[1]
+    assert shrunk[1].startswith("Certified for the correlation matrix that LedoitWolf")
+    assert shrunk[1].endswith("Nothing is certified for the plain rows.")
 
 
 def test_many_columns_are_measured_in_blocks(monkeypatch):

@@ -42,10 +42,14 @@ from skcoral.limits import current
 from skcoral.measured import Measured
 from skcoral.moments import Moments
 from skcoral.results import Array
+from skcoral.showing import shortened
+from skcoral.tables.table import labels_of
 from skcoral.tables.writing import write_matrix
 
 #: Tables with more numbers than this are read in parts instead of being held in memory.
 IN_MEMORY = 20_000_000
+#: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
+_FEWEST_GROUPS = 10
 
 
 def fit(options: FitOptions) -> int:
@@ -83,7 +87,12 @@ def fit(options: FitOptions) -> int:
         with destination(outputs, options.output) as stream:
             measured = _write_and_measure(stream, options, loaded, estimator)
             fitted = FitResult(
-                loaded, estimator, measured, dropped, _layout(options, loaded, result)
+                loaded,
+                estimator,
+                measured,
+                dropped,
+                _layout(options, loaded, result),
+                _advice_on_groups(options, loaded),
             )
             if options.report is not None:
                 outputs.write_text(options.report, _report(options, fitted, held))
@@ -151,8 +160,8 @@ def _check(options: FitOptions) -> None:
     check_ending(options.report, (".html", ".htm"), "the report", how)
     if options.groups is not None and options.confidence is None:
         raise UsageError(
-            "--groups is about confidence, and none is asked for.\n"
-            "Add --confidence 0.95, or leave it out."
+            "--groups requires --confidence: groups say which rows are not independent.\n"
+            "Add --confidence 0.95, or leave --groups out."
         )
 
 
@@ -189,6 +198,25 @@ def _layout(options: FitOptions, loaded: Loaded, result: Any) -> str:
     said += "; --output-scale original gives them the units of their sources." if unit else "."
     beside = " Each stands beside its source, as NAME_d."
     return said + beside if options.keep_sources else said
+
+
+def _advice_on_groups(options: FitOptions, loaded: Loaded) -> str:
+    """Suggest clusters where confidence is asked for and a text column repeats its labels."""
+    if options.confidence is None or options.groups is not None:
+        return ""
+    repeated: dict[str, int] = {}
+    for column in loaded.content.columns:
+        if column.kind == "text" and column.name and column.name != loaded.target:
+            labels = [label for label in labels_of(loaded.table.cells(column.name)) if label]
+            if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
+                repeated[column.name] = len(set(labels))
+    if not repeated:
+        return ""
+    name = max(repeated, key=repeated.__getitem__)
+    return (
+        f"{shortened(name)} has {repeated[name]} labels that repeat. If rows with the same label "
+        f"are not independent, add --groups {shlex.quote(name)}."
+    )
 
 
 def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:

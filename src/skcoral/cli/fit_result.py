@@ -14,7 +14,7 @@ from skcoral.cli.run import in_options
 from skcoral.measured import Measured
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
-_ATTRIBUTES = ("status", "criterion", "objective", "lower_bound", "gap", "rank")
+_ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap", "rank")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class FitResult:
     measured: Measured
     dropped: list[int]
     layout: str = ""
+    advice: str = ""
 
     @property
     def notes(self) -> list[str]:
@@ -39,7 +40,7 @@ class FitResult:
                 self._weights_note(),
             ]
         told += [self.estimator.result_.details.get("rounding", "")]
-        return [sentence for sentence in (*told, self.layout) if sentence]
+        return [sentence for sentence in (*told, self.advice, self.layout) if sentence]
 
     def _weights_note(self) -> str:
         if self.loaded.options.weights is None:
@@ -86,6 +87,7 @@ class FitResult:
             "passed_through": [] if is_matrix else list(loaded.passed_through),
             "constant": list(loaded.constant),
             **{name: getattr(result, name) for name in _ATTRIBUTES},
+            "status": words.status_code(result),
             "certified": words.is_certified(result),
             "min_fidelity": measured.min_fidelity,
             "mean_fidelity": float(measured.fidelity.mean()),
@@ -140,6 +142,8 @@ class FitResult:
             more = len(result.names) - len(shown)
             console.say(f"and {more:,} more, none weaker (--json lists all).", stderr=stderr)
         console.written(written, stderr=stderr)
+        if not written:
+            console.say("Nothing was written: -o FILE writes the outputs.", stderr=stderr)
 
 
 def _confidence(estimator: Any) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -231,12 +232,24 @@ class _Run:
             "Their variables are left empty."
             if why
             else "",
+            self._advice(),
             f"First window refused: {self.first_reason}" if self.first_reason else "",
             *self.loaded.notes,
         ]
         console.say_each(told, stderr=stderr)
         if not stderr:
             console.written(written)
+
+    def _advice(self) -> str:
+        """How to get more windows, where nearly all of them have too few complete rows."""
+        if not self.status["short"] or self.status["short"] < 0.9 * self.status.total():
+            return ""
+        if self.options.min_rows is not None:
+            return "A smaller --min-rows lets windows do with fewer complete rows."
+        return (
+            "A window needs all of its rows to be complete: --min-rows NUMBER asks for fewer of "
+            "them; --exclude NAME leaves out a column with many missing values."
+        )
 
 
 def _tell_between(
@@ -250,7 +263,12 @@ def _read_dates(cells: list[Any], name: str) -> Any:
     """The cells of the column ``name`` as dates; what can be read in two ways is an error."""
     import pandas as pd
 
-    texts = pd.Series(cells, dtype=object)
+    # Spreadsheets and data frames write years as 1935.0.
+    years = (re.fullmatch(r"\s*(\d{4})\.0+\s*", str(cell)) for cell in cells)
+    texts = pd.Series(
+        [cell if year is None else year[1] for cell, year in zip(cells, years, strict=True)],
+        dtype=object,
+    )
     try:
         dates = _parsed(texts)
         if dates.dtype == object:  # as pandas 2 keeps times of several zones

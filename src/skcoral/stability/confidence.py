@@ -102,9 +102,9 @@ class ConfidentFloors(Drawn, Frozen):
             level = f"at least {rounded_down(float(self.lower.min()), 3):.3f} (below a floor asked)"
         raised = self.floors[self.rho_min > 0.0]
         said = (
-            f"With a confidence of {self.confidence:.4g}, {scope} in the population are {level}, "
-            f"for which the floors are raised to {_span(raised)} "
-            f"(estimated from {self.about}). The residual is {self._residuals()}."
+            f"With a confidence of approximately {self.confidence:.4g}, {scope} in the population "
+            f"are {level}, for which the floors are raised to {_span(raised)} (estimated from "
+            f"{self.about}, taken as independent). The residual is {self._residuals()}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
             bound = float(self.residual_bound.max())
@@ -118,8 +118,8 @@ class ConfidentFloors(Drawn, Frozen):
         if not self.untouched:
             return ""
         said = (
-            f"No floor below one is confident for {listing(self.untouched)}: there are too few "
-            "rows, and these variables are left as they are."
+            f"No floor below one is confident for {listing(self.untouched)}: {self.about} are too "
+            "few, and these variables are left as they are."
         )
         instead = []
         if self.largest_confidence:
