@@ -69,7 +69,20 @@ Read = Callable[[int, Sequence[int] | None], Iterator[Batch]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table that can be read again and again; see :func:`skcoral.tables.open_table`."""
+    r"""A table that can be read again and again; see :func:`skcoral.tables.open_table`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skcoral.tables import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "two.csv")
+    ...     _ = path.write_text("a;b\n1,5;2\n2,5;4\n")
+    ...     table = open_table(path)
+    >>> table.names, table.separator, table.decimal
+    (('a', 'b'), ';', ',')
+    """
 
     label: str  # the file's name, for messages
     names: tuple[str, ...]  # of the columns in file order, all different
