@@ -72,7 +72,7 @@ def test_answers_for_machines(prices, answer, tmp_path):
     assert told["status"]["short"] == 40  # the windows with the gap
     assert told["rows_without_output"] == 39 + 40
     assert told["reasons"] == {
-        "before the first full window": 39,
+        "before the first window with enough complete rows": 39,
         "in windows with too few complete rows": 39,
         "with missing values": 1,
     }
@@ -179,7 +179,7 @@ def test_every_row_without_output_has_a_reason(prices, main, tmp_path, monkeypat
     _, said, _ = main("roll", path, *options)
     empty = int(pd.read_csv(tmp_path / "out.csv")["a"].isna().sum())
     said = " ".join(said.split())
-    assert f"{empty} of 150 rows have no output: 28 before the first full window, " in said
+    assert f"{empty} of 150 rows have no output: 28 before the first window with " in said
     assert "7 in windows that were refused, 1 with missing values." in said
     assert empty == 28 + 7 + 1
 

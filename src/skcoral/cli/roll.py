@@ -220,7 +220,7 @@ class _Run:
         if not kinds:
             kinds = (
                 f"no row ends a window of {self.options.window} with enough complete rows; choose "
-                "a shorter --window or fewer --min-rows"
+                "a shorter --window or a smaller number of --min-rows (all rows by default)"
             )
         why = ", ".join(f"{n:,} {reason}" for reason, n in self.without.most_common())
         bounds = [self.least["threshold"], largest["threshold"]]

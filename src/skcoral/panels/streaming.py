@@ -18,7 +18,7 @@ from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
 from skcoral.results import Array
 
 _WITHOUT = {  # why complete rows have no output, by the status of their window
-    "none": "before the first full window",
+    "none": "before the first window with enough complete rows",
     "short": "in windows with too few complete rows",
     "refused": "in windows that were refused",
 }
