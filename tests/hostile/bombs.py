@@ -269,11 +269,7 @@ PARQUET: dict[str, Make] = {
             ),
         }
     ),
-    "understated-list": lambda m: understated(100 * m, 100),
-    "understated-list-v2": lambda m: understated(
-        100 * m, 100, data_page_version="2.0", compression="gzip", compression_level=1
-    ),
-    "understated-list-plain": lambda m: understated(100 * m, 5, use_dictionary=False),
+    "understated-list": lambda m: understated(10 * m, 100),
     "overstated-page": lambda m: overstated_page(2**31 - 1),
     "rows-without-end": lambda m: parquet(
         {"a": zeros(500 * m), "b": zeros(500 * m)}, compression="zstd", row_group_size=500 * m

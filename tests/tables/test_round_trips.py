@@ -1,5 +1,7 @@
 """Whatever text a cell holds, it reads back the same from every file that was written."""
 
+import codecs
+import gzip
 import io
 import os
 import re
@@ -18,7 +20,7 @@ from skcoral._staging import Outputs
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
-from skcoral.tables.writing import is_formula, table_writer
+from skcoral.tables.writing import table_writer
 
 #: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.
 SPECIAL = [chr(k) for k in range(1, 0xA0) if not chr(k).isalnum()]
@@ -91,7 +93,25 @@ def test_formulas_are_kept_as_they_came_in_quotes(text):
     assert read_back(data, "csv")[1][1] == [text, "a=b"]
     assert f'"{text}",-1.5'.encode() in data
     assert b"a=b,+2e3" in data
-    assert is_formula(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
+    rows = [("größe", "€" if encoding != "latin-1" else "¥"), ("ß", "é")]
+    data = "number;one;two\n" + "".join(f"{k + 0.5};{a};{b}\n" for k, (a, b) in enumerate(rows))
+    table = open_table(data.encode(encoding), name="t.csv", encoding=None)
+    stream = io.BytesIO()
+    written_as = {"separator": ";", "encoding": table.encoding}
+    writer = table_writer(stream, table.names, path=f"t.{ending}", **written_as)
+    for batch in table.batches(1):
+        writer.write([np.array(batch.columns[0].to_pylist(), dtype=float), *batch.columns[1:]])
+    writer.close()
+    found = gzip.decompress(stream.getvalue()) if ending.endswith("gz") else stream.getvalue()
+    assert found.decode(encoding) == data
+    assert (found[:3] == codecs.BOM_UTF8) == (encoding == "utf-8-sig")
+    with pytest.raises(InvalidTableError, match="cannot be written in ascii"):
+        table_writer(io.BytesIO(), ["größe"], encoding="ascii")
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ def open_text(
         reader.batches,
         separator=found.separator,
         decimal=found.decimal,
+        encoding=f"{found.encoding}-sig" if first.startswith(codecs.BOM_UTF8) else found.encoding,
         thousands=found.thousands,
         skipped=reader.skipped,
         assumed=found.sentences(reader.header_line, reader.units_line),

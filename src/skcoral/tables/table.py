@@ -91,6 +91,7 @@ class Table:
     read: Read
     separator: str = ","  # of a text file, so that output can be written alike
     decimal: str = "."
+    encoding: str = "utf-8"  # with "-sig" where the text begins with a mark
     n_rows: int | None = None  # where the file tells without being read
     thousands: str = ""  # the mark between groups of three digits, if there is one
     na: tuple[str, ...] = ()  # marks of missing values besides the usual ones

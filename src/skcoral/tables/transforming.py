@@ -82,6 +82,7 @@ def write_transformed(
         path=path,
         separator=table.separator,
         decimal=table.decimal,
+        encoding=table.encoding,
     )
     n_rows = 0
     dropped: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import gzip
 import io
@@ -20,12 +21,13 @@ import numpy as np
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.showing import printable
 from skcoral.tables.arrow_arrays import number_texts, text_array, text_scalar
-from skcoral.tables.cells import is_number, plain_cells
+from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import format_of_name
 from skcoral.tables.table import Format
 
-#: What begins a formula; the second half are the wide letters of East Asian keyboards.
-_FORMULA_STARTS = "=+-@＝＋－＠"
+#: What begins a formula, and what does not although it begins like one. The second half of the
+#: marks are the wide letters of East Asian keyboards.
+_FORMULA, _NUMBER = "^[\t\r ]*[=+@＝＋－＠-]|^[\t\r]", r"^ *[+-]?\.?\d[\d.,]*([eE][+-]?\d+)? *$"
 #: Characters that XML lacks or changes, the beginning of what looks like the escape of one, and
 #: texts of nothing but blanks, which readers take for layout.
 _NOT_IN_XML = re.compile(
@@ -75,12 +77,13 @@ def table_writer(
     path: str | Path = "-",
     separator: str = ",",
     decimal: str = ".",
+    encoding: str = "utf-8",
 ) -> TableWriter:
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
-    Text files are written with the given separator and decimal mark; numbers carry all the digits
-    that are needed to read the same number back. Text that begins a formula is written in quotes;
-    in a workbook text is marked as text.
+    Text files are written with the given separator, decimal mark and encoding; numbers carry all
+    the digits that are needed to read the same number back. Text that begins a formula is written
+    in quotes; in a workbook text is marked as text.
     """
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     sink = _Sink(stream)
@@ -91,7 +94,7 @@ def table_writer(
     mark = "\t" if kind == "tsv" else separator
     if decimal == mark:
         decimal = "."
-    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal)
+    return _TextWriter(sink, names, Path(path).suffix.lower(), mark, decimal, encoding)
 
 
 def write_matrix(
@@ -109,20 +112,6 @@ def write_matrix(
     writer = table_writer(stream, names, path=path)
     writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
     writer.close()
-
-
-def is_formula(text: str, decimal: str = ".") -> bool:
-    """Whether a spreadsheet program would compute a text instead of showing it.
-
-    Examples
-    --------
-    >>> [is_formula(text) for text in ("=1+1", "@SUM(A1)", "-2.5", "-", "a=b")]
-    [True, True, False, True, False]
-    """
-    start = text.lstrip()[:1]
-    if not start or (text[0] not in "\t\r" and start not in _FORMULA_STARTS):
-        return False
-    return not is_number(text.replace(decimal, "."))
 
 
 class _Sink(io.RawIOBase):
@@ -177,12 +166,16 @@ class _TextWriter:
         ending: str,
         separator: str,
         decimal: str,
+        encoding: str,
     ) -> None:
         self._sink, self._packer = sink, _packer(sink, ending)
-        self._separator, self._decimal = separator, decimal
+        self._separator, self._decimal, self._encoding = separator, decimal, encoding
+        # Marks of encodings stand at the beginning only.
+        self._encoder = codecs.getincrementalencoder(encoding)()
         # A lone carriage return ends a line for most readers; a byte order mark may be lost.
         self._special = f'[{re.escape(separator)}"\r\n]|^\ufeff'
-        self.write([[name] for name in names])
+        header = self._cells(list(names)).to_pylist()
+        self._put((separator.join(header) or '""') + "\n")
 
     def write(self, columns: Sequence[Any]) -> None:
         step = max(1, _CELLS_AT_ONCE // len(columns))
@@ -193,28 +186,46 @@ class _TextWriter:
     def _write(self, columns: Sequence[Any]) -> None:
         import pyarrow.compute as pc
 
-        *texts, last = [self._cells(column) for column in columns]
+        n = len(columns[0])
+        places = [j for j, c in enumerate(columns) if _is_floats(c)]
+        found = {}
+        if places:  # in one go: a table may have many columns and few rows
+            numbers = self._cells(np.concatenate([columns[j] for j in places]))
+            found = {j: numbers.slice(k * n, n) for k, j in enumerate(places)}
+        cells = (found[j] if j in found else self._cells(c) for j, c in enumerate(columns))
+        *texts, last = cells
         if not texts:  # an empty line is no row
             last = pc.if_else(pc.equal(last, text_scalar("")), text_scalar('""'), last)
         ended = pc.binary_join_element_wise(last, text_scalar(""), text_scalar("\n"))
         lines = pc.binary_join_element_wise(*texts, ended, text_scalar(self._separator))
-        (self._packer or self._sink).write(lines.buffers()[2])
+        self._put(lines.buffers()[2])
+
+    def _put(self, lines: Any) -> None:
+        """Write lines in the encoding of the file; they are bytes of UTF-8, or text."""
+        if isinstance(lines, str) or self._encoding != "utf-8":
+            text = lines if isinstance(lines, str) else lines.to_pybytes().decode()
+            try:
+                lines = self._encoder.encode(text)
+            except UnicodeEncodeError as error:
+                raise InvalidTableError(
+                    f"{text[error.start]!r} cannot be written in {self._encoding}, the encoding of "
+                    "the table.\nWrite .parquet or .xlsx instead, or save the table as UTF-8."
+                ) from error
+        (self._packer or self._sink).write(lines)
 
     def _cells(self, column: Any) -> Any:
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        formulas: list[bool] = []
-        if isinstance(column, np.ndarray) and column.dtype.kind == "f":
+        if _is_floats(column):
             cells = number_texts(column, self._decimal)
             if self._separator not in _IN_NUMBERS:
                 return cells
+            special = pc.match_substring_regex(cells, self._special)
         else:
-            texts = self._texts(column)
-            cells, formulas = text_array(texts), [is_formula(t, self._decimal) for t in texts]
-        special = pc.match_substring_regex(cells, self._special)
-        if any(formulas):
-            special = pc.or_(special, pa.array(formulas))
+            cells = text_array(self._texts(column))
+            found, number = (pc.match_substring_regex(cells, p) for p in (_FORMULA, _NUMBER))
+            special = pc.match_substring_regex(cells, self._special)
+            special = pc.or_(special, pc.and_not(found, number))
         if not pc.any(special).as_py():
             return cells
         quote, inner = text_scalar('"'), pc.replace_substring(cells, '"', '""')
@@ -236,6 +247,10 @@ class _TextWriter:
         if self._packer is not None:
             self._packer.close()
         self._sink.check()
+
+
+def _is_floats(column: Any) -> bool:
+    return isinstance(column, np.ndarray) and column.dtype.kind == "f"
 
 
 def _packer(sink: Any, ending: str) -> Any:
