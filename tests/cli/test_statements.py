@@ -154,3 +154,9 @@ def test_labels_that_repeat_are_suggested_as_groups(main, tmp_path):
     assert "labels that repeat" not in out
     assert "12 groups" in out
     assert "--groups" not in main("fit", path, "--rho-min", "0.8")[1]
+
+
+def test_errors_name_options_and_not_arguments(main, wine_csv):
+    status, _, err = main("fit", wine_csv, "--max-vif", "2", "--criterion", "worst")
+    assert status == 2
+    assert "leave --criterion worst out" in err

@@ -32,7 +32,9 @@ from skcoral.renamed import OPTIONS
 from skcoral.showing import printable
 
 _MANY = 8
-_ARGUMENTS = "confidence|covariance|halflife|lag|min_rows|n_jobs|refit|rho_min|step|window"
+_ARGUMENTS = (
+    "confidence|covariance|criterion|halflife|lag|min_rows|n_jobs|refit|rho_min|step|window"
+)
 OK, USAGE, DATA, NOT_CERTIFIED, INTERRUPTED, BROKEN_PIPE = 0, 2, 3, 4, 130, 141
 
 #: Errors in what was asked, and what to do about each.
