@@ -25,6 +25,7 @@ from skcoral.panels.windows import Windows
 from skcoral.results import Array
 
 _CHAIN = 20  # windows from one fit without a neighbour to the next
+_ONE_THREAD = 200  # columns up to which further threads cost more time than they save
 _FORGOTTEN = 1e-30  # weights below this are far below the rounding of what they are added to
 
 #: Numbers that each window has.
@@ -58,10 +59,6 @@ class Solver:
         """A model with these settings, not fitted yet."""
         return CORAL(**self.settings)
 
-    def fit(self, rows: Array, *, near: CORAL | None) -> CORAL:
-        """Fit the rows of a window, from the model of one that is ``near``."""
-        return self.model()._fit_near(rows, self.names, self.weights(len(rows)), near)
-
     def weights(self, n: int) -> Array | None:
         """Weights of ``n`` rows in the order of time, where the last one counts whole."""
         if self.halflife is None:
@@ -73,34 +70,24 @@ class Solver:
 
 @dataclass
 class _Chain:
-    """Neighbouring windows of one group, and the new rows that their models are applied to.
+    """Neighbouring windows of one group.
 
-    ``at`` are the places of both among all windows and all rows. Row k of the ``new`` ones belongs
-    to ``window[k]`` of the chain.
+    ``at`` are their places among all windows. They consist of the complete rows ``[start, stop)``,
+    and their models are applied to the ``new`` rows, each that of its ``window`` of the chain.
     """
 
-    at: tuple[Any, Any]
+    at: Any
     group: int
-    rows: Array
+    start: int
+    stop: int
     starts: Any
     ends: Any
-    new: Array
+    new: Any
     window: Any
 
 
-@dataclass
-class _Solved:
-    """Outputs of the new rows of a chain, and figures of its windows.
-
-    ``T`` are the first and the last transformation, for the change from one chain to the next.
-    """
-
-    at: tuple[Any, Any]
-    group: int
-    outputs: Array
-    figures: dict[str, Any]
-    warned: Warned
-    T: tuple[Any, Any]
+#: Outputs of new rows, figures, warnings, and the first and the last transformation of a chain.
+_Solved = tuple[Array, dict[str, Any], Warned, tuple[Any, Any]]
 
 
 def run(
@@ -123,55 +110,52 @@ def run(
     outputs = np.full((len(values), k), np.nan)
     figures = _empty_figures(len(windows.last), k, "short")
     warned: Warned = {}
-    tasks = (delayed(_solve)(solver, chain) for chain in _chains(values, complete, windows))
+    chains, rows = list(_chains(complete, windows)), np.flatnonzero(complete)
+    tasks = (
+        delayed(_solve)(solver, chain, values[rows[chain.start : chain.stop]], values[chain.new])
+        for chain in chains
+    )
+    solved = Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(tasks)
     done, total = 0, int(windows.long_enough.sum())
-    before: _Solved | None = None
-    for part in Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(tasks):
-        at, rows = part.at
-        outputs[rows] = part.outputs
-        if before is not None and before.group == part.group:
-            part.figures["turnover"][0] = _change(before.T[1], part.T[0])
-        before = part
-        for name, column in part.figures.items():
-            figures[name][at] = column
-        for kind, (message, where) in part.warned.items():
-            warned.setdefault(kind, (message, []))[1].extend(at[where].tolist())
-        done += len(at)
+    group, last = -1, None
+    for chain, (made, part, told, ends) in zip(chains, solved, strict=True):
+        outputs[chain.new] = made
+        if chain.group == group:
+            part["turnover"][0] = _change(last, ends[0])
+        group, last = chain.group, ends[1]
+        for name, column in part.items():
+            figures[name][chain.at] = column
+        for kind, (message, where) in told.items():
+            warned.setdefault(kind, (message, []))[1].extend(chain.at[where].tolist())
+        done += len(chain.at)
         if callback is not None:
             callback(done, total)
     return outputs, figures, warned
 
 
-def _chains(values: Array, complete: Any, windows: Windows) -> Iterator[_Chain]:
-    """The windows that are long enough, each chain with a copy of no more rows than it needs."""
+def _chains(complete: Any, windows: Windows) -> Iterator[_Chain]:
+    """The windows that are long enough."""
     on = np.flatnonzero(windows.long_enough)
     group = windows.group[on]
     first = (np.arange(len(on)) - np.searchsorted(group, group)) % _CHAIN == 0
     number = np.full(len(windows.last) + 1, -1)  # the last place is for rows without a window
     number[on] = np.arange(len(on))
     window = np.where(complete, number[windows.of_row], -1)
-    transformed, rows = np.flatnonzero(window >= 0), np.flatnonzero(complete)
+    transformed = np.flatnonzero(window >= 0)
     edges = [*np.flatnonzero(first).tolist(), len(on)]
     borders = np.searchsorted(window[transformed], edges)
     for k, (begin, end) in enumerate(pairwise(edges)):
         at, new = on[begin:end], transformed[borders[k] : borders[k + 1]]
-        start, stop = int(windows.starts[at].min()), int(windows.ends[at].max())
-        yield _Chain(
-            (at, new),
-            int(group[begin]),
-            values[rows[start:stop]],
-            windows.starts[at] - start,
-            windows.ends[at] - start,
-            values[new],
-            window[new] - begin,
-        )
+        starts, ends = windows.starts[at], windows.ends[at]
+        start, own = int(starts.min()), (starts - starts.min(), ends - starts.min())
+        yield _Chain(at, int(group[begin]), start, int(ends.max()), *own, new, window[new] - begin)
 
 
-def _solve(solver: Solver, chain: _Chain) -> _Solved:
-    """Solve the windows of a chain and transform its new rows."""
-    # The environment is read once, and matrices of this size are not worth several threads.
-    with limits.use(limits.current()), _threads().limit(limits=1, user_api="blas"):
-        return _solve_each(solver, chain)
+def _solve(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solved:
+    """Solve the windows of a chain, which consist of ``rows``, and transform the ``new`` ones."""
+    threads = 1 if rows.shape[1] <= _ONE_THREAD else None
+    with limits.use(limits.current()), _threads().limit(limits=threads, user_api="blas"):
+        return _solve_each(solver, chain, rows, new)
 
 
 @cache
@@ -182,10 +166,10 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
-def _solve_each(solver: Solver, chain: _Chain) -> _Solved:
+def _solve_each(solver: Solver, chain: _Chain, rows: Array, new: Array) -> _Solved:
     n, k = len(chain.starts), len(solver.output_names)
     figures = _empty_figures(n, k, "refused")
-    outputs = np.full((len(chain.new), k), np.nan)
+    outputs = np.full((len(new), k), np.nan)
     transformations: list[Any] = [None] * n
     warned: Warned = {}
     borders = np.searchsorted(chain.window, np.arange(n + 1))
@@ -194,25 +178,25 @@ def _solve_each(solver: Solver, chain: _Chain) -> _Solved:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                model = solver.fit(chain.rows[start:end], near=model)
+                own, weights = rows[start:end], solver.weights(end - start)
+                model = solver.model()._fit_near(own, solver.names, weights, near=model)
             except InvalidTableError as error:
                 figures["reason"][j] = str(error)
                 continue
             except SingularCorrelationError as error:
-                error.args = (f"Window {chain.at[0][j]}: {error}", *error.args[1:])
+                error.args = (f"Window {chain.at[j]}: {error}", *error.args[1:])
                 raise
         for category in dict.fromkeys(warning.category for warning in caught):
             message = next(str(w.message) for w in caught if w.category is category)
             warned.setdefault(category, (message, []))[1].append(j)
         _describe(model, figures, j)
-        own = slice(borders[j], borders[j + 1])
-        outputs[own] = model._centred_outputs(chain.new[own]) + model.output_mean_
+        its = slice(borders[j], borders[j + 1])
+        outputs[its] = model._centred_outputs(new[its]) + model.output_mean_
         T = model.T_
         transformations[j] = T if isinstance(T, np.ndarray) else T.toarray()
         if j:
             figures["turnover"][j] = _change(*transformations[j - 1 : j + 1])
-    ends = (transformations[0], transformations[-1])
-    return _Solved(chain.at, chain.group, outputs, figures, warned, ends)
+    return outputs, figures, warned, (transformations[0], transformations[-1])
 
 
 def _describe(model: CORAL, figures: dict[str, Any], j: int) -> None:
