@@ -82,9 +82,6 @@ class Judged:
         elif self.dense and result.details.get("amplification", 0.0) > _AMPLIFIED:
             result = settle(replace(result, T=of_unit_variance(self.R, result.T)), self.R)
         elif self.dense and rounding_matters(result):
-            if result.rank is None:
-                T = raised_to_floors(self.R, result.T, np.eye(len(self)), result.rho_min)
-                result = replace(result, T=T)
             result = settle(result, self.R)
         return replace(result, R=self.R if self.dense else None)
 

@@ -57,12 +57,17 @@ def rounding_matters(result: Decorrelation) -> bool:
     if result.certificate.kind not in {"tradeoff", *FRAME_KINDS} - {"welch"}:
         return False
     lifted = result.rank is not None and result.certificate.kind == "tradeoff"
-    return lifted or any(many_digits(a, result.T) for a in result.certificate.arrays.values())
+    # A residual above one is promised relative to itself.
+    unit = max(result.objective, 1.0)
+    return lifted or any(many_digits(a, result.T, unit) for a in result.certificate.arrays.values())
 
 
-def many_digits(dual: Array, T: Array) -> bool:
-    """Whether a dual point and a transformation are so large that rounding takes over."""
-    steep = max(float(np.abs(dual).max(initial=0.0)), 1.0)
+def many_digits(dual: Array, T: Array, unit: float = 1.0) -> bool:
+    """Whether a dual point and a transformation are so large that rounding takes over.
+
+    ``unit`` is the size of what is proved.
+    """
+    steep = max(float(np.abs(dual).max(initial=0.0)) / unit, 1.0)
     size = float(np.abs(T).max()) ** 2 * np.sqrt(len(T))  # roundings of a sum add up like this
     return bool(steep * max(size, 1.0) > _MANY_DIGITS)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skcoral._arrays import Array, column_dots, diagonal, plus_diagonal, to_device
 from skcoral._linalg import gram_defect, gram_rounding
 
-_EPS = float(np.finfo(np.float64).eps)
+_UNIT = float(np.finfo(np.float64).eps) / 2
 _VARIANCE = 1e-12  # a variance this close to one is left alone
 
 
@@ -27,8 +27,11 @@ def make_feasible(R: Any, T: Any, floors: Array, pinned: NDArray[np.bool_]) -> A
     """
     T = T / to_device(np.sqrt(1.0 + _excess_variance(R, T))[None, :], R)
     f = column_dots(R, T)
-    # Room for the rounding of a product with a large column, so that f ≥ ρ also as computed.
-    room = 4 * _EPS * column_dots(abs(R), abs(T))
+    # Floors are kept by aiming above them by what rounding can take, here and when the fidelities
+    # are computed again: an inner product of n terms is off by at most γ_n |x|ᵀ|y| in any order of
+    # summation, γ_n = n u / (1 - n u) (Higham, 2002, section 3.1).
+    gamma = R.shape[0] * _UNIT / (1.0 - R.shape[0] * _UNIT)
+    room = 2.0 * gamma * column_dots(abs(R), abs(T))
     target = np.where(floors < 1.0, floors + np.minimum(room, 0.1 * (1.0 - floors)), 1.0)
     turn = pinned | (f < target)
     if not turn.any():
