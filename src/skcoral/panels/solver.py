@@ -7,10 +7,10 @@ independent of each other, of later rows and of the number of processes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def run(
     Rows are sorted by group, and ``complete`` ones have no missing value. The callback is given the
     number of windows done and their total.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     k = len(solver.output_names)
     outputs = np.full((len(values), k), np.nan)
@@ -112,10 +112,12 @@ def run(
     warned: Warned = {}
     chains, rows = list(_chains(complete, windows)), np.flatnonzero(complete)
     tasks = (
-        delayed(_solve)(solver, chain, values[rows[chain.start : chain.stop]], values[chain.new])
+        (solver, chain, values[rows[chain.start : chain.stop]], values[chain.new])
         for chain in chains
     )
-    solved = Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(tasks)
+    solved: Iterable[_Solved] = starmap(_solve, tasks)
+    if effective_n_jobs(check_jobs(n_jobs)) > 1:
+        solved = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_solve)(*t) for t in tasks)
     done, total = 0, int(windows.long_enough.sum())
     group, last = -1, None
     for chain, (made, part, told, ends) in zip(chains, solved, strict=True):
