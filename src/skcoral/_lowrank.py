@@ -12,6 +12,7 @@ import scipy.linalg as sla
 from skcoral._arrays import Array, read_only
 
 _BLOCK = 256  # columns at a time
+_FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
 _MANY = 5000  # columns whose pairs are not looked at one by one
 _SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
 
@@ -159,6 +160,8 @@ class FactoredCorrelation:
 
 def largest_residuals(G: Any) -> Array:
     """The largest absolute correlation of each variable with another one."""
+    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < _MANY < len(G):
+        return _largest_by_neighbours(G.factor)
     out = np.empty(len(G))
     for columns, block in _blocks(G):
         size = np.abs(block)
@@ -166,6 +169,22 @@ def largest_residuals(G: Any) -> Array:
         size[here, here - columns.start] = 0.0
         out[columns] = size.max(axis=0, initial=0.0)
     return out
+
+
+def _largest_by_neighbours(U: Array) -> Array:
+    """The same for unit vectors of few dimensions, in p log p operations instead of p².
+
+    ‖u ∓ v‖² = 2 ∓ 2 uᵀv: the largest |uᵀv| is that of the nearest of all vectors and their
+    opposites, u itself aside.
+    """
+    from scipy.spatial import KDTree
+
+    p = U.shape[1]
+    points = np.concatenate([U, -U], axis=1).T
+    _, near = KDTree(points).query(points[:p], k=2)
+    other = np.where(near[:, 0] == np.arange(p), near[:, 1], near[:, 0])
+    products: Array = np.einsum("ij,ij->i", points[:p], points[other])
+    return np.abs(products)
 
 
 def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:

@@ -93,7 +93,7 @@ class ColumnProfile:
         mixed = self.n_numbers > self.n_bad or 2 * self._n_formatted > self._n_sampled
         return "mixed" if mixed else "text"
 
-    @property
+    @cached_property
     def always(self) -> float | None:
         """The one value of a column that has several and never changes, up to rounding."""
         low, high = float(self._low), float(self._high)
@@ -163,7 +163,7 @@ def profile(table: Table, *, on_batch: Callable[[Batch], None] | None = None) ->
                 labels += labelled_totals(cells, batch.rows)
         if on_batch is not None:
             on_batch(batch)
-    if n_rows > _MOST_TOTALS and not table.totals:
+    if n_rows > _FEWEST_PARTS and not table.totals:
         named = [found for found in labels if found[0] in places]
         found = named if len(labels) <= _MOST_TOTALS else []
         found = found or [(places[k], "") for k in (1, 0) if _is_total(columns, k)][:1]

@@ -32,6 +32,7 @@ BATCH_ROWS = 20_000
 #: Rows of many columns come in smaller batches.
 BATCH_CELLS = 2_000_000
 _FRAME_CELLS = 2**20
+_FEW_ROWS = 100  # a call for each column takes longer than its numbers
 #: Bytes of cells that are kept after the first pass; larger tables are parsed in every pass.
 KEPT_BYTES = 2**28
 
@@ -273,9 +274,11 @@ def complete_rows(
     places = [table.index(name) for name in names]
     weight_place = None if weights is None else table.index(weights)
     for batch in table.batches(size):
-        values = np.empty((len(batch.rows), len(places)))
-        for k, (j, name) in enumerate(zip(places, names, strict=True)):
-            values[:, k] = finite_numbers(table, batch.columns[j], batch.rows, name)
+        values = _numbers_of_many(table, [batch.columns[j] for j in places], len(batch.rows))
+        if values is None:
+            values = np.empty((len(batch.rows), len(places)))
+            for k, (j, name) in enumerate(zip(places, names, strict=True)):
+                values[:, k] = finite_numbers(table, batch.columns[j], batch.rows, name)
         usable: Any = ~np.isnan(values).any(axis=1)
         w = None
         if weights is not None and weight_place is not None:
@@ -292,6 +295,19 @@ def complete_rows(
         yield Complete(values[usable], w, usable, dropped, batch)
         if on_batch is not None:
             on_batch(batch)
+
+
+def _numbers_of_many(table: Table, columns: Sequence[Any], n_rows: int) -> Array | None:
+    """Finite numbers of many columns and few rows, converted in one go; None for other columns."""
+    import pyarrow as pa
+
+    kinds = {getattr(column, "type", None) for column in columns}
+    if n_rows > _FEW_ROWS or len(kinds) > 1 or None in kinds:
+        return None
+    values, wrong = table.numbers(pa.concat_arrays(columns))
+    if wrong.any() or np.isinf(values).any():
+        return None
+    return values.reshape(len(columns), n_rows).T.copy()
 
 
 def labels_of(cells: Any) -> list[str | None]:

@@ -1,0 +1,20 @@
+"""Correlations of many variables that are kept as factors."""
+
+import numpy as np
+import pytest
+
+from skcoral import _lowrank
+from skcoral._lowrank import FactoredCorrelation, largest_residuals
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 6])
+def test_neighbours_are_the_largest_correlations(rank, monkeypatch):
+    rng = np.random.default_rng(rank)
+    U = rng.normal(size=(rank, 400))
+    U[:, 7], U[:, 100] = -U[:, 3], U[:, 50]  # opposites and copies
+    U /= np.linalg.norm(U, axis=0)
+    monkeypatch.setattr(_lowrank, "_MANY", 300)
+    found = largest_residuals(FactoredCorrelation(U))
+    R = np.abs(U.T @ U)
+    np.fill_diagonal(R, 0.0)
+    np.testing.assert_allclose(found, R.max(axis=0), atol=1e-14)
