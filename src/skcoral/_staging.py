@@ -178,7 +178,7 @@ def _signals_deferred() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    waiting = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM}
+    waiting = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
     try:
         yield

@@ -8,13 +8,12 @@ The command and the library read with :class:`Limits` as they are; an environmen
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from skcoral.exceptions import InvalidArgumentError, TooLargeError
 
@@ -22,7 +21,6 @@ MB = 2**20
 _PREFIX = "CORAL_MAX_"
 #: Bytes that any file may unpack to.
 _HARMLESS = 64 * MB
-_LONGEST = 1e9  # seconds that a timer takes; more is no limit
 #: What there is too much of, and what to do besides raising the limit.
 _REFUSALS = {
     "columns": ("there are {} columns", "Use fewer columns."),
@@ -73,8 +71,6 @@ class Limits:
         Bytes of a model or moments file.
     seconds : float
         Time for reading a table from its start to its end.
-    command_seconds : float
-        Time for a whole command, reading and solving and writing; the library has no such limit.
 
     Examples
     --------
@@ -96,7 +92,6 @@ class Limits:
     record_bytes: int = 64 * MB
     model_bytes: int = 1024 * MB
     seconds: float = 3600.0
-    command_seconds: float = 86400.0
 
     def require(
         self, name: str, amount: float, label: str, what: str = "", advice: str = ""
@@ -159,13 +154,24 @@ def current() -> Limits:
     >>> current().columns
     100000
     """
-    return _chosen.get() or from_settings(
-        {
-            field.name: os.environ[_PREFIX + field.name.upper()]
-            for field in fields(Limits)
-            if _PREFIX + field.name.upper() in os.environ
-        }
+    given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
+    return _chosen.get() or replace(
+        Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
     )
+
+
+def _amount(name: str, text: str) -> Any:
+    """A limit that is given as text."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value > 0:
+        variable = f"{_PREFIX}{name.upper()}"
+        raise InvalidArgumentError(
+            f"{variable} must be a number above 0, got {text!r}.\nExample: {variable}=1e6"
+        )
+    return value if name == "seconds" or value == float("inf") else int(value)
 
 
 @contextmanager
@@ -183,34 +189,6 @@ def use(limits: Limits) -> Iterator[None]:
         yield
     finally:
         _chosen.reset(token)
-
-
-def from_settings(settings: Mapping[str, str]) -> Limits:
-    """Limits with some of them given as text, such as ``{"columns": "200000"}``.
-
-    Examples
-    --------
-    >>> from_settings({"seconds": "30"}).seconds
-    30.0
-    """
-    known = {field.name for field in fields(Limits)}
-    changed: dict[str, float] = {}
-    for name, text in settings.items():
-        if name not in known:
-            raise InvalidArgumentError(
-                f"There is no limit called {name!r}.\nThere are: {', '.join(sorted(known))}."
-            )
-        try:
-            value = float(text)
-        except ValueError:
-            value = -1.0
-        if not value > 0:
-            raise InvalidArgumentError(
-                f"The limit {name} must be a number above 0, got {text!r}.\n"
-                f"Example: {_PREFIX}{name.upper()}=1e6"
-            )
-        changed[name] = value if name.endswith("seconds") or value == float("inf") else int(value)
-    return replace(Limits(), **changed)  # type: ignore[arg-type]
 
 
 def shown(name: str, amount: float) -> str:
@@ -244,42 +222,6 @@ def read_file(path: str | os.PathLike[str], label: str, name: str = "model_bytes
             data += stream.read(int(min(most, 2**62)) + 1 - len(data))
     limits.require(name, len(data), label)
     return data
-
-
-class OutOfTime(KeyboardInterrupt):
-    """The command has taken longer than ``command_seconds``; it passes through ``Exception``."""
-
-
-@contextmanager
-def deadline(label: str) -> Iterator[None]:
-    """Interrupt the block after ``command_seconds``, where the system can do that.
-
-    Between two steps of Python, that is: a single long product of matrices ends first.
-    """
-    limits = current()
-    main = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "setitimer") or not main or limits.command_seconds > _LONGEST:
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        most = shown("command_seconds", limits.command_seconds)
-        told = f"{label} has taken {most}, and that is the limit."
-        raise OutOfTime(f"{told}\n{limits.remedy('command_seconds')}")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limits.command_seconds)
-    try:
-        yield
-    finally:
-        lift_deadline()
-        signal.signal(signal.SIGALRM, before)
-
-
-def lift_deadline() -> None:
-    """Remove the time limit, for a server."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 class Clock:

@@ -19,7 +19,7 @@ from skcoral.exceptions import (
     InvalidTableError,
     TooLargeError,
 )
-from skcoral.limits import Limits, OutOfTime, deadline, lift_deadline, use
+from skcoral.limits import Limits, use
 from skcoral.tables import open_table
 from skcoral.tables.matrices import parse_matrix
 from skcoral.tables.writing import table_writer
@@ -174,54 +174,6 @@ def test_limits_are_set_in_the_environment(coral, folder):
     assert "reading has taken" in inspected("SECONDS", "0.000001", 3)
     assert "CORAL_MAX_COLUMNS=1e6" in inspected("COLUMNS", "many", 2)
     inspected("CELLS", "-1", 2)
-
-
-def test_a_command_has_a_limit_of_time(coral, folder):
-    """Whatever it is doing: reading a pipe that stays silent, or solving."""
-    reader, writer = os.pipe()
-    with os.fdopen(reader, "rb") as silent, os.fdopen(writer, "wb") as end:
-        end.write(b"a,b\n1,2\n")
-        end.flush()
-        soon = {"CORAL_MAX_COMMAND_SECONDS": "2"}
-        done = coral("fit", "-", "-o", "out.csv", cwd=folder, stdin=silent, env=soon)
-    assert "has taken 2 s, and that is the limit" in in_words(done, 3)
-    assert "CORAL_MAX_COMMAND_SECONDS=NUMBER" in done.stderr
-    assert "No output file" in done.stderr
-    done = coral("inspect", "table.csv", cwd=folder, env={"CORAL_MAX_COMMAND_SECONDS": "0.005"})
-    in_words(done, 3)
-    assert left(folder) == []
-    limit = {"CORAL_MAX_COMMAND_SECONDS": "inf", "CORAL_MAX_SECONDS": "inf"}
-    assert coral("inspect", "table.csv", cwd=folder, env=limit).returncode == 0
-
-
-def _busy(until):
-    with deadline("this"):
-        while time.monotonic() < until:
-            pass
-
-
-def test_the_limit_of_time_ends_with_its_block():
-    def alarm():
-        return signal.getitimer(signal.ITIMER_REAL)[0], signal.getsignal(signal.SIGALRM)
-
-    before = alarm()
-    with use(Limits(command_seconds=50.0)), deadline("this"):
-        assert 40 < alarm()[0] <= 50
-    assert alarm() == before
-    with use(Limits(command_seconds=50.0)), deadline("this"):
-        lift_deadline()
-        assert alarm()[0] == 0
-    began = time.monotonic()
-    with (
-        use(Limits(command_seconds=0.05)),
-        pytest.raises(OutOfTime, match=r"this has taken 0.05 s"),
-    ):
-        _busy(began + 30)
-    assert alarm() == before
-    with use(Limits(command_seconds=1e300)), deadline("this"):
-        assert alarm() == before
-    assert Limits().seconds == 3600
-    assert Limits().command_seconds == 86400
 
 
 def test_rows_that_are_needed_at_once_are_counted_before_they_are_held(coral, folder):

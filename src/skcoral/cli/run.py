@@ -27,7 +27,6 @@ from skcoral.exceptions import (
     ModelFileError,
     SingularCorrelationError,
 )
-from skcoral.limits import OutOfTime, deadline
 from skcoral.renamed import OPTIONS
 from skcoral.showing import printable
 
@@ -79,8 +78,7 @@ def run(arguments: list[str]) -> int:
         work = app(arguments, prog_name="coral", standalone_mode=False)
         # Set here, because the parser sets its own.
         sys.excepthook = _unexpected
-        with deadline("the command"):
-            status = work() if callable(work) else work
+        status = work() if callable(work) else work
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has closed the pipe: discard the rest, and what Python flushes at its end.
@@ -104,9 +102,6 @@ def _explain(error: BaseException) -> tuple[str, int] | None:
         return str(error), USAGE
     if isinstance(error, NotCertifiedError):
         return str(error), NOT_CERTIFIED
-    if isinstance(error, OutOfTime):
-        first, _, rest = str(error).partition("\n")
-        return f"{first}\n{_what_is_written()} {rest}", DATA
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return f"interrupted.\n{_what_is_written()}", INTERRUPTED
     if isinstance(error, CoralError):

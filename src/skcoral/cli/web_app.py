@@ -11,7 +11,6 @@ from pathlib import Path
 from skcoral.cli import console
 from skcoral.cli.options import AppOptions
 from skcoral.cli.run import UsageError
-from skcoral.limits import lift_deadline
 
 
 def web_app(options: AppOptions) -> int:
@@ -29,7 +28,6 @@ def web_app(options: AppOptions) -> int:
     else:
         console.say(f"coral app on {address} (stop with Ctrl-C)", stderr=True)
     sys.stdout.flush()
-    lift_deadline()
     os.execv(command[0], command)
 
 
