@@ -16,7 +16,7 @@ from visitor import PATIENCE, Visitor, finish
 
 VISITORS = 6
 BOMBS = {
-    "rows.xlsx": bombs.EXCEL["rows-beyond-the-last"],
+    "corners.xlsx": bombs.EXCEL["corners"],
     "texts.parquet": bombs.PARQUET["long-texts"],
     "quote.csv": lambda m: b'a,b\n1,"' + b"2\n" * 4 * m,
 }

@@ -199,7 +199,7 @@ def test_a_workbook_explains_itself(main, wine_file, tmp_path):
     out, plain = tmp_path / "out.xlsx", tmp_path / "out.csv"
     assert main("fit", wine_file, "--rho-min", 0.9, "-o", out)[0] == 0
     assert main("fit", wine_file, "--rho-min", 0.9, "-o", plain)[0] == 0
-    book = pd.read_excel(out, sheet_name=None)
+    book = pd.read_excel(out, sheet_name=None, engine="calamine")
     first, *others = book
     assert others == ["fidelity", "correlations before", "correlations after", "made of"]
     X, Y = pd.read_csv(wine_file), pd.read_csv(plain)
