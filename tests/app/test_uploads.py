@@ -86,7 +86,7 @@ def test_weights_column(bring, metric, table):
     G = np.corrcoef(table / repeated.std(axis=0, ddof=1) @ result.T, rowvar=False)
     assert metric(at, "Residual") == pytest.approx(0.5 * ((G - np.eye(4)) ** 2).sum(), rel=1e-3)
     told = at.warning[0].value.replace("\\", "")
-    assert "rows with their weights, not about the plain rows" in told
+    assert "Nothing is certified for the plain rows" in told
     assert at.query_params["weights"] == "w"
 
 
