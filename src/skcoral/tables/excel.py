@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
 import sys
 import threading
 import zipfile
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,26 +51,27 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     place = header_place(head_rows)
     units = has_units(head_rows[place:], 0)
     at = [row for places, _ in parts for row in places]
-    columns = [_joined([part[j] for _, part in parts]) for j in range(len(parts[0][1]))]
-    header = [column[place] for column in columns]
+    columns = [_Column([part[j] for _, part in parts]) for j in range(len(parts[0][1]))]
+    header = [column.cells(place, place + 1)[0] for column in columns]
     width = max(j for j, cell in enumerate(header, start=1) if cell is not None)
     limits.require("columns", width, label)
     limits.require("sheet_cells", width * len(at), label)
     names = tuple("" if cell is None else _name(cell) for cell in header[:width])
     check_names(label, names, f"row {at[place]}")
     start = place + 1 + units
-    outside = [i for c in columns[width:] for i, cell in enumerate(c[start:]) if cell is not None]
+    beyond = (enumerate(column.cells(start, len(at)), start=start) for column in columns[width:])
+    outside = [i for cells in beyond for i, cell in cells if cell is not None]
     if outside:
         raise InvalidTableError(
-            f"{label}: row {at[start + min(outside)]} has a value to the right of the last named "
+            f"{label}: row {at[min(outside)]} has a value to the right of the last named "
             f"column {names[-1]!r}.\nGive every column a name in row {at[place]}, or remove it."
         )
     last = max(start, len(at) - _MOST_NOTES)
-    tail = zip(*(column[last:] for column in columns[:width]), strict=True)
+    tail = zip(*(column.cells(last, len(at)) for column in columns[:width]), strict=True)
     texts = [["" if cell is None else str(cell) for cell in row] for row in tail]
     end = last + end_of_rows(texts)
     notes = [(at[i], texts[i - last][0].strip()) for i in range(end, len(at))]
-    body = [_as_arrow(column[start:end]) for column in columns[:width]]
+    body = [column.as_arrow(start, end) for column in columns[:width]]
     batch = Batch(at[start:end], body)
     others = tuple(name for name in book.sheets if name != chosen)
     assumed = []
@@ -198,21 +201,32 @@ def _first_table(book: Workbook) -> str:
     return book.sheets[0]
 
 
-def _joined(parts: list[list[Any]]) -> list[Any]:
-    return parts[0] if len(parts) == 1 else [cell for part in parts for cell in part]
-
-
 def _name(cell: Any) -> str:
     """The name that a cell of the header gives; workbooks know no whole numbers."""
     whole = isinstance(cell, float) and cell.is_integer()
     return f"{cell:.0f}" if whole else str(cell).strip()
 
 
-def _as_arrow(cells: list[Any]) -> Any:
-    """A column of numbers or of texts as an Arrow array, any other as it is."""
-    kinds = set(map(type, cells)) - {NoneType}
-    if kinds == {float}:
-        return number_array(np.array(cells, dtype=np.float64))
-    if kinds == {str}:
-        return text_array(cells)
-    return [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]
+class _Column:
+    """The cells of a column as they came: parts of numbers, or of cells of any kind."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts = parts
+
+    def cells(self, start: int, stop: int) -> list[Any]:
+        """Some cells as Python objects."""
+        return list(itertools.islice(itertools.chain.from_iterable(self._parts), start, stop))
+
+    def as_arrow(self, start: int, stop: int) -> Any:
+        """Numbers or texts as an Arrow array, cells of several kinds as they are."""
+        first, *others = self._parts
+        kinds = set(map(type, first[start:])) - {NoneType}
+        for part in others:
+            kinds |= {float} if isinstance(part, array) else set(map(type, part)) - {NoneType}
+        if kinds == {float}:
+            rest = [np.array(part, dtype=np.float64) for part in (first[start:], *others)]
+            return number_array(np.concatenate(rest)[: stop - start])
+        cells = self.cells(start, stop)
+        if kinds == {str}:
+            return text_array(cells)
+        return [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]

@@ -12,9 +12,10 @@ columns, closed by None. An error is answered by its text.
 import io
 import pickle
 import sys
+from array import array
 from typing import Any, BinaryIO
 
-_ROWS = 20_000
+_FIRST_ROWS, _ROWS = 60, 20_000
 
 
 def main(folder: str, memory: int) -> None:
@@ -50,15 +51,17 @@ def main(folder: str, memory: int) -> None:
 def _answer_rows(answers: BinaryIO, sheet: Any, n_rows: int) -> None:
     rows: list[list[Any]] = []
     places: list[int] = []
+    room = min(_FIRST_ROWS, n_rows)  # the header is text above numbers
     for place, row in enumerate(sheet.iter_rows() if sheet.start else (), start=1):
         if row.count("") == len(row):
             continue
         rows.append(row)
         places.append(place)
-        if len(rows) == min(_ROWS, n_rows):
+        if len(rows) == room:
             _answer(answers, (places, _columns(rows)))
+            n_rows -= len(rows)
             rows, places = [], []
-            n_rows -= _ROWS
+            room = min(_ROWS, n_rows)
         if n_rows <= 0:
             break
     if rows:
@@ -66,10 +69,13 @@ def _answer_rows(answers: BinaryIO, sheet: Any, n_rows: int) -> None:
     _answer(answers, None)
 
 
-def _columns(rows: list[list[Any]]) -> list[list[Any]]:
-    found = list(map(list, zip(*rows, strict=True)))
+def _columns(rows: list[list[Any]]) -> list[Any]:
+    """The cells by column; numbers alone are packed."""
     return [
-        [None if c == "" else c for c in column] if "" in column else column for column in found
+        array("d", column)
+        if set(map(type, column)) == {float}
+        else [None if cell == "" else cell for cell in column]
+        for column in zip(*rows, strict=True)
     ]
 
 
