@@ -171,7 +171,7 @@ def picture(path: Path, tables: int = 60) -> None:
     """Weakest fidelities of many tables: on the rows fitted and in the population."""
     import matplotlib.pyplot as plt
 
-    from skcoral.plotting._style import BLUE, GREY, INK, ORANGE
+    from skcoral.show.pictures._style import BLUE, GREY, INK, ORANGE
 
     floor, (mixing, covariance, _) = 0.9, population(8)
     seen: list[list[float]] = [[], [], [], []]

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from skcoral import decorrelate
 from skcoral.datasets import make_system
-from skcoral.support import support_from_threshold
+from skcoral.solvers.support import support_from_threshold
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- support: begin -->", "<!-- support: end -->"

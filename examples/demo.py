@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from skcoral import CORAL
-from skcoral._staging import Outputs
 from skcoral.baselines import pca, zca_cor
 from skcoral.certificates import check
 from skcoral.choosing import compare_floors
+from skcoral.core.files import Outputs
 from skcoral.datasets import load_wine
-from skcoral.words import beside_zca
+from skcoral.show.sentences import beside_zca
 
 FOLDER = Path("demo")
 

@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skcoral import decorrelate
+from skcoral.core.measures import worst_residual
 from skcoral.datasets import load_wine
-from skcoral.measures import worst_residual
 
 FLOOR = 0.9
 BLUE, INK = "#0072B2", "#1f2933"

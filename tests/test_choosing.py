@@ -8,20 +8,21 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, words
+from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.certificates import check, prove
 from skcoral.certificates.inflation import proved_floor
 from skcoral.choosing import compare_floors, floors_within
-from skcoral.correlation import estimate
+from skcoral.data.correlation import estimate
+from skcoral.data.effects import measure_matrix
+from skcoral.data.moments import Moments
 from skcoral.datasets import make_system, wdi_correlation
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidBudgetError,
     SingularCorrelationError,
 )
-from skcoral.measured import measure_matrix
-from skcoral.moments import Moments
-from skcoral.tradeoff import solve_vif
+from skcoral.show import sentences as words
+from skcoral.solvers.tradeoff import solve_vif
 
 
 def vif_of(G):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skcoral import _lowrank
-from skcoral._lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core import lowrank as _lowrank
+from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 6])

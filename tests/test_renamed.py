@@ -8,9 +8,10 @@ import inspect
 import pytest
 
 import skcoral
-from skcoral import panels, paper, report, stability
+from skcoral import panels, paper, stability
 from skcoral.exceptions import RenamedError
 from skcoral.renamed import NAMES, PARAMETERS, refuse_name, refusing_former_parameters
+from skcoral.show import report
 
 
 def owner(name):

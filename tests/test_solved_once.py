@@ -52,8 +52,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for module in ("api", "app.problem", "support", "estimator", "tradeoff", "cli"):
         import_module(f"skcoral.{module}")
     originals = {
-        "threshold": import_module("skcoral.exact.threshold").exact_threshold,
-        "judgement": import_module("skcoral._validation").judge_correlation,
+        "threshold": import_module("skcoral.solvers.exact.threshold").exact_threshold,
+        "judgement": import_module("skcoral.core.validation").judge_correlation,
     }
     for name, original in originals.items():
         replacement = counted(name, original)

@@ -25,7 +25,7 @@ _LIBRARIES = (
     "openpyxl", "pandas", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet",
     "rich.console", "scipy.linalg", "scipy.optimize", "scipy.special", "skcoral.certificates",
     "skcoral.cli.commands", "skcoral.cli.run", "skcoral.estimator", "skcoral.models",
-    "skcoral.support", "skcoral.tables", "typer",
+    "skcoral.solvers.support", "skcoral.tables", "typer",
 )  # fmt: skip
 
 

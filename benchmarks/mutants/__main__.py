@@ -8,7 +8,8 @@ call left out). The tests that execute the changed lines are run until one fails
 process that has everything loaded: most mutants take a second. Survivors are printed; those that
 were judged to change nothing that is promised are listed in ``judged.txt`` with the reason, and do
 not count. ``tolerances`` widens tenfold each tolerance that decides what a user is told: those of
-`skcoral.results` and of certificates, and what input counts as singular, flat, copied or rounded.
+`skcoral.core.results` and of certificates, and what input counts as singular, flat, copied or
+rounded.
 """
 
 from __future__ import annotations
@@ -35,28 +36,21 @@ SOURCE = ROOT / "src/skcoral"
 TESTS = {
     "certificates": [
         "tests/certificates",
-        "tests/frames/test_rank_bound.py",
-        "tests/frames/test_rank_factors.py",
+        "tests/solvers/singular/test_rank_bound.py",
+        "tests/solvers/singular/test_rank_factors.py",
     ],
-    "exact": ["tests/exact", "tests/certificates/test_falsified_values.py"],
-    "tradeoff": ["tests/tradeoff", "tests/test_choosing.py"],
-    "frames": ["tests/frames", "tests/certificates/test_singular.py"],
-    "support": ["tests/support", "tests/certificates/test_falsified_values.py"],
-    "tolerances": ["tests/certificates", "tests/test_tolerances.py"],
+    "solvers/exact": ["tests/solvers/exact", "tests/certificates/test_falsified_values.py"],
+    "solvers/tradeoff": ["tests/solvers/tradeoff", "tests/test_choosing.py"],
+    "solvers/singular": ["tests/solvers/singular", "tests/certificates/test_singular.py"],
+    "solvers/support": ["tests/solvers/support", "tests/certificates/test_falsified_values.py"],
+    "tolerances": ["tests/certificates", "tests/core/test_tolerances.py"],
 }
 JUDGEMENTS = (
-    *("_frames", "_lowrank", "_requirements", "_singular", "_validation", "covariances"),
-    *(
-        "few_rows",
-        "measured",
-        "measures",
-        "moments",
-        "_row_counts",
-        "estimator/rounding",
-        "exact/results",
-    ),
-    *("frames/curve", "models/decoding", "support/solver", "support/lower_bounds"),
-    *("tables/matrices", "tradeoff/results"),
+    *("_frames", "core/lowrank", "core/requirements", "core/deficiency", "core/validation"),
+    *("core/measures", "core/results", "data/covariances", "data/wide", "data/effects"),
+    *("data/moments", "estimator/rounding", "solvers/exact/results", "solvers/singular/curve"),
+    *("models/decoding", "solvers/support/solver", "solvers/support/lower_bounds"),
+    *("tables/matrices", "solvers/tradeoff/results"),
 )
 
 
@@ -89,7 +83,7 @@ class Run:
     def mutants(self) -> list[Mutant]:
         room = self.options.room
         if room == "tolerances":
-            files = [SOURCE / "results.py", *sorted((SOURCE / "certificates").glob("*.py"))]
+            files = sorted((SOURCE / "certificates").glob("*.py"))
             files += [SOURCE / f"{name}.py" for name in JUDGEMENTS]
         else:
             files = sorted((SOURCE / room).glob("*.py"))

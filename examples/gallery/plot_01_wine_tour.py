@@ -22,7 +22,7 @@ import pandas as pd
 from skcoral import CORAL, decorrelate, threshold
 from skcoral.certificates import check
 from skcoral.datasets import load_wine
-from skcoral.plotting import CorrelationDisplay, FidelityDisplay
+from skcoral.show.pictures import CorrelationDisplay, FidelityDisplay
 
 wine = load_wine().to_frame()
 wine = wine.rename(columns={"od280/od315_of_diluted_wines": "od280/od315"})

@@ -21,8 +21,8 @@ import pandas as pd
 
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import cholesky, pca, sparse_pca, zca, zca_cor
+from skcoral.core.measures import vif, worst_residual
 from skcoral.datasets import load_wine
-from skcoral.measures import vif, worst_residual
 
 wine = load_wine().to_frame()
 R = wine.corr().to_numpy()

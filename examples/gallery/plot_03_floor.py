@@ -18,8 +18,8 @@ import numpy as np
 
 from skcoral import CORAL, decorrelate, threshold
 from skcoral.choosing import compare_floors
+from skcoral.core.measures import vif, worst_residual
 from skcoral.datasets import load_wine
-from skcoral.measures import vif, worst_residual
 
 wine = load_wine().to_frame()
 R = wine.corr()

@@ -19,7 +19,7 @@ import numpy as np
 
 from skcoral import decorrelate, frontier, maximize_fidelity, threshold
 from skcoral.datasets import load_wine
-from skcoral.plotting import FrontierDisplay
+from skcoral.show.pictures import FrontierDisplay
 
 R = load_wine().to_frame().rename(columns={"od280/od315_of_diluted_wines": "od280/od315"}).corr()
 curve = frontier(R, n_points=15)

@@ -23,7 +23,7 @@ from matplotlib.collections import PolyCollection
 from scipy.spatial import Voronoi
 
 from skcoral import CORAL, decorrelate
-from skcoral.support import exactness
+from skcoral.solvers.support import exactness
 
 rng = np.random.default_rng(3)
 p = 16

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from skcoral import CORAL, decorrelate, threshold
+from skcoral.core.measures import fidelity
 from skcoral.datasets import make_factor_system
-from skcoral.measures import fidelity
 
 R = make_factor_system(6, n_factors=2, communality=0.7)
 floor = round((1 + threshold(R).value) / 2, 3)

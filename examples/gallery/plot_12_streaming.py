@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skcoral import CORAL, threshold
-from skcoral.moments import Moments
+from skcoral.data.moments import Moments
 from skcoral.tables import open_table, transform_table
 
 NAMES = [f"sensor_{k + 1}" for k in range(8)]

@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from skcoral import CORAL
+from skcoral.data.moments import Moments, merge_all
 from skcoral.models import load_moments, save_moments
-from skcoral.moments import Moments, merge_all
 
 LEAST_ROWS = 20
 wine = load_wine()

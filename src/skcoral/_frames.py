@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array, library, to_device
-from skcoral._linalg import gram_defect, of_unit_variance, precise_product, raised_to_floors
-from skcoral._lowrank import FactoredCorrelation
-from skcoral._requirements import listing, repeated
-from skcoral._singular import Deficiency
-from skcoral._validation import (
+from skcoral.certificates.settling import rounding_matters, settle
+from skcoral.core.arrays import Array, library, to_device
+from skcoral.core.deficiency import Deficiency
+from skcoral.core.linalg import gram_defect, of_unit_variance, precise_product, raised_to_floors
+from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.requirements import listing, repeated
+from skcoral.core.results import FLOOR_TOL, Decorrelation
+from skcoral.core.validation import (
     check_anchors,
     check_choice,
     check_floors,
@@ -22,8 +24,6 @@ from skcoral._validation import (
     frame_names,
     judge_correlation,
 )
-from skcoral.certificates.settling import rounding_matters, settle
-from skcoral.exact import KeptThreshold
 from skcoral.exceptions import (
     InvalidAnchorError,
     InvalidArgumentError,
@@ -32,7 +32,7 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
     warn,
 )
-from skcoral.results import FLOOR_TOL, Decorrelation
+from skcoral.solvers.exact import KeptThreshold
 
 _AMPLIFIED = 1e3  # largest coefficient of T from which on its rounding shows in variances
 

@@ -19,7 +19,8 @@ from skcoral._frames import (
     read_floors,
     read_pair_weights,
 )
-from skcoral._validation import (
+from skcoral.core.results import Decorrelation, Frontier, Threshold
+from skcoral.core.validation import (
     check_budget,
     check_callback,
     check_choice,
@@ -28,10 +29,9 @@ from skcoral._validation import (
     check_positive,
     check_random_state,
 )
-from skcoral.exact import BestExact, Options, solve_exact, solve_threshold
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.renamed import refusing_former_parameters
-from skcoral.results import Decorrelation, Frontier, Threshold
+from skcoral.solvers.exact import BestExact, Options, solve_exact, solve_threshold
 
 Callback = Callable[[int, float, float], object]
 CRITERIA = ("squared", "worst", "absolute")
@@ -98,7 +98,7 @@ def threshold(
         "callback": check_callback(callback),
     }
     if given.deficiency is not None:
-        from skcoral.frames import singular_threshold
+        from skcoral.solvers.singular import singular_threshold
 
         return singular_threshold(given.deficiency, dense=given.dense, there=given.like, **settings)
     return solve_threshold(given.placed, Options(threshold=given.threshold, **settings))
@@ -149,8 +149,8 @@ def decorrelate(
     pair_weights : array-like or DataFrame of shape (p, p), optional
         Which pairs matter, and how much.
     support : mask, mapping, DataFrame, edge list or number, optional
-        Which sources may enter which output (:func:`skcoral.support.pattern`); a number allows
-        those whose ``|R_ij|`` exceeds it. This problem is not convex: see ``status``.
+        Which sources may enter which output (:func:`skcoral.solvers.support.pattern`); a
+        number allows those whose ``|R_ij|`` exceeds it. This problem is not convex: see ``status``.
     bounds : pair of array-like of shape (p, p), optional
         Least and largest value of each coefficient of ``T``; infinite where free.
     anchors : array-like or DataFrame of shape (p, k), optional
@@ -159,8 +159,8 @@ def decorrelate(
     proof : {"quick", "moments"}
         With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" takes up the
         gap that the quick bounds leave, for minutes where columns are many: until the bound meets
-        the objective, the callback returns True, or
-        ``skcoral.support.moment_admm.TIME_LIMIT`` (300 seconds of processor time) has passed.
+        the objective, the callback returns True, or 300 seconds of processor time
+        (``TIME_LIMIT`` of ``skcoral.solvers.support.moment_admm``) have passed.
     tol : float, default=1e-9
         Gap to aim at, relative to ``max(1, objective)``.
     max_iter : int, default=200
@@ -222,8 +222,8 @@ def decorrelate(
     if support is not None or bounds is not None:
         if settings.pop("pair_weights") is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
-        from skcoral.support import solve_support
-        from skcoral.support.pattern import read_support
+        from skcoral.solvers.support import solve_support
+        from skcoral.solvers.support.pattern import read_support
 
         matrix = problem.regular("A support" if bounds is None else "A bound on coefficients")
         found = solve_support(
@@ -240,7 +240,7 @@ def decorrelate(
         return given.described(found)
     floors = None if rho_min is None else read_floors(rho_min, p, names)
     if problem.deficiency is not None:
-        from skcoral.frames import solve_singular
+        from skcoral.solvers.singular import solve_singular
 
         settings["warm"] = None if warm is None else check_neighbour(warm, p)
         result = solve_singular(
@@ -250,14 +250,14 @@ def decorrelate(
     there, options = problem.placed, Options(threshold=problem.threshold, **settings)
     answer: Decorrelation | BestExact | None = None
     if warm is not None and floors is not None:
-        from skcoral.tradeoff import solve_from_neighbour
+        from skcoral.solvers.tradeoff import solve_from_neighbour
 
         answer = solve_from_neighbour(there, floors, check_neighbour(warm, p), options)
     if answer is None:
         answer = solve_exact(there, floors, options)
     if isinstance(answer, BestExact):
         assert floors is not None  # "as high as possible" is always within reach
-        from skcoral.tradeoff import solve_tradeoff
+        from skcoral.solvers.tradeoff import solve_tradeoff
 
         answer = solve_tradeoff(there, floors, options, refused=answer)
     return given.described(answer, composites)
@@ -333,13 +333,13 @@ def maximize_fidelity(
     else:
         amount = check_budget(budget)
     if problem.deficiency is not None:
-        from skcoral.frames import singular_budget
+        from skcoral.solvers.singular import singular_budget
 
         result = singular_budget(
             problem.deficiency, amount, dense=problem.dense, there=given.like, **settings
         )
     else:
-        from skcoral.tradeoff import solve_budget, solve_vif
+        from skcoral.solvers.tradeoff import solve_budget, solve_vif
 
         options = Options(threshold=problem.threshold, **settings)
         result = (solve_vif if by_vif else solve_budget)(problem.placed, amount, options)
@@ -392,12 +392,12 @@ def frontier(
     settings = _settings(problem, criterion, pair_weights, tol, callback)
     check_count("n_points", n_points, minimum=2, maximum=10_000)
     if problem.deficiency is not None:
-        from skcoral.frames import singular_frontier
+        from skcoral.solvers.singular import singular_frontier
 
         return singular_frontier(
             problem.deficiency, floors, there=given.like, n_points=n_points, **settings
         )
-    from skcoral.tradeoff import trace_frontier
+    from skcoral.solvers.tradeoff import trace_frontier
 
     options = Options(threshold=problem.threshold, **settings)
     return trace_frontier(problem.placed, floors, options, n_points=n_points)

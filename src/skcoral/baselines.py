@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert, solve_triangular
 
-from skcoral._arrays import Array
-from skcoral._linalg import make_exact
-from skcoral._records import Fidelities, Frozen
-from skcoral._requirements import float_array, shown_value
-from skcoral._validation import check_choice, check_correlation, check_count
+from skcoral.core.arrays import Array
+from skcoral.core.frozen import Fidelities, Frozen
+from skcoral.core.linalg import make_exact
+from skcoral.core.measures import fidelity
+from skcoral.core.requirements import float_array, shown_value
+from skcoral.core.validation import check_choice, check_correlation, check_count
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.measures import fidelity
 
 Indices = NDArray[np.intp]
 _STEPS = 10_000  # of the iteration for minimum torsion

@@ -11,18 +11,18 @@ import numpy as np
 
 from skcoral import api
 from skcoral._frames import Judged, judge, read_common_floors
-from skcoral._lowrank import largest_residuals
-from skcoral._requirements import listing
-from skcoral._validation import check_budget
+from skcoral.core.display import Shown, shortened
+from skcoral.core.lowrank import largest_residuals
+from skcoral.core.measures import inflation_factors
+from skcoral.core.requirements import listing
+from skcoral.core.results import Decorrelation, Threshold
+from skcoral.core.validation import check_budget
+from skcoral.data.effects import Measured, rounded_down, vif_text
 from skcoral.exceptions import (
     InvalidArgumentError,
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.measured import Measured, rounded_down, vif_text
-from skcoral.measures import inflation_factors
-from skcoral.results import Decorrelation, Threshold
-from skcoral.showing import Shown, shortened
 
 FLOORS = (0.85, 0.9, 0.95, 0.99)
 #: The limits of a recommendation: the largest correlation and the largest VIF of the outputs. Every

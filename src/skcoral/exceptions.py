@@ -104,7 +104,7 @@ class InvalidTableError(CoralError, ValueError):
 
 
 class TooLargeError(InvalidTableError):
-    """An input needs more room or time than a limit allows; see :mod:`skcoral.limits`."""
+    """An input needs more room or time than a limit allows; see :mod:`skcoral.core.limits`."""
 
 
 class ModelFileError(CoralError, ValueError):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import NoReturn, ParamSpec, TypeVar
 
-from .exceptions import RenamedError
+from skcoral.exceptions import RenamedError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,6 +68,20 @@ OPTIONS: dict[str, str] = {
 #: Modules, functions and classes that are gone, by their full name.
 NAMES: dict[str, str] = {
     "skcoral.margins": _RANKS,
+    **{
+        f"skcoral.{old}": f"it is skcoral.{new} now."
+        for old, new in {
+            "correlation": "data.correlation",
+            "limits": "core.limits",
+            "measured": "data.effects",
+            "measures": "core.measures",
+            "moments": "data.moments",
+            "plotting": "show.pictures",
+            "report": "show.report",
+            "results": "core.results",
+            "support": "solvers.support",
+        }.items()
+    },
     **dict.fromkeys(
         (f"skcoral.tables.{name}" for name in ("TableFile", "from_csv", "from_parquet")),
         "table = open_table(path) reads files and folders of any size; CORAL().fit(table.frames()) "
@@ -75,8 +89,12 @@ NAMES: dict[str, str] = {
     ),
     "skcoral.datasets.fetch_wdi": _WDI,
     "skcoral.datasets.load_wdi": _WDI,
-    "skcoral.support.certified_bound": "skcoral.certificates.check judges a result and its bound.",
-    "skcoral.support.support_frontier": "solve the highest floor first, lower ones with warm=",
+    "skcoral.solvers.support.certified_bound": (
+        "skcoral.certificates.check judges a result and its bound."
+    ),
+    "skcoral.solvers.support.support_frontier": (
+        "solve the highest floor first, lower ones with warm="
+    ),
     "skcoral.paper.compare_with_protocol": "python benchmarks/protocol.py compares with it.",
     "skcoral.paper.draw_interactive": "wine_geometry().plot() draws the figure with Matplotlib.",
 }

@@ -7,7 +7,7 @@ import pytest
 
 from skcoral import decorrelate, frontier, threshold
 from skcoral.app import charts
-from skcoral.plotting import FrontierDisplay, HoldoutDisplay
+from skcoral.show.pictures import FrontierDisplay, HoldoutDisplay
 
 R = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, -0.3], [0.1, -0.3, 1.0]])
 NAMES = ("a<b", "b", "c")

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from skcoral import CORAL, api, measures, words
+from skcoral import CORAL, api
 from skcoral.choosing import compare_floors
+from skcoral.core import measures
 from skcoral.datasets import make_system, wdi_correlation
+from skcoral.show import sentences as words
+from skcoral.solvers.support import support_from_threshold
 from skcoral.stability import holdout
-from skcoral.support import support_from_threshold
 
 
 def test_first_view_is_wine_with_a_certificate(open_app, metric, wine, conic_optimum):

@@ -13,7 +13,7 @@ from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.certificates import check, prove
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
-from skcoral.support import support_from_threshold
+from skcoral.solvers.support import support_from_threshold
 
 R = make_system(6)
 PAIRS = np.abs(np.subtract.outer(range(6), range(6))).astype(float)

@@ -8,9 +8,9 @@ import flint
 import numpy as np
 import pytest
 
-from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates import Check, Claim, check, checking, prove
 from skcoral.certificates.products import PRECISION, Balls
+from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.exceptions import CertificateError
 
 from .conftest import R, honest

@@ -9,10 +9,10 @@ import pytest
 
 from skcoral import decorrelate, frontier, threshold
 from skcoral.certificates import check, prove
+from skcoral.core.results import Certificate, Decorrelation
 from skcoral.datasets import load_wine, make_system
-from skcoral.exact import Options, solve_threshold
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
-from skcoral.results import Certificate, Decorrelation
+from skcoral.solvers.exact import Options, solve_threshold
 
 R = np.asarray(load_wine().correlation)
 

@@ -15,13 +15,13 @@ import pytest
 from skcoral import decorrelate, maximize_fidelity, threshold
 from skcoral.certificates import check, prove
 from skcoral.certificates.settling import proved_bound
+from skcoral.core.measures import residual_by
+from skcoral.core.results import Certificate, Decorrelation
 from skcoral.datasets import load_wine, make_system
 from skcoral.exceptions import CertificateError
-from skcoral.measures import residual_by
-from skcoral.results import Certificate, Decorrelation
-from skcoral.support.caps import feasible_set
-from skcoral.support.frame_relaxation import FrameBound, frame_bound
-from skcoral.support.lower_bounds import frame_certificate
+from skcoral.solvers.support.caps import feasible_set
+from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
+from skcoral.solvers.support.lower_bounds import frame_certificate
 
 from .conftest import ANCHORS, MASK, R, honest
 

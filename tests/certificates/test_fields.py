@@ -13,9 +13,9 @@ from skcoral import decorrelate, threshold
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.enclosures import exactly
 from skcoral.certificates.frame_bounds import criterion_bound
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
-from skcoral.support import support_from_threshold
+from skcoral.solvers.support import support_from_threshold
 
 from .conftest import MASK, R, honest, verdict
 from .test_falsified_values import broken, rotation, with_T

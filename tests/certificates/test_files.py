@@ -19,9 +19,9 @@ from skcoral.certificates import (
     parse_certificate,
     save_certificate,
 )
+from skcoral.core.results import Threshold
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
-from skcoral.results import Threshold
 
 from .conftest import MAKERS, R, honest
 

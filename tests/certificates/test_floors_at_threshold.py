@@ -14,9 +14,9 @@ from skcoral.certificates import certificate_text, check, parse_certificate, pro
 from skcoral.certificates.attained import Outputs
 from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.products import Floats
-from skcoral.exact import Options, solve_threshold
+from skcoral.core.results import Certificate
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.results import Certificate
+from skcoral.solvers.exact import Options, solve_threshold
 
 from .conftest import verdict
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
+from skcoral.core.results import Certificate, Decorrelation, Threshold
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate, Decorrelation, Threshold
 
 from .conftest import MAKERS, MASK, R, honest, refused, verdict
 

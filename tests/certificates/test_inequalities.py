@@ -31,9 +31,9 @@ from skcoral.certificates.inequalities import (
 from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.certificates.supports import _spectral_size, support_bound
+from skcoral.core.results import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
 
 from .conftest import ANCHORS, PAIRS, R, honest
 

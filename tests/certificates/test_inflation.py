@@ -14,8 +14,8 @@ from skcoral.certificates import check, prove
 from skcoral.certificates.attained import Outputs
 from skcoral.certificates.inflation import _least_unique, limited_room, proved_floor
 from skcoral.certificates.products import Floats
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
 
 from .conftest import ANCHORS, R, honest
 from .test_inequalities import (

@@ -10,10 +10,10 @@ import pytest
 
 from skcoral import decorrelate, maximize_fidelity
 from skcoral.certificates import check, prove
+from skcoral.core.measures import residual_by
+from skcoral.core.results import Decorrelation
 from skcoral.datasets import make_system
-from skcoral.measures import residual_by
-from skcoral.results import Decorrelation
-from skcoral.support import support_from_threshold
+from skcoral.solvers.support import support_from_threshold
 
 SYSTEM = 0.1 * make_system(6) + 0.9
 CRITERIA = ["squared", "absolute"]

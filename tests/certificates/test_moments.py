@@ -17,11 +17,11 @@ import pytest
 from skcoral import decorrelate
 from skcoral.certificates import certificate_text, check, load_certificate, prove, save_certificate
 from skcoral.certificates.settling import settle
+from skcoral.core.results import Array, Certificate, Decorrelation
 from skcoral.exceptions import CertificateError
-from skcoral.results import Array, Certificate, Decorrelation
-from skcoral.support import moment_admm
-from skcoral.support.caps import feasible_set
-from skcoral.support.lower_bounds import moment_certificate, to_squares
+from skcoral.solvers.support import moment_admm
+from skcoral.solvers.support.caps import feasible_set
+from skcoral.solvers.support.lower_bounds import moment_certificate, to_squares
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))  # as for a program that is run there

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
-from skcoral._linalg import correlation_of_covariance
 from skcoral.certificates import check, prove
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.exceptions import CoralError
 
 Array = Any

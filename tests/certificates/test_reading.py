@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.certificates import check, json_values, reading
 from skcoral.certificates.json_values import (
     array_of,
@@ -31,8 +30,9 @@ from skcoral.certificates.reading import (
     number,
     numbers,
 )
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
 
 from .conftest import ANCHORS, R, honest
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcoral import decorrelate, threshold
-from skcoral._singular import Deficiency
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.core.deficiency import Deficiency
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.frames import singular_threshold, solve_singular
-from skcoral.results import Certificate
+from skcoral.solvers.singular import singular_threshold, solve_singular
 
 from .conftest import verdict
 

@@ -14,8 +14,8 @@ from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.definiteness import require_definite
 from skcoral.certificates.products import Floats
+from skcoral.core.results import Certificate, Decorrelation
 from skcoral.exceptions import CertificateError, InvalidAnchorError
-from skcoral.results import Certificate, Decorrelation
 
 from .test_standalone import FULL, problems
 

@@ -10,8 +10,8 @@ import pytest
 
 from skcoral import decorrelate, threshold
 from skcoral.certificates import check, prove
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
 
 from .conftest import R, honest, verdict
 from .test_singular import HONEST as SINGULAR

@@ -12,8 +12,8 @@ import pytest
 from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import FrameLedger
 from skcoral.certificates.products import Floats
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import Certificate
 
 from .test_singular import HONEST, R, Z
 

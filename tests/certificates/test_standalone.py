@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, maximize_fidelity, threshold
-from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates import certificate_text
+from skcoral.core.lowrank import FactoredCorrelation
 
 from . import conftest, test_files, test_singular, test_singular_budgets, test_wide
 from .test_files import changed, signed

@@ -13,8 +13,8 @@ from skcoral import decorrelate
 from skcoral.certificates import check, settling
 from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.settling import many_digits, proved_bound, rounding_matters, settle
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError, NotCertifiedWarning
-from skcoral.results import Certificate
 
 from .conftest import MAKERS, R, honest
 from .test_falsified_values import rotation, with_T

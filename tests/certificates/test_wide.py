@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.frames.rank_factors import proof_by_outputs
-from skcoral.results import Certificate
+from skcoral.solvers.singular.rank_factors import proof_by_outputs
 
 from .conftest import verdict
 from .test_files import _at, changed, leaves, signed

@@ -7,11 +7,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
+from skcoral.data.moments import Moments
 from skcoral.exceptions import (
     InvalidArgumentError,
     InvalidTableError,
 )
-from skcoral.moments import Moments
 
 
 @pytest.mark.parametrize("batch", [1, 17, 178])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate
-from skcoral.measured import Measurement
+from skcoral.data.effects import Measurement
 
 
 def rows(n=250, p=4, seed=3):
@@ -93,7 +93,8 @@ def test_summary_is_about_rows_or_of_the_matrix():
 
 
 def test_many_columns_are_measured_in_blocks(monkeypatch):
-    from skcoral import _lowrank, measured
+    from skcoral.core import lowrank as _lowrank
+    from skcoral.data import effects as measured
 
     X = rows(60, 8)
     Y = X @ np.random.default_rng(0).normal(size=(8, 8))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL
+from skcoral.data.moments import Moments
 from skcoral.estimator.rounding import NEGLIGIBLE
 from skcoral.exceptions import RoundingWarning
-from skcoral.moments import Moments
 
 
 def nearly_dependent(noise, n=200):

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.certificates import check
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 from skcoral.exceptions import (
     InvalidTableError,
     LeastNormWarning,
@@ -20,9 +22,7 @@ from skcoral.exceptions import (
     SingularCorrelationError,
     SingularCorrelationWarning,
 )
-from skcoral.few_rows import RowMoments
 from skcoral.models import load_model, save_model
-from skcoral.moments import Moments
 from skcoral.stability import holdout
 
 pytestmark = [

@@ -6,7 +6,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge
 
 from skcoral import CORAL
-from skcoral._lowrank import LowRankTransform
+from skcoral.core.lowrank import LowRankTransform
 from skcoral.exceptions import InvalidArgumentError
 
 pytestmark = [

@@ -85,7 +85,7 @@ def solve(tally: Tally, kind: str, problem: problems.Problem, rng: Any) -> None:
 
 def read(tally: Tally, kind: str, rng: Any) -> None:
     """Read a file of no known origin, by the library and within a visitor's limits."""
-    from skcoral.limits import VISITOR, use
+    from skcoral.core.limits import VISITOR, use
     from skcoral.tables.columns import profile
     from skcoral.tables.reading import open_table
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity, threshold
+from skcoral.data.moments import Moments
 from skcoral.exceptions import CoralError, InvalidFloorError, InvalidTableError
-from skcoral.moments import Moments
 from skcoral.tables.reading import open_table
 
 R = 0.5 * np.eye(3) + 0.5

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skcoral.core.limits import Limits, use
 from skcoral.exceptions import (
     CoralError,
     InvalidArgumentError,
     InvalidTableError,
     TooLargeError,
 )
-from skcoral.limits import Limits, use
 from skcoral.tables import open_table
 from skcoral.tables.matrices import parse_matrix
 from skcoral.tables.writing import table_writer

@@ -10,11 +10,11 @@ import pytest
 from sklearn.datasets import load_wine
 
 from skcoral import CORAL
+from skcoral.core.limits import MB, Limits, use
+from skcoral.data.moments import Moments
 from skcoral.exceptions import ModelFileError
-from skcoral.limits import MB, Limits, use
 from skcoral.models import load_model, load_moments, save_model, save_moments
 from skcoral.models.files import _checksum
-from skcoral.moments import Moments
 
 
 @pytest.fixture(scope="module")

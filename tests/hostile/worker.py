@@ -10,10 +10,11 @@ import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 
-from skcoral import cli, limits
+from skcoral import cli
 from skcoral.app import sources as app_sources
+from skcoral.core import limits
+from skcoral.core.limits import Limits, use
 from skcoral.exceptions import CoralError
-from skcoral.limits import Limits, use
 from skcoral.tables import delimited, records
 
 MB = 2**20

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skcoral import CORAL
 from skcoral.certificates import check
+from skcoral.data.moments import Moments
 from skcoral.exceptions import CoralError, InvalidArgumentError, ModelFileError
 from skcoral.models import load_model, load_moments, save_model, save_moments, to_onnx
-from skcoral.moments import Moments
 
 
 @pytest.fixture(scope="module")

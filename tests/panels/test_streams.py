@@ -9,7 +9,7 @@ import pytest
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.panels import grouped, rolling
 from skcoral.panels.streaming import Roller
-from skcoral.plotting import WindowsDisplay
+from skcoral.show.pictures import WindowsDisplay
 
 
 def frame(n=200, p=4, seed=0):

@@ -6,7 +6,7 @@ import pytest
 from skcoral import api
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 from skcoral.paper import wine_geometry
-from skcoral.plotting import GeometryDisplay
+from skcoral.show.pictures import GeometryDisplay
 
 
 @pytest.fixture(scope="module", params=[0.8, 0.9, (0.99, 0.5, 0.95)])

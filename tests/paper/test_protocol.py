@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
+from skcoral.core.measures import fidelity
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.exceptions import CoralError
-from skcoral.measures import fidelity
 from skcoral.paper import protocol, reproduce
 from skcoral.paper.protocol import VIOLATION, ProtocolRun, protocol_from, run_protocol
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL
+from skcoral.data.moments import Moments
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.moments import Moments
 from skcoral.tables import dask as coral_dask
 
 da = pytest.importorskip("dask.array")

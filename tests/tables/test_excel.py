@@ -12,8 +12,8 @@ import numpy as np
 import openpyxl
 import pytest
 
+from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.limits import Limits, use
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.excel import open_workbook
 from skcoral.tables.reading import open_table, sheet_names

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from skcoral.core.limits import Limits, use
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.limits import Limits, use
 from skcoral.tables import open_table
 from skcoral.tables.columns import profile
 

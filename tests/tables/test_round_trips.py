@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skcoral import _staging as staging
-from skcoral._staging import Outputs
+from skcoral.core import files as staging
+from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
@@ -164,7 +164,7 @@ def test_a_signal_between_two_renames_waits(tmp_path, number):
     script = f"""
 import os, signal, sys
 from pathlib import Path
-from skcoral._staging import Outputs
+from skcoral.core.files import Outputs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal({int(number)}, lambda *_: sys.exit(7))
 replace, calls = Path.replace, []

@@ -16,7 +16,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from skcoral._staging import Outputs
+from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_table
 from skcoral.tables.table import complete_rows

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.plotting.fidelity import HoldoutDisplay
-from skcoral.plotting.frontier import FrontierDisplay, curve_line
-from skcoral.plotting.matrices import NUMBERS_UP_TO, short_number
-from skcoral.results import Array, Decorrelation
-from skcoral.showing import printable, shortened
-from skcoral.words import CRITERIA
+from skcoral.core.display import printable, shortened
+from skcoral.core.results import Array, Decorrelation
+from skcoral.show.pictures.fidelity import HoldoutDisplay
+from skcoral.show.pictures.frontier import FrontierDisplay, curve_line
+from skcoral.show.pictures.matrices import NUMBERS_UP_TO, short_number
+from skcoral.show.sentences import CRITERIA
 
 Figure = dict[str, Any]
 

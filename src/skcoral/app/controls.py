@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from skcoral import measures, words
 from skcoral.app import state
 from skcoral.app.cache import about
 from skcoral.app.page import plain
 from skcoral.app.problem import Problem, group_columns, mask
 from skcoral.app.settings import mask_to_text
 from skcoral.choosing import FloorComparison, compare_floors
-from skcoral.measured import rounded_down, vif_text
-from skcoral.support import support_from_threshold
+from skcoral.core import measures
+from skcoral.data.effects import rounded_down, vif_text
+from skcoral.show import sentences as words
+from skcoral.solvers.support import support_from_threshold
 
 if TYPE_CHECKING:
-    from skcoral.results import Threshold
+    from skcoral.core.results import Threshold
 
 _CONFIDENCE = 0.95
 

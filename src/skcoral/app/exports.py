@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from skcoral import report
 from skcoral.app.problem import (
     Problem,
     arguments,
@@ -22,6 +21,7 @@ from skcoral.app.problem import (
 from skcoral.app.settings import LIMITED, Settings
 from skcoral.app.sources import MatrixSource, Source, TableSource
 from skcoral.cli.options import FitOptions
+from skcoral.show import report
 from skcoral.tables.transforming import explaining_sheets, write_transformed
 from skcoral.tables.writing import write_matrix
 

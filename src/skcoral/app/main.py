@@ -8,11 +8,11 @@ import warnings
 import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from skcoral._singular import Deficiency
 from skcoral.app import sidebar, state, view
 from skcoral.app.page import in_words, plain
 from skcoral.app.problem import Problem, pose, variables
 from skcoral.app.sources import Source, TableSource
+from skcoral.core.deficiency import Deficiency
 from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationWarning
 
 _STYLE = """<style>

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import streamlit as st
 
 from skcoral.app.charts import Figure
+from skcoral.core.display import printable
 from skcoral.exceptions import CoralError
-from skcoral.showing import printable
 
 _ESCAPES = {ord(mark): f"\\{mark}" for mark in string.punctuation}
 

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral import words
 from skcoral._frames import Judged, judge
-from skcoral._requirements import listing
-from skcoral._singular import Deficiency
 from skcoral.app.settings import LIMITED, MODES, Settings, mask_from_text
 from skcoral.app.sources import MatrixSource, Source, TableSource
-from skcoral.correlation import CorrelationEstimate, estimate, given_matrix
-from skcoral.covariances import check_covariance, estimate_by
+from skcoral.core.deficiency import Deficiency
+from skcoral.core.requirements import listing
+from skcoral.core.results import Array
+from skcoral.data.correlation import CorrelationEstimate, estimate, given_matrix
+from skcoral.data.covariances import check_covariance, estimate_by
+from skcoral.data.effects import Measured
+from skcoral.data.moments import Moments
 from skcoral.estimator.attributes import with_details
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, InvalidTableError
-from skcoral.measured import Measured
-from skcoral.moments import Moments
-from skcoral.report.facts import can_hold_out
-from skcoral.results import Array
-from skcoral.support import support_from_threshold
+from skcoral.show import sentences as words
+from skcoral.show.report.facts import can_hold_out
+from skcoral.solvers.support import support_from_threshold
 from skcoral.tables.notes import (
     doubtful_note,
     dropped_note,

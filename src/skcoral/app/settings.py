@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF
-from skcoral.words import CRITERIA
+from skcoral.show.sentences import CRITERIA
 
 SOURCES = {
     "wine": "Example: Wine",

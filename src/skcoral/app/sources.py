@@ -7,9 +7,9 @@ import threading
 from dataclasses import dataclass, field, replace
 
 from skcoral import datasets
+from skcoral.core.limits import VISITOR, use
+from skcoral.core.results import Array, read_only
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import VISITOR, use
-from skcoral.results import Array, read_only
 from skcoral.tables import matrices
 from skcoral.tables.columns import TableProfile, profile, too_few
 from skcoral.tables.matrices import NamedMatrix, matrix_in, named_matrix, parse_matrix

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from skcoral._lowrank import strongest_pairs
 from skcoral.app import charts, exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
 from skcoral.app.problem import MOST_VARIABLES, Problem, for_download, known
 from skcoral.app.settings import Settings
-from skcoral.measured import Measured
+from skcoral.core.lowrank import strongest_pairs
+from skcoral.core.results import Array
+from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
-from skcoral.plotting import HoldoutDisplay
-from skcoral.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
-from skcoral.results import Array
+from skcoral.show.pictures import HoldoutDisplay
+from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
 from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
 

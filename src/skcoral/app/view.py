@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from skcoral import api, measures, words
+from skcoral import api
 from skcoral.app import charts, controls, state, tabs
 from skcoral.app.cache import about
 from skcoral.app.page import in_words, plain, show_figure
@@ -24,14 +24,16 @@ from skcoral.app.problem import (
     refuse_many,
 )
 from skcoral.app.settings import EXPLAINED, LIMITED, MODES, Settings
-from skcoral.measured import Measured, rounded_down, vif_text
-from skcoral.plotting import FrontierDisplay
-from skcoral.plotting.fidelity import baseline_fidelities
-from skcoral.plotting.frontier import landmark_points
-from skcoral.results import Decorrelation, Threshold
+from skcoral.core import measures
+from skcoral.core.results import Decorrelation, Threshold
+from skcoral.data.effects import Measured, rounded_down, vif_text
+from skcoral.show import sentences as words
+from skcoral.show.pictures import FrontierDisplay
+from skcoral.show.pictures.fidelity import baseline_fidelities
+from skcoral.show.pictures.frontier import landmark_points
 
 if TYPE_CHECKING:
-    from skcoral.results import Frontier
+    from skcoral.core.results import Frontier
     from skcoral.stability import ConfidentFloors
 
 _MOST_BARS = 22

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.enclosures import Enclosure, around, exactly, up
 from skcoral.certificates.inequalities import along, floors_of, residual, scaled_floors
 from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import require_fields
-from skcoral.results import Decorrelation
+from skcoral.core.arrays import Array
+from skcoral.core.results import Decorrelation
 
 _BLOCK = 512
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral._lowrank import FactoredCorrelation
 from skcoral.certificates.claims import judge_decorrelation
 from skcoral.certificates.definiteness import require_definite
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
+from skcoral.core.arrays import Array
+from skcoral.core.lowrank import FactoredCorrelation
+from skcoral.core.results import FACTOR_TOL, Decorrelation, Threshold
 from skcoral.exceptions import CertificateError
-from skcoral.results import FACTOR_TOL, Decorrelation, Threshold
 
 
 def check(result: Threshold | Decorrelation, R: Any = None, *, factor: Any = None) -> Check:

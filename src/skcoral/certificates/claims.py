@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates import supports
 from skcoral.certificates.attained import Attained, FactorAttained
 from skcoral.certificates.enclosures import Enclosure, exactly
@@ -30,8 +29,8 @@ from skcoral.certificates.reading import (
     numbers,
     require_fields,
 )
-from skcoral.exceptions import CertificateError
-from skcoral.results import (
+from skcoral.core.arrays import Array
+from skcoral.core.results import (
     BOUND_TOL,
     BUDGET_TOL,
     CROWDED,
@@ -45,6 +44,7 @@ from skcoral.results import (
     UNIT_VARIANCE_TOL,
     Decorrelation,
 )
+from skcoral.exceptions import CertificateError
 
 
 def judge_decorrelation(

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral._arrays import Array
 from skcoral.certificates.enclosures import UNIT, WIDER
 from skcoral.certificates.products import Arithmetic
+from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 _LARGE = 400  # from here on an eigenvalue is bounded instead of the inverse

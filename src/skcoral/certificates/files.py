@@ -15,9 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
-from skcoral._staging import replacing
-from skcoral._validation import check_names
 from skcoral.certificates.checking import check, prove
 from skcoral.certificates.json_values import (
     array_of,
@@ -35,9 +32,11 @@ from skcoral.certificates.json_values import (
 )
 from skcoral.certificates.ledger import Check
 from skcoral.certificates.reading import claimed_matrix
-from skcoral.exceptions import CertificateError, CoralError, TooLargeError
-from skcoral.limits import read_file
-from skcoral.results import (
+from skcoral.core.display import printable
+from skcoral.core.files import replacing
+from skcoral.core.limits import read_file
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import (
     OPTIMAL_GAP,
     REPORTED_TOL,
     Certificate,
@@ -45,7 +44,8 @@ from skcoral.results import (
     Status,
     Threshold,
 )
-from skcoral.showing import printable
+from skcoral.core.validation import check_names
+from skcoral.exceptions import CertificateError, CoralError, TooLargeError
 
 FORMAT, VERSION = "scikit-coral certificate", 1
 _SHARED = {"what", "sources", "names", "R", "rank", "T", "fidelity"}

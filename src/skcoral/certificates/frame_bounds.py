@@ -16,14 +16,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.inequalities import Floors, complete_square, conjugate
 from skcoral.certificates.products import Arithmetic, column_dots
 from skcoral.certificates.reading import multipliers_and_matrix, numbers
+from skcoral.core.arrays import Array
+from skcoral.core.results import FACTOR_TOL, Certificate
 from skcoral.exceptions import CertificateError
-from skcoral.results import FACTOR_TOL, Certificate
 
 _SHIFTS = (1e-15, 1e-14, 1e-13, 1e-12)
 

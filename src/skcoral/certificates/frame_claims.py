@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.frame_bounds import (
@@ -27,13 +26,14 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.rank_bounds import rank_bound, rank_factor_bound
 from skcoral.certificates.reading import number
-from skcoral.exceptions import CertificateError
-from skcoral.results import (
+from skcoral.core.arrays import Array
+from skcoral.core.results import (
     CROWDED,
     FACTOR_TOL,
     REPORTED_TOL,
     Decorrelation,
 )
+from skcoral.exceptions import CertificateError
 
 _COUNTS = 1e-13  # relative to the largest eigenvalue, of a direction that counts
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
 from skcoral.certificates.products import Arithmetic
+from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 # Diagonals that are tried, relative to that of H: a semidefinite H proves its bound in the limit.

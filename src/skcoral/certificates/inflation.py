@@ -18,7 +18,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.attained import Attained, Outputs
 from skcoral.certificates.definiteness import definite
 from skcoral.certificates.enclosures import UNIT, Enclosure, exactly
@@ -27,8 +26,9 @@ from skcoral.certificates.largest_means import floor_room
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Arithmetic, Floats
 from skcoral.certificates.reading import VIF_PARTS, number, numbers
+from skcoral.core.arrays import Array
+from skcoral.core.results import BUDGET_TOL, REPORTED_TOL, Decorrelation
 from skcoral.exceptions import CertificateError
-from skcoral.results import BUDGET_TOL, REPORTED_TOL, Decorrelation
 
 
 def limited_room(

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral._linalg import gram_defect
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
-from skcoral._validation import judge_correlation
 from skcoral.certificates.frame_bounds import certified_factor, factors_apart
 from skcoral.certificates.reading import certificate_kind
+from skcoral.core.arrays import Array
+from skcoral.core.linalg import gram_defect
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import EXACT_TOL, Certificate
+from skcoral.core.validation import judge_correlation
 from skcoral.exceptions import CertificateError
-from skcoral.results import EXACT_TOL, Certificate
 
 
 def coded(value: Any) -> Any:

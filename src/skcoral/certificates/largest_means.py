@@ -18,12 +18,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
 from skcoral.certificates.attained import Outputs
 from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import multipliers_and_matrix
+from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 

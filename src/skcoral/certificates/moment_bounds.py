@@ -23,10 +23,10 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import definite, first_definite
 from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, exactly
 from skcoral.certificates.products import Arithmetic
+from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 Index = NDArray[np.intp]

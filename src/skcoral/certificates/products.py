@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral._linalg import slices, two_sum
 from skcoral.certificates.enclosures import UNIT, Enclosure, around, down, up
+from skcoral.core.arrays import Array
+from skcoral.core.linalg import slices, two_sum
 
 _TINY = 1e-290  # more than all that underflow can take
 PRECISION = 212  # bits: four times that of a float, so that rounding is never what fails

@@ -28,13 +28,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import Definite, definite, first_definite
 from skcoral.certificates.enclosures import WIDER, Enclosure, around, down, exactly, up_to
 from skcoral.certificates.frame_bounds import floors_of_columns, from_columns, from_dual
 from skcoral.certificates.inequalities import complete_square
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import numbers
+from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 
 _LOWERED = (1e-13, 1e-12, 1e-11, 1e-10)  # of η, relative to the largest square

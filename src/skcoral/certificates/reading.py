@@ -12,16 +12,16 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
-from skcoral._validation import (
+from skcoral.core.arrays import Array
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.core.validation import (
     check_anchors,
     check_pair_weights,
     frame_names,
     judge_correlation,
 )
 from skcoral.exceptions import CertificateError, CoralError
-from skcoral.results import Certificate, Criterion, Decorrelation, Status, Threshold
 
 LARGEST = 1e100  # beyond it products leave the range of floating point
 

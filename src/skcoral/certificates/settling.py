@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates import largest_means
 from skcoral.certificates.attained import Attained, Outputs
 from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
@@ -23,8 +22,8 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import FRAME_KINDS, certificate_kind, dual_parts
 from skcoral.certificates.supports import expect_support, support_bound
-from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
-from skcoral.results import (
+from skcoral.core.arrays import Array
+from skcoral.core.results import (
     EXACT_TOL,
     MEAN_TOL,
     OPTIMAL_GAP,
@@ -33,6 +32,7 @@ from skcoral.results import (
     Decorrelation,
     Status,
 )
+from skcoral.exceptions import CertificateError, NotCertifiedWarning, warn
 
 _MANY_DIGITS = 1e5  # times the unit rounding of 1e-16 stays below what is promised of a number
 _AIM = 0.9  # of the gap that is promised, so that rounding does not decide a re-check

@@ -19,7 +19,6 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
 from skcoral.certificates.definiteness import (
     Proof,
     definite,
@@ -32,8 +31,9 @@ from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.moment_bounds import MomentDual, moment_bound, spheres, unpacked
 from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import agree, numbers
+from skcoral.core.arrays import Array
+from skcoral.core.results import CROWDED, PRICE_TOL, Certificate, Decorrelation
 from skcoral.exceptions import CertificateError
-from skcoral.results import CROWDED, PRICE_TOL, Certificate, Decorrelation
 
 Mask = NDArray[np.bool_]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.certificates.attained import FactorOutputs, Outputs
 from skcoral.certificates.enclosures import Enclosure, exactly, up_to
 from skcoral.certificates.frame_bounds import threshold_bound
@@ -20,8 +19,8 @@ from skcoral.certificates.reading import (
     multipliers_and_matrix,
     require_threshold_fields,
 )
-from skcoral.exceptions import CertificateError
-from skcoral.results import (
+from skcoral.core.arrays import Array
+from skcoral.core.results import (
     BOUND_TOL,
     EXACT_TOL,
     MEAN_TOL,
@@ -30,6 +29,7 @@ from skcoral.results import (
     UNIT_VARIANCE_TOL,
     Threshold,
 )
+from skcoral.exceptions import CertificateError
 
 
 @dataclass(frozen=True)

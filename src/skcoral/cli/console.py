@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from skcoral import _requirements
-from skcoral.showing import number as number
-from skcoral.showing import printable, shortened
-from skcoral.showing import short as short
+from skcoral.core import requirements as _requirements
+from skcoral.core.display import number as number
+from skcoral.core.display import printable, shortened
+from skcoral.core.display import short as short
 from skcoral.tables.cells import is_number
 
 #: Work that is done before this many seconds needs no progress bar.

@@ -14,11 +14,12 @@ _DEMO_FLOOR = 0.85
 
 def demo(options: DemoOptions) -> int:
     """Decorrelate the Wine data, compare with the classical methods, and leave the files."""
-    from skcoral import report, words
     from skcoral.datasets import load_wine
     from skcoral.estimator import CORAL
     from skcoral.models import save_model
-    from skcoral.plotting.fidelity import baseline_fidelities
+    from skcoral.show import report
+    from skcoral.show import sentences as words
+    from skcoral.show.pictures.fidelity import baseline_fidelities
     from skcoral.tables.writing import table_writer
 
     folder = options.into

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from skcoral import certificates, words
+from skcoral import certificates
 from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.fit_result import FitResult
@@ -36,13 +36,14 @@ from skcoral.cli.outputs import (
     destination,
 )
 from skcoral.cli.run import NOT_CERTIFIED, OK, NotCertifiedError, UsageError
-from skcoral.correlation import given_matrix
+from skcoral.core.display import shortened
+from skcoral.core.limits import current
+from skcoral.core.results import Array
+from skcoral.data.correlation import given_matrix
+from skcoral.data.effects import Measured
+from skcoral.data.moments import Moments
 from skcoral.estimator.rows import named_rows
-from skcoral.limits import current
-from skcoral.measured import Measured
-from skcoral.moments import Moments
-from skcoral.results import Array
-from skcoral.showing import shortened
+from skcoral.show import sentences as words
 from skcoral.tables.table import labels_of
 from skcoral.tables.writing import write_matrix
 
@@ -220,7 +221,7 @@ def _advice_on_groups(options: FitOptions, loaded: Loaded) -> str:
 
 
 def _report(options: FitOptions, fitted: FitResult, held: Held | None) -> str:
-    from skcoral import report
+    from skcoral.show import report
 
     loaded = fitted.loaded
     dropped = loaded.dropped_note(fitted.dropped)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import words
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.run import in_options
-from skcoral.measured import Measured
+from skcoral.data.effects import Measured
+from skcoral.show import sentences as words
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
 _ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap", "rank")

@@ -10,9 +10,9 @@ from skcoral.cli.loading import correlations, load, naming
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.results import OPTIMAL_GAP, Frontier
+from skcoral.core.results import OPTIMAL_GAP, Frontier
+from skcoral.show.sentences import CRITERIA
 from skcoral.tables.writing import output_format, table_writer
-from skcoral.words import CRITERIA
 
 
 def frontier(options: FrontierOptions) -> int:
@@ -43,7 +43,7 @@ def frontier(options: FrontierOptions) -> int:
         if plot is not None:
             from matplotlib.figure import Figure
 
-            from skcoral.plotting import FrontierDisplay
+            from skcoral.show.pictures import FrontierDisplay
 
             figure = Figure(figsize=(6.4, 4.4), layout="constrained")
             display = FrontierDisplay.from_result(curve, None if singular else found.judged.R)

@@ -6,18 +6,19 @@ import shlex
 from dataclasses import fields
 from typing import Any
 
-from skcoral import api, baselines, measures
-from skcoral._lowrank import strongest_pairs
+from skcoral import api, baselines
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
 from skcoral.cli.loading import Correlations, Loaded, correlations, load
 from skcoral.cli.options import InspectOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
-from skcoral.frames.point import welch
-from skcoral.measured import rounded_down, vif_text
-from skcoral.results import Array, Threshold
-from skcoral.showing import shortened
+from skcoral.core import measures
+from skcoral.core.display import shortened
+from skcoral.core.lowrank import strongest_pairs
+from skcoral.core.results import Array, Threshold
+from skcoral.data.effects import rounded_down, vif_text
+from skcoral.solvers.singular.point import welch
 
 _SHOWN = 4
 _LIMITS = {

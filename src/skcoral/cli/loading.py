@@ -16,17 +16,17 @@ from skcoral._frames import Judged, judge
 from skcoral.cli import console
 from skcoral.cli.options import FileOptions, TableOptions
 from skcoral.cli.run import UsageError
-from skcoral.correlation import CorrelationEstimate, estimate, given_matrix
+from skcoral.core.display import shortened
+from skcoral.core.limits import current
+from skcoral.core.results import Array, Decorrelation
+from skcoral.data.correlation import CorrelationEstimate, estimate, given_matrix
+from skcoral.data.effects import Measured, measure_matrix
+from skcoral.data.moments import Moments
 from skcoral.exceptions import (
     InvalidCorrelationError,
     InvalidTableError,
     SingularCorrelationWarning,
 )
-from skcoral.limits import current
-from skcoral.measured import Measured, measure_matrix
-from skcoral.moments import Moments
-from skcoral.results import Array, Decorrelation
-from skcoral.showing import shortened
 from skcoral.tables.columns import TableProfile, profile, select_variables
 from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
 from skcoral.tables.notes import (

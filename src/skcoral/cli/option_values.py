@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skcoral.cli.run import UsageError
-from skcoral.showing import printable
+from skcoral.core.display import printable
 from skcoral.tables.reading import open_table
 
 
@@ -56,7 +56,7 @@ def read_support(value: str | None, names: Sequence[str]) -> Any:
             f"--support must be a number in [0, 1] or a file, not {value!r}.\n"
             "Examples: --support 0.15, --support allowed.csv"
         )
-    from skcoral.support.pattern import pattern
+    from skcoral.solvers.support.pattern import pattern
 
     frame = open_table(value).to_frame()
     is_text = [dtype.kind == "O" for dtype in frame.dtypes]

@@ -12,14 +12,14 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from skcoral._staging import Outputs
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded
 from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
+from skcoral.core.display import printable
+from skcoral.core.files import Outputs
+from skcoral.data.effects import Measured, Measurement
 from skcoral.exceptions import InvalidTableError
-from skcoral.measured import Measured, Measurement
-from skcoral.showing import printable
 from skcoral.tables.transforming import (
     Sheet,
     columns_with_outputs,

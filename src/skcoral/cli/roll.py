@@ -13,8 +13,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral import words
-from skcoral._requirements import listing, whole_number
 from skcoral.choosing import check_target
 from skcoral.cli import console
 from skcoral.cli.loading import Loaded, load, naming
@@ -22,11 +20,13 @@ from skcoral.cli.option_values import floors_by_name
 from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
 from skcoral.cli.run import NOT_CERTIFIED, OK, UsageError
+from skcoral.core.requirements import listing, whole_number
+from skcoral.core.results import Array
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.solver import NUMBERS
 from skcoral.panels.streaming import Roller
 from skcoral.panels.tables import free_name
-from skcoral.results import Array
+from skcoral.show import sentences as words
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer

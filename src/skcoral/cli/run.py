@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from skcoral.core.display import printable
 from skcoral.exceptions import (
     CertificateError,
     CoralError,
@@ -28,7 +29,6 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 from skcoral.renamed import OPTIONS
-from skcoral.showing import printable
 
 _MANY = 8
 _ARGUMENTS = (
@@ -214,7 +214,7 @@ def _terminate(number: int, frame: Any) -> NoReturn:
 
 def _what_is_written() -> str:
     """Which output files are in place, without loading what would write them."""
-    staging = sys.modules.get("skcoral._staging")
+    staging = sys.modules.get("skcoral.core.files")
     written = staging.written_files() if staging is not None else []
     if not written:
         return "No output file was written or changed."

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import api, words
+from skcoral import api
 from skcoral.cli import console
 from skcoral.cli.loading import correlations, load, naming
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
-from skcoral.results import OPTIMAL_GAP, Threshold
+from skcoral.core.results import OPTIMAL_GAP, Threshold
+from skcoral.show import sentences as words
 
 
 def threshold(options: TableOptions) -> int:

@@ -9,8 +9,8 @@ from skcoral.cli.loading import Loaded, look_at, open_file
 from skcoral.cli.options import TableOptions, TransformOptions
 from skcoral.cli.outputs import OutputMeasurement, all_or_none, check_output, destination
 from skcoral.cli.run import OK, UsageError
+from skcoral.core.display import printable
 from skcoral.exceptions import InvalidTableError
-from skcoral.showing import printable
 from skcoral.tables.columns import select_variables
 from skcoral.tables.table import Table
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from skcoral import words
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
 from skcoral.cli.loading import correlations, load
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
+from skcoral.core.results import Decorrelation
 from skcoral.exceptions import CertificateError
-from skcoral.results import Decorrelation
+from skcoral.show import sentences as words
 
 _SAME = "Give the options of the fit: --covariance, --weights."
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array, read_only
-from skcoral._records import Frozen
-from skcoral.correlation import sample_correlation
-from skcoral.moments import Moments
+from skcoral.core.arrays import Array, read_only
+from skcoral.core.frozen import Frozen
+from skcoral.data.correlation import sample_correlation
+from skcoral.data.moments import Moments
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import toeplitz
 
-from skcoral._arrays import Array
-from skcoral._requirements import float_array, real_number, shown_value
-from skcoral._validation import check_count, check_number
+from skcoral.core.arrays import Array
+from skcoral.core.requirements import float_array, real_number, shown_value
+from skcoral.core.validation import check_count, check_number
 from skcoral.exceptions import InvalidArgumentError
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn import get_config
 from sklearn.preprocessing import FunctionTransformer
 
-from skcoral import measures
-from skcoral._lowrank import LowRankTransform
-from skcoral.correlation import refuse_unusable, sample_correlation
+from skcoral.core import measures
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.results import Array, Decorrelation
+from skcoral.data.correlation import refuse_unusable, sample_correlation
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 from skcoral.exceptions import InvalidArgumentError, LeastNormWarning, warn
-from skcoral.few_rows import RowMoments
-from skcoral.frames.pairs import criterion_of
-from skcoral.moments import Moments
-from skcoral.results import Array, Decorrelation
+from skcoral.solvers.singular.pairs import criterion_of
 
 
 def invert(T: Any, rank: int | None, outputs: Array) -> Array:

@@ -11,15 +11,15 @@ import numpy as np
 
 from skcoral import api
 from skcoral._frames import Judged, judge
-from skcoral._lowrank import LowRankTransform
 from skcoral.choosing import solve_for
-from skcoral.correlation import CorrelationEstimate, sample_correlation
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.results import Decorrelation, Threshold
+from skcoral.data.correlation import CorrelationEstimate, sample_correlation
+from skcoral.data.effects import Measured, Measurement, measure_matrix
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import NotCertifiedWarning
-from skcoral.few_rows import RowMoments
-from skcoral.measured import Measured, Measurement, measure_matrix
-from skcoral.moments import Moments
-from skcoral.results import Decorrelation, Threshold
 
 _LONG = 10_000  # columns of a wide table from which on the effect is measured only on request
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcoral.core.display import Drawn, Rows, html
 from skcoral.estimator.applying import (
     SourceCoefficients,
     in_container,
@@ -20,7 +21,6 @@ from skcoral.estimator.fitting import Fitting
 from skcoral.estimator.rows import column_names, read_outputs, read_rows
 from skcoral.exceptions import InvalidArgumentError
 from skcoral.renamed import refusing_former_parameters
-from skcoral.showing import Drawn, Rows, html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -343,7 +343,7 @@ class CORAL(Fitting, OneToOneFeatureMixin, TransformerMixin, Drawn, BaseEstimato
         """Measured figures, what is proved, floors and ρ★: one line each."""
         if not self.__sklearn_is_fitted__():
             return f"{self!r}: not fitted yet."
-        from skcoral.words import threshold
+        from skcoral.show.sentences import threshold
 
         said = self.result_.summary()
         if self.result_.rank is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from skcoral.correlation import CorrelationEstimate, estimate
-from skcoral.covariances import check_covariance, estimate_by
+from skcoral.data.correlation import CorrelationEstimate, estimate
+from skcoral.data.covariances import check_covariance, estimate_by
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments, estimate_few_rows
 from skcoral.exceptions import SingularCorrelationWarning, warn
-from skcoral.few_rows import RowMoments, estimate_few_rows
-from skcoral.moments import Moments
 
 Estimated = tuple[CorrelationEstimate, Moments, Moments]
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from skcoral.data.moments import Moments
 from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_details
 from skcoral.estimator.estimation import estimate_moments, estimate_rows
 from skcoral.estimator.overfitting import measure_overfitting
@@ -16,15 +17,14 @@ from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
 from skcoral.estimator.settings import check_settings, learns_in_batches, require_batches
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.moments import Moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from skcoral._lowrank import FactoredCorrelation, LowRankTransform
-    from skcoral.correlation import CorrelationEstimate
-    from skcoral.measured import Measured
-    from skcoral.results import Array, Certificate, Decorrelation, Threshold
+    from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+    from skcoral.core.results import Array, Certificate, Decorrelation, Threshold
+    from skcoral.data.correlation import CorrelationEstimate
+    from skcoral.data.effects import Measured
 
 
 class Fitting:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._lowrank import transform_of
+from skcoral.core.lowrank import transform_of
+from skcoral.core.results import Array
+from skcoral.data.wide import RowMoments, deficiency_of_rows
 from skcoral.estimator.attributes import with_details
 from skcoral.exceptions import OverfitWarning, warn
-from skcoral.few_rows import RowMoments, deficiency_of_rows
-from skcoral.frames.caps import on_caps
-from skcoral.frames.descent import descend
-from skcoral.frames.problem import FrameProblem
-from skcoral.results import Array
+from skcoral.solvers.singular.caps import on_caps
+from skcoral.solvers.singular.descent import descend
+from skcoral.solvers.singular.problem import FrameProblem
 
 _EFFORT = 4e7  # r²p of a refit up to which one is made
 _FEWEST = 18  # rows of a table from which some can be left out

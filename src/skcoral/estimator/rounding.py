@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.correlation import sample_correlation
+from skcoral.data.correlation import sample_correlation
+from skcoral.data.moments import Moments
 from skcoral.estimator.attributes import with_details
 from skcoral.exceptions import RoundingWarning, warn
-from skcoral.moments import Moments
 
 #: Differences between rows and matrix up to this are those of any computation.
 NEGLIGIBLE = 1e-7

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from skcoral._requirements import listing, refuse_missing, repeated
+from skcoral.core.requirements import listing, refuse_missing, repeated
 from skcoral.exceptions import InvalidTableError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from skcoral._validation import (
+from skcoral.choosing import check_target
+from skcoral.core.validation import (
     check_choice,
     check_random_state,
 )
-from skcoral.choosing import check_target
-from skcoral.covariances import check_covariance
+from skcoral.data.covariances import check_covariance
 from skcoral.exceptions import InvalidArgumentError
 
 _CHOICES = {

@@ -13,16 +13,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from skcoral import measures
-from skcoral._lowrank import FactoredCorrelation, LowRankTransform
-from skcoral._singular import Deficiency
-from skcoral.correlation import CorrelationEstimate
+from skcoral.core import measures
+from skcoral.core.deficiency import Deficiency
+from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
+from skcoral.core.results import Array, Certificate, Criterion, Decorrelation, Status, Threshold
+from skcoral.data.correlation import CorrelationEstimate
+from skcoral.data.effects import Measured
+from skcoral.data.moments import SMALLEST_SPREAD, Moments
 from skcoral.exceptions import ModelFileError
-from skcoral.frames.pairs import criterion_of
-from skcoral.measured import Measured
-from skcoral.moments import SMALLEST_SPREAD, Moments
-from skcoral.results import Array, Certificate, Criterion, Decorrelation, Status, Threshold
-from skcoral.support import DegreesOfFreedom
+from skcoral.solvers.singular.pairs import criterion_of
+from skcoral.solvers.support import DegreesOfFreedom
 
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from skcoral._staging import replacing
 from skcoral._version import __version__
 from skcoral.certificates.json_values import no_constant
-from skcoral.correlation import CorrelationEstimate
+from skcoral.core.display import printable
+from skcoral.core.files import replacing
+from skcoral.core.limits import current, read_file
+from skcoral.core.results import Decorrelation, Threshold
+from skcoral.data.correlation import CorrelationEstimate
+from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ModelFileError, TooLargeError
-from skcoral.few_rows import RowMoments
-from skcoral.limits import current, read_file
 from skcoral.models.decoding import ARRAY_KINDS, RECORDS, decoded, require_agreement
-from skcoral.moments import Moments
-from skcoral.results import Decorrelation, Threshold
-from skcoral.showing import printable
 from skcoral.tables.sources import DAMAGED
 
 FORMAT_VERSION = 2
@@ -162,7 +162,7 @@ def save_moments(moments: Moments, path: str | os.PathLike[str]) -> None:
     >>> import tempfile
     >>> from skcoral.datasets import load_wine
     >>> from skcoral.models import load_moments, save_moments
-    >>> from skcoral.moments import Moments, merge_all
+    >>> from skcoral.data.moments import Moments, merge_all
     >>> wine, folder = load_wine(), tempfile.mkdtemp()
     >>> save_moments(Moments.from_rows(wine.data[:80], names=wine.names), f"{folder}/one.json")
     >>> save_moments(Moments.from_rows(wine.data[80:], names=wine.names), f"{folder}/two.npz")
@@ -204,7 +204,7 @@ def load_moments(path: str | os.PathLike[str]) -> Moments:
     Examples
     --------
     >>> import tempfile
-    >>> from skcoral.moments import Moments
+    >>> from skcoral.data.moments import Moments
     >>> path = tempfile.mkdtemp() + "/site.json"
     >>> save_moments(Moments.from_rows([[1.0, 2.0], [3.0, 5.0]]), path)
     >>> load_moments(path).n_rows

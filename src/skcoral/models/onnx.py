@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcoral._lowrank import LowRankTransform
+from skcoral.core.lowrank import LowRankTransform
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidArgumentError
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from skcoral._records import Frozen
-from skcoral._requirements import float_array, listing
-from skcoral._validation import check_correlation, check_names
 from skcoral.baselines import minimum_torsion
+from skcoral.core.display import Shown
+from skcoral.core.frozen import Frozen
+from skcoral.core.requirements import float_array, listing
+from skcoral.core.results import Array
+from skcoral.core.validation import check_correlation, check_names
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.results import Array
-from skcoral.showing import Shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,8 +91,9 @@ def effective_bets(covariance: Any, exposures: Any, T: Any = None) -> Bets:
     exposures : array-like of shape (p,), Series or mapping by name
         Exposures ``b`` of the portfolio to the factors.
     T : array of shape (p, p), or a result that has one, optional
-        The transformation of the standardised factors: a :class:`~skcoral.results.Decorrelation`,
-        a fitted :class:`skcoral.CORAL`, a :class:`~skcoral.baselines.Baseline`, or an array.
+        The transformation of the standardised factors: a
+        :class:`~skcoral.core.results.Decorrelation`, a fitted :class:`skcoral.CORAL`, a
+        :class:`~skcoral.baselines.Baseline`, or an array.
         Minimum torsion by default.
 
     Returns

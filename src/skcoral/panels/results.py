@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcoral import words
+from skcoral.core.display import Drawn
+from skcoral.core.results import Array
 from skcoral.estimator import CORAL
 from skcoral.exceptions import SkippedWindowsWarning, warn
 from skcoral.panels.solver import NUMBERS, Warned
 from skcoral.panels.windows import Windows
-from skcoral.results import Array
-from skcoral.showing import Drawn
+from skcoral.show import sentences as words
 
 Frame = Callable[[dict[str, Any], dict[str, Any]], Any]
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral import limits
-from skcoral._lowrank import largest_residuals
-from skcoral._validation import check_jobs, check_names, check_positive
+from skcoral.core import limits
+from skcoral.core.lowrank import largest_residuals
+from skcoral.core.results import Array
+from skcoral.core.validation import check_jobs, check_names, check_positive
 from skcoral.estimator import CORAL
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import InvalidTableError, SingularCorrelationError
 from skcoral.panels.windows import Windows
-from skcoral.results import Array
 
 _CHAIN = 20  # windows from one fit without a neighbour to the next
 _ONE_THREAD = 200  # columns up to which further threads cost more time than they save

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._requirements import refuse_missing
-from skcoral._validation import check_names
+from skcoral.core.requirements import refuse_missing
+from skcoral.core.results import Array
+from skcoral.core.validation import check_names
 from skcoral.exceptions import InvalidTableError
 from skcoral.panels.results import window_columns
 from skcoral.panels.solver import Solver, run
 from skcoral.panels.windows import RULE_OPTIONS, check_times, cut, rule
-from skcoral.results import Array
 
 _WITHOUT = {  # why complete rows have no output, by the status of their window
     "none": "before the first window with enough complete rows",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._requirements import listing, refuse_missing
+from skcoral.core.requirements import listing, refuse_missing
+from skcoral.core.results import Array
 from skcoral.estimator.rows import refuse_text, refuse_unreadable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.results import Array
 
 _KEPT = "row"  # what windows are called by where rows have no labels
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._requirements import shown_value
-from skcoral._validation import check_count
+from skcoral.core.requirements import shown_value
+from skcoral.core.results import Array
+from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.results import Array
 
 RULE_OPTIONS = ("expanding", "step", "lag", "min_rows", "refit")
 _FAR = 2**40  # rows: further than any table goes

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcoral.api import decorrelate
 from skcoral.datasets import load_wine
-from skcoral.plotting.geometry import GeometryDisplay
+from skcoral.show.pictures.geometry import GeometryDisplay
 
 #: The three variables of Wine that bind its threshold the most by the paper's subset bound.
 WINE_TRIPLE = ("total_phenols", "flavanoids", "od280/od315_of_diluted_wines")

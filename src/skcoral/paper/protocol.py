@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from skcoral._arrays import Array
-from skcoral._records import Frozen
-from skcoral._requirements import real_number, square_matrix
-from skcoral._validation import check_correlation, check_count, check_floors, check_support
+from skcoral.core.arrays import Array
+from skcoral.core.frozen import Frozen
+from skcoral.core.requirements import real_number, square_matrix
+from skcoral.core.validation import check_correlation, check_count, check_floors, check_support
 from skcoral.exceptions import InvalidArgumentError, InvalidFloorError
 
 VIOLATION = 1e-4
@@ -179,7 +179,7 @@ def protocol_from(R: ArrayLike, rho_min: float, T: ArrayLike) -> Array:
     --------
     >>> from skcoral import decorrelate
     >>> from skcoral.datasets import make_system
-    >>> from skcoral.measures import fidelity
+    >>> from skcoral.core.measures import fidelity
     >>> from skcoral.paper import protocol_from
     >>> R = make_system(6)
     >>> T = protocol_from(R, 0.99, decorrelate(R, 0.99).T)

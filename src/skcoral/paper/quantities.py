@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._arrays import Array
 from skcoral.api import decorrelate, maximize_fidelity, threshold
 from skcoral.baselines import pca
-from skcoral.exact.bounds import subset_bound, trace_bound, zca_bound
-from skcoral.measures import condition_number, fidelity, mean_residual, worst_residual
+from skcoral.core.arrays import Array
+from skcoral.core.measures import condition_number, fidelity, mean_residual, worst_residual
+from skcoral.core.results import Decorrelation
 from skcoral.paper.study import Study
-from skcoral.results import Decorrelation
-from skcoral.support.pattern import degrees_of_freedom
+from skcoral.solvers.exact.bounds import subset_bound, trace_bound, zca_bound
+from skcoral.solvers.support.pattern import degrees_of_freedom
 
 #: The floors of the paper's timed frontier.
 TIMED_FLOORS = (0.50, 0.70, 0.85, 0.95, 0.99)

@@ -16,7 +16,7 @@ from skcoral.paper.quantities import QUANTITIES
 from skcoral.paper.study import Study
 from skcoral.paper.verdicts import VERDICTS, judge
 from skcoral.renamed import refusing_former_parameters
-from skcoral.report.templating import fill
+from skcoral.show.report.templating import fill
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
-from skcoral._validation import check_count
 from skcoral.api import decorrelate
 from skcoral.baselines import Baseline, normal_rows, sparse_pca
+from skcoral.core.arrays import Array
+from skcoral.core.results import Decorrelation
+from skcoral.core.validation import check_count
 from skcoral.datasets import load_wine, make_system, wdi_correlation
 from skcoral.paper.protocol import protocol_from
-from skcoral.results import Decorrelation
-from skcoral.support import support_from_threshold
+from skcoral.solvers.support import support_from_threshold
 
 Answer = TypeVar("Answer")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from skcoral.api import decorrelate, threshold
-from skcoral.exact.bounds import subset_bound, trace_bound
 from skcoral.paper.numbers import Cell, paper_numbers
 from skcoral.paper.quantities import MEASURES, Finding
 from skcoral.paper.study import Study
+from skcoral.solvers.exact.bounds import subset_bound, trace_bound
 
 EQUAL = "equal to printed digits"
 TOLERANCE = "paper's tolerance"

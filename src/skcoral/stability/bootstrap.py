@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from skcoral import api
-from skcoral._records import Frozen
-from skcoral._validation import check_count
+from skcoral.core.display import Shown
+from skcoral.core.frozen import Frozen
+from skcoral.core.results import Array
+from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.exceptions import (
     CoralError,
@@ -20,8 +22,6 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.renamed import refusing_former_parameters
-from skcoral.results import Array
-from skcoral.showing import Shown
 from skcoral.stability.confidence import check_confidence
 from skcoral.stability.dependence import Index
 from skcoral.stability.resampling import Fitted, Progress, Resampler

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcoral._records import Frozen
-from skcoral._requirements import listing
-from skcoral._validation import check_choice, check_count, check_number
+from skcoral.core.display import Drawn
+from skcoral.core.frozen import Frozen
+from skcoral.core.requirements import listing
+from skcoral.core.results import EXACT_TOL, Array
+from skcoral.core.validation import check_choice, check_count, check_number
+from skcoral.data.effects import rounded_down
 from skcoral.estimator import CORAL
 from skcoral.exceptions import ConfidenceWarning, InvalidArgumentError, warn
-from skcoral.measured import rounded_down
 from skcoral.renamed import refusing_former_parameters
-from skcoral.results import EXACT_TOL, Array
-from skcoral.showing import Drawn
 from skcoral.stability.raised_floors import PASSES, FloorRaiser
 from skcoral.stability.resampling import Progress, Resampler
 from skcoral.stability.sampling_errors import DRAWS, residual_bounds

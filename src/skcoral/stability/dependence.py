@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._requirements import checked_weights, listing, shown_value
-from skcoral._validation import check_count
+from skcoral.core.requirements import checked_weights, listing, shown_value
+from skcoral.core.results import Array
+from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
-from skcoral.results import Array
 
 Index = NDArray[np.intp]
 _FEWEST_UNITS = 4

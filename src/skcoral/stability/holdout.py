@@ -13,10 +13,12 @@ from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit, check_cv
 
-from skcoral._lowrank import FactoredCorrelation, largest_residuals
-from skcoral._records import Frozen
-from skcoral._requirements import checked_weights
-from skcoral._validation import check_count
+from skcoral.core.display import Drawn, shortened
+from skcoral.core.frozen import Frozen
+from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.requirements import checked_weights
+from skcoral.core.results import EXACT_TOL, Array
+from skcoral.core.validation import check_count
 from skcoral.estimator import CORAL
 from skcoral.estimator.applying import residual_of
 from skcoral.estimator.rows import read_rows, rows_at
@@ -27,8 +29,6 @@ from skcoral.exceptions import (
     SingularCorrelationWarning,
 )
 from skcoral.renamed import refusing_former_parameters
-from skcoral.results import EXACT_TOL, Array
-from skcoral.showing import Drawn, shortened
 from skcoral.stability.dependence import read_dependence
 from skcoral.stability.resampling import check_estimator
 from skcoral.stability.sampling_errors import mean_of, standardised

@@ -10,16 +10,16 @@ import numpy as np
 from sklearn.base import clone
 
 from skcoral import api
-from skcoral._records import Frozen
-from skcoral._validation import check_count
-from skcoral.correlation import estimate
+from skcoral.core.display import Shown
+from skcoral.core.frozen import Frozen
+from skcoral.core.results import Array
+from skcoral.core.validation import check_count
+from skcoral.data.correlation import estimate
+from skcoral.data.moments import Moments
 from skcoral.estimator import CORAL
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.exceptions import CoralError, InvalidArgumentError
-from skcoral.moments import Moments
 from skcoral.renamed import refusing_former_parameters
-from skcoral.results import Array
-from skcoral.showing import Shown
 from skcoral.stability.resampling import check_estimator
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skcoral._requirements import checked_weights
-from skcoral._validation import check_callback, check_jobs
 from skcoral.choosing import solve_for
-from skcoral.correlation import CorrelationEstimate
+from skcoral.core.requirements import checked_weights
+from skcoral.core.results import Array, Decorrelation
+from skcoral.core.validation import check_callback, check_jobs
+from skcoral.data.correlation import CorrelationEstimate
 from skcoral.estimator import CORAL
 from skcoral.estimator.estimation import estimate_rows
 from skcoral.estimator.rows import column_names, read_rows
@@ -24,7 +25,6 @@ from skcoral.exceptions import (
     NotCertifiedWarning,
     SingularCorrelationWarning,
 )
-from skcoral.results import Array, Decorrelation
 from skcoral.stability.dependence import read_dependence
 
 Progress = Callable[[int, int], object]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.core.results import Array
 from skcoral.exceptions import InvalidTableError
-from skcoral.results import Array
 from skcoral.stability.dependence import Dependence, Index
 from skcoral.stability.resampling import Fitted, Resampler
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
+from skcoral.core.arrays import Array
 from skcoral.exceptions import InvalidTableError
 
 

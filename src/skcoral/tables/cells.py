@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
+from skcoral.core.arrays import Array
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.arrow_arrays import text_array
 

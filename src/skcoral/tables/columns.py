@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skcoral._requirements import listing
+from skcoral.core.display import shortened
+from skcoral.core.requirements import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.showing import shortened
 from skcoral.tables.cells import (
     LeftOut,
     filtered,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skcoral._requirements import column_labels, listing
+from skcoral.core.requirements import column_labels, listing
+from skcoral.data.moments import Moments, merge_all
 from skcoral.estimator import CORAL
 from skcoral.exceptions import InvalidTableError
-from skcoral.moments import Moments, merge_all
 
 _MERGED_AT_ONCE = 8
 

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import MB, Clock, Limits, current
 from skcoral.tables import dialect
 from skcoral.tables.arrow_arrays import text_scalar
 from skcoral.tables.cells import check_names, is_number

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral._requirements import listing
+from skcoral.core.limits import MB, Limits, current
+from skcoral.core.requirements import listing
 from skcoral.exceptions import InvalidTableError, TooLargeError
-from skcoral.limits import MB, Limits, current
 from skcoral.tables.arrow_arrays import number_array, text_array
 from skcoral.tables.cells import check_names
 from skcoral.tables.dialect import LOOKED_AT, end_of_rows, has_numbers, has_units, header_place

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from skcoral._requirements import listing
+from skcoral.core.display import printable
+from skcoral.core.requirements import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.showing import printable
 from skcoral.tables.sources import Source
 from skcoral.tables.table import Batch, Table
 

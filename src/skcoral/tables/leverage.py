@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral.showing import shortened
+from skcoral.core.arrays import Array
+from skcoral.core.display import shortened
 
 #: A correlation above the first that is below the second without the row is made by it.
 _STRONG, _WEAK = 0.9, 0.7

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral._arrays import Array
-from skcoral._linalg import correlation_of_covariance
+from skcoral.core.arrays import Array
+from skcoral.core.limits import current
+from skcoral.core.linalg import correlation_of_covariance
 from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
-from skcoral.limits import current
 from skcoral.tables.cells import is_missing, number_of
 from skcoral.tables.columns import TableProfile, profile
 from skcoral.tables.dialect import recognise_encoding

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from skcoral._requirements import listing
-from skcoral.moments import Moments
-from skcoral.showing import shortened
+from skcoral.core.display import shortened
+from skcoral.core.requirements import listing
+from skcoral.data.moments import Moments
 from skcoral.tables.columns import ColumnProfile, TableProfile
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.core.limits import Clock, Limits, current
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import Clock, Limits, current
 from skcoral.tables.cells import check_names
 from skcoral.tables.table import Batch, Table
 

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
+from skcoral.core.limits import current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.limits import current
 from skcoral.tables.delimited import open_text
 from skcoral.tables.dialect import refuse_binary
 from skcoral.tables.folders import find_files, is_several, joined

@@ -13,8 +13,8 @@ from lzma import LZMAError
 from typing import Any, BinaryIO, NoReturn
 from zipfile import BadZipFile
 
+from skcoral.core.limits import MB, Clock, Limits
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import MB, Clock, Limits
 from skcoral.tables.arrow_arrays import text_array
 from skcoral.tables.dialect import Dialect, end_of_rows, is_note, is_row, long_records
 from skcoral.tables.sources import Source, unpacked

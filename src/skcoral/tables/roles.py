@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
+from skcoral.core.arrays import Array
 
 #: Rows that it takes before a pattern counts as one.
 _ENOUGH = 5

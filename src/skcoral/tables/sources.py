@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers.expat import ExpatError
 
+from skcoral.core.display import printable
+from skcoral.core.limits import MB, Clock, Limits, current
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.limits import MB, Clock, Limits, current
-from skcoral.showing import printable
 
 #: How compressed files begin.
 PACKED = {

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from skcoral.core.limits import current
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import current
 from skcoral.tables.cells import check_names
 from skcoral.tables.sources import DAMAGED
 from skcoral.tables.table import Batch, Table

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral._arrays import Array
-from skcoral._requirements import listing
+from skcoral.core.arrays import Array
+from skcoral.core.limits import current
+from skcoral.core.requirements import listing
 from skcoral.exceptions import InvalidTableError
-from skcoral.limits import current
 from skcoral.tables.cells import LeftOut, filtered, plain_cells, remedy, shown, to_numbers
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from skcoral._lowrank import LowRankTransform
-from skcoral._requirements import listing
-from skcoral._staging import replacing
+from skcoral.core.files import replacing
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.requirements import listing
+from skcoral.core.results import Decorrelation
+from skcoral.data.effects import Measured
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.measured import Measured
-from skcoral.results import Decorrelation
 from skcoral.tables.cells import filtered
 from skcoral.tables.table import BATCH_ROWS, Batch, Table, complete_rows
 from skcoral.tables.writing import ExcelWriter, output_format, table_writer

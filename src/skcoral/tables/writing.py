@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from skcoral.core.display import printable
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
-from skcoral.showing import printable
 from skcoral.tables.arrow_arrays import number_texts, text_array, text_scalar
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import format_of_name

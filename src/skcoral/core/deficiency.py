@@ -1,0 +1,294 @@
+"""Singular correlation matrices: their factor and rank, and their null directions in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, qr, solve
+
+from skcoral.core.arrays import Array
+from skcoral.core.linalg import gram_defect
+from skcoral.exceptions import SingularCorrelationError
+
+# Coefficients below this, relative to the largest of the relation, are rounding of the
+# eigenvectors and not part of the relation.
+_NEGLIGIBLE = 1e-6
+_LONGEST_SUM = 60  # terms of a relation that is looked at as a sum
+_EARLIER = 1e-7  # by how much one variable is preferred to the next
+_SHRINKAGE = "shrinkage (of rows: covariance='LedoitWolf')"
+_SHORT = 4  # variables of a relation that few rows would hardly show by chance
+
+
+@dataclass(frozen=True)
+class Deficiency:
+    """What is known about a correlation matrix of rank r < p.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (r, p)
+        ``A`` with unit columns and ``AᵀA = R`` up to rounding.
+    dropped : float
+        Largest share of a variable's variance that counts as rounding.
+    lengths : ndarray of shape (p,) or float
+        Of the columns of the factor before they were made unit vectors.
+    relations, variables, redundant : list of str
+        As in :class:`~skcoral.exceptions.SingularCorrelationError`; empty where the rows are too
+        few to tell relations from chance.
+    n_rows : int or None
+        Rows of the table, if there is one.
+    of : str
+        What the relations are between, where it is not the values: ranks or normal scores.
+    """
+
+    factor: Array
+    dropped: float
+    relations: list[str]
+    variables: list[str]
+    redundant: list[str]
+    n_rows: int | None = None
+    lengths: Array | float = 1.0
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that count."""
+        return int(self.factor.shape[0])
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether the rows are too few for any table of as many columns."""
+        return self.n_rows is not None and self.n_rows <= self.factor.shape[1]
+
+    def _reason_and_remedy(self) -> tuple[str, str]:
+        """Why the rank is deficient, and what full rank takes."""
+        r, p = self.factor.shape
+        relations = "; ".join(self.relations[:5])
+        if len(self.relations) > 5:
+            relations += f"; and {len(self.relations) - 5} more relations"
+        if self.few_rows and self.n_rows is not None:
+            reason = (
+                f"{self.n_rows} rows cannot determine {p} columns: the correlation matrix has rank "
+                f"{r} (at most {self.n_rows - 1} whatever the columns are, a sampling deficiency "
+                "that new rows will not repeat)"
+            )
+            remedy = f"at least {p + 1} rows, fewer columns, or {_SHRINKAGE}"
+            if self.relations:
+                reason += f". Some relations hold beyond that in these rows: {relations}"
+        else:
+            units = "in standardised units" if self.n_rows is None else "up to constants"
+            reason = (
+                f"The correlation matrix has rank {r} of {p}, because in "
+                f"{'R' if self.n_rows is None else 'these rows'} {relations} "
+                f"({units}; a structural deficiency, if that is how the variables are defined)"
+            )
+            remedy = f"dropping {listing(self.redundant)}, or {_SHRINKAGE}"
+        return reason, remedy
+
+    def told(self) -> str:
+        """Which problem is solved, why, and what exact decorrelation would need."""
+        reason, remedy = self._reason_and_remedy()
+        r, p = self.factor.shape
+        least = 0.5 * p * (p - r) / r
+        return (
+            f"{reason}. The outputs span at most {r} dimension{'s' if r > 1 else ''}, so no "
+            f"transformation removes all correlation between more than {r} of them: between {p} "
+            f"the least sum of squared correlations is {least:.6g}, and lower bounds say how close "
+            f"the answer is. Exact decorrelation of all {p} would need {remedy}."
+        )
+
+    def warning(self) -> str:
+        """The same for those who call the library, with the way to refuse such input."""
+        return f"{self.told()} Nothing is regularised; on_singular='raise' refuses such input."
+
+    def error(self, what: str = "Exact decorrelation") -> SingularCorrelationError:
+        """The refusal of such a matrix by what needs all directions."""
+        reason, remedy = self._reason_and_remedy()
+        return SingularCorrelationError(
+            f"{what} needs a correlation matrix of full rank. {reason}. Full rank takes {remedy}.",
+            relations=self.relations,
+            variables=self.variables,
+            redundant=self.redundant,
+        )
+
+
+def of_table(found: Deficiency, n_rows: int) -> Deficiency:
+    """The same for a table with so many rows; with too few, relations may be chance."""
+    p = found.factor.shape[1]
+    if n_rows > p:
+        return replace(found, n_rows=n_rows)
+    # What so few rows have in common anyway says nothing about the columns; a short relation does.
+    short = [text for text in found.relations if text.count("`") <= 2 * _SHORT]
+    if found.rank >= min(n_rows - 1, p):
+        short = []
+    names = list(dict.fromkeys(name for text in short for name in text.split("`")[1::2]))
+    pivots = [text.split("`")[1] for text in short]
+    return replace(found, n_rows=n_rows, relations=short, variables=names, redundant=pivots)
+
+
+def listing(names: Sequence[str], limit: int = 8, quote: str = "`") -> str:
+    """Names for a message, the first few of many.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"], 2)
+    '`a`, `b` and 1 more'
+    """
+    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def factor_of(R: Array, values: Array, vectors: Array, tol: float) -> Array:
+    """Factor of the directions that count, from eigenvalues in rising order.
+
+    An eigenvalue is off by a rounding of the largest one. For weak directions, which the
+    transformation amplifies, that is much, so that their lengths are measured again in R itself.
+    """
+    kept = values > tol * values[-1]
+    root, V = np.sqrt(values[kept]), vectors[:, kept]
+    shares, turn = np.linalg.eigh(gram_defect(R, V / root, precise=True))
+    stretch = (turn * np.sqrt(1.0 + np.maximum(shares, -0.5))) @ turn.T
+    return np.asarray(stretch @ (root[:, None] * V.T))
+
+
+def spectrum(R: Array) -> tuple[Array, Array]:
+    """Eigenvalues in rising order and their vectors; those of zero are left out if they are most.
+
+    A correlation matrix of low rank is its pivoted Cholesky factor, whose singular vectors cost
+    O(pr²).
+    """
+    p = len(R)
+    triangle, order, rank, _ = lapack.dpstrf(R, lower=1)
+    if 2 * rank < p:
+        L = np.empty((p, rank))
+        L[order - 1] = np.tril(triangle[:, :rank])
+        if np.abs(R - L @ L.T).max() <= 10.0 * p * np.finfo(np.float64).eps:
+            vectors, lengths, _ = np.linalg.svd(L, full_matrices=False)
+            return lengths[::-1] ** 2, vectors[:, ::-1]
+    values, vectors = np.linalg.eigh(R)
+    return values, vectors
+
+
+def dropped_share(lengths: Array) -> float:
+    """The largest share of a variable's variance in directions that do not count."""
+    return float(np.max(1.0 - np.minimum(lengths, 1.0) ** 2))
+
+
+@dataclass(frozen=True)
+class Relations:
+    """``x[dependent] = Cᵀ x[independent]``, in standardised units.
+
+    Variables that share no relation have no coefficient in one another's. Among equally good ones
+    the last variable is dependent, so that a duplicate is expressed by the column that came first.
+    In the original units, a variable that is a plain sum of others is the one that is expressed.
+
+    Attributes
+    ----------
+    independent, dependent : ndarray of shape (r,) and (k,)
+        Numbers of the variables.
+    C : ndarray of shape (r, k)
+        Coefficients.
+    """
+
+    independent: NDArray[np.intp]
+    dependent: NDArray[np.intp]
+    C: Array
+
+    @classmethod
+    def of_null_directions(cls, null: Array, scale: Array | None = None) -> Relations:
+        """From linearly independent directions (k × p); ``scale`` are standard deviations."""
+        k, p = null.shape
+        order = qr(null * (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+        dependent, independent = np.sort(order[:k]), np.sort(order[k:])
+        C = -solve(null[:, dependent], null[:, independent]).T
+        return cls(independent, dependent, C)._cleaned(scale)
+
+    @classmethod
+    def of_factor(cls, B: Array, scale: Array | None = None) -> Relations:
+        """From a factor (r × p), which is less work where k > r."""
+        r, p = B.shape
+        order = qr(B / (1.0 + _EARLIER * np.arange(p)), mode="r", pivoting=True)[1]
+        independent, dependent = np.sort(order[:r]), np.sort(order[r:])
+        C = np.asarray(solve(B[:, independent], B[:, dependent]))
+        return cls(independent, dependent, C)._cleaned(scale)
+
+    @property
+    def linked(self) -> list[int]:
+        """The variables that take part in a relation, in input order."""
+        used = self.independent[self.C.any(axis=1)]
+        return sorted([*used.tolist(), *self.dependent.tolist()])
+
+    def _cleaned(self, scale: Array | None) -> Relations:
+        _drop_rounding(self.C)
+        if scale is not None:
+            for number in range(len(self.dependent)):
+                self._prefer_sum(number, scale)
+        return self
+
+    def _prefer_sum(self, number: int, scale: Array) -> None:
+        """Express another variable in one relation, if it is then a plain sum of the others."""
+        C, independent, dependent = self.C, self.independent, self.dependent
+        terms = np.flatnonzero(C[:, number])
+        if not 2 <= len(terms) < _LONGEST_SUM:
+            return
+        # the relation is that the sum of these is zero
+        raw = np.append(C[terms, number] / scale[independent[terms]], -1 / scale[dependent[number]])
+        for place, j in enumerate(terms):
+            if np.allclose(-np.delete(raw, place) / raw[place], 1.0, atol=1e-6):
+                new = -C[:, number] / C[j, number]
+                new[j] = 1.0 / C[j, number]
+                others = C[j].copy()
+                C[j] = 0.0
+                C += np.outer(new, others)
+                C[:, number] = new
+                _drop_rounding(C)
+                independent[j], dependent[number] = dependent[number], independent[j]
+                return
+
+
+def _drop_rounding(C: Array) -> None:
+    largest = np.abs(C).max(axis=0, initial=1.0)  # a dependent variable has coefficient one
+    C[np.abs(C) < _NEGLIGIBLE * largest] = 0.0
+
+
+def linear_relations(
+    found: Relations, names: Sequence[str], *, scale: Array | None = None, limit: int = 6
+) -> list[str]:
+    """Write each relation as ``"`total` = `a` + `b`"``.
+
+    Parameters
+    ----------
+    found : Relations
+        The relations.
+    names : sequence of str
+        The variables.
+    scale : ndarray of shape (p,), optional
+        Standard deviations; if given, coefficients are in the original units.
+    limit : int, default=6
+        Terms shown before the rest is summed up in words.
+    """
+    order = np.argsort(found.independent)
+    independent, sd = found.independent[order], np.ones(len(names)) if scale is None else scale
+    out = []
+    for pivot, column in zip(found.dependent.tolist(), found.C[order].T, strict=True):
+        places = np.flatnonzero(column)
+        shown = [(int(independent[i]), column[i]) for i in places[:limit]]
+        terms = [
+            _term(c / sd[j] * sd[pivot], names[j], first=number == 0)
+            for number, (j, c) in enumerate(shown)
+        ]
+        text = " ".join(terms) if terms else "0"
+        if len(places) > limit:
+            text += f" + {len(places) - limit} more terms"
+        out.append(f"`{names[pivot]}` = {text}")
+    return out
+
+
+def _term(coefficient: float, name: str, *, first: bool) -> str:
+    sign = "-" if coefficient < 0 else "+"
+    size = abs(coefficient)
+    factor = "" if abs(size - 1.0) < 1e-6 else f"{size:.6g} "
+    if first:
+        return f"{'-' if sign == '-' else ''}{factor}`{name}`"
+    return f"{sign} {factor}`{name}`"

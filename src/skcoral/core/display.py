@@ -1,0 +1,159 @@
+"""How results show themselves: a summary in words, a small table for notebooks, and a picture.
+
+A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else is here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = Sequence[Sequence[Any]]
+_MOST_ROWS = 12
+# No colours of its own: the text of a notebook is dark on light or light on dark.
+_CELL = "padding:.15em .8em .15em 0;text-align:{};border-bottom:1px solid rgba(128,128,128,.3)"
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Text from the data without control characters, but for those in ``keep``.
+
+    Examples
+    --------
+    >>> printable("red\x1b[31m")
+    'red�[31m'
+    """
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def shortened(name: str, limit: int = 40) -> str:
+    """A name that leaves room for others: cut in the middle, because the ends tell names apart.
+
+    Examples
+    --------
+    >>> shortened("population, total", 12)
+    'popul… total'
+    """
+    tail = limit // 2
+    return name if len(name) <= limit else f"{name[: limit - 1 - tail]}…{name[-tail:]}"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A figure with so many decimals; no minus before a zero, a dash where there is none.
+
+    Examples
+    --------
+    >>> number(-1e-9), number(2.5, 1), number(float("inf")), number(float("nan"))
+    ('0.0000', '2.5', '∞', '–')
+    """
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "–"
+    text = f"{value:.{digits}f}"
+    return text[1:] if float(text) == 0 and text.startswith("-") else text
+
+
+def short(value: float, zero: float = 1e-12) -> str:
+    """A figure with four significant digits; what is smaller than ``zero`` is 0."""
+    if not math.isfinite(value):
+        return number(value)
+    return "0" if abs(value) < zero else f"{value:.4g}"
+
+
+class Shown:
+    """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
+
+    def summary(self) -> str:
+        """The result in sentences, one per line."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.summary().splitlines()[0].rstrip('.')})"
+
+    def _table(self) -> tuple[str, Sequence[Any], dict[str, Any]]:
+        """What the rows of the table are called, their labels, and its columns by name."""
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """The figures as a table: one row for each output, or for whatever the result is about."""
+        import pandas as pd
+
+        name, labels, columns = self._table()
+        return pd.DataFrame(columns, index=pd.Index(labels, name=name))
+
+    def _glance(self) -> tuple[Sequence[str], Rows]:
+        """Header and rows of the small table of a notebook: a label first, then numbers."""
+        name, labels, columns = self._table()
+        header = [column.replace("_", " ") for column in (name, *columns)]
+        return header, list(zip(map(str, labels), *columns.values(), strict=True))
+
+    def _repr_html_(self) -> str:
+        return html(type(self).__name__, self.summary(), *self._glance())
+
+
+class Drawn(Shown):
+    """A result that can also be drawn."""
+
+    #: Which displays of :mod:`skcoral.show.pictures` draw it, by kind; the first is the usual one.
+    _pictures: ClassVar[Mapping[str, str]] = {
+        "fidelity": "FidelityDisplay",
+        "coefficients": "TransformDisplay",
+    }
+    #: What makes a display of this object.
+    _source = "from_result"
+
+    def plot(self, ax: Any = None, *, kind: str | None = None) -> Any:
+        """Draw the result with Matplotlib; returns the display, whose ``figure_`` can be saved.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        kind : str, optional
+            Which picture, where there are several: "fidelity" or "coefficients"; of a fitted
+            :class:`skcoral.CORAL` also "correlations" and "frontier".
+        """
+        from skcoral.core.validation import check_choice
+        from skcoral.show import pictures as plotting
+
+        kind = next(iter(self._pictures)) if kind is None else kind
+        name = self._pictures[check_choice("kind", kind, tuple(self._pictures))]
+        return getattr(getattr(plotting, name), self._source)(self).plot(ax)
+
+
+def html(title: str, summary: str, header: Sequence[str], rows: Rows) -> str:
+    """A small HTML view without scripts or colours, every word from the data escaped.
+
+    Examples
+    --------
+    >>> html("Table", "Two < three.", (), ())
+    '<div><strong>Table</strong><br>Two &lt; three.</div>'
+    """
+    said = "<br>".join(escape(printable(line)) for line in summary.split("\n"))
+    if not rows:
+        return f"<div><strong>{escape(title)}</strong><br>{said}</div>"
+    head = "".join(_cell("th", name, k) for k, name in enumerate(header))
+    body = "".join(
+        "<tr>" + "".join(_cell("td", cell, k) for k, cell in enumerate(row)) + "</tr>"
+        for row in rows[:_MOST_ROWS]
+    )
+    more = f"<small>and {len(rows) - _MOST_ROWS:,} more</small>" if len(rows) > _MOST_ROWS else ""
+    return (
+        f"<div><strong>{escape(title)}</strong><br>{said}"
+        f'<table style="border-collapse:collapse;margin:.5em 0"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>{more}</div>"
+    )
+
+
+def _cell(kind: str, value: Any, column: int) -> str:
+    style = _CELL.format("right" if column else "left")
+    return f'<{kind} style="{style}">{escape(printable(_text(value)))}</{kind}>'
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return short(math.nan if value is None else float(value))

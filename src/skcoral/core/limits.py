@@ -1,0 +1,236 @@
+"""How much one input may take, in one place: judged before the work, quoted in the message.
+
+The command and the library read with :class:`Limits` as they are; an environment variable such as
+``CORAL_MAX_COLUMNS`` changes one of them. A shared server gives its visitors less room, see
+:data:`VISITOR`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from skcoral.exceptions import InvalidArgumentError, TooLargeError
+
+MB = 2**20
+_PREFIX = "CORAL_MAX_"
+#: Bytes that any file may unpack to.
+_HARMLESS = 64 * MB
+#: What there is too much of, and what to do besides raising the limit.
+_REFUSALS = {
+    "columns": ("there are {} columns", "Use fewer columns."),
+    "variables": ("there are {} variables", "Use fewer columns."),
+    "cells": ("there are {} cells", "Use fewer columns."),
+    "sheet_cells": ("there are {} cells or texts", "Save the table as CSV or Parquet."),
+    "unpacked_bytes": ("it unpacks to {}", ""),
+    "unpacked_ratio": ("it unpacks to {} times its size", ""),
+    "workbook_bytes": ("it unpacks to {}", "Save the table as CSV or Parquet."),
+    "piped_bytes": ("{} came in without an end", "Save it to a file and name that."),
+    "record_bytes": (
+        "one row or cell has {} of text",
+        "Are there line ends, and is every quote closed?",
+    ),
+    "model_bytes": ("the file has {}", ""),
+    "seconds": ("reading has taken {}", ""),
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one input may have.
+
+    Attributes
+    ----------
+    columns : int
+        Columns of a table.
+    variables : int
+        Columns of a correlation matrix: several matrices of this size are held at a time.
+    cells : int
+        Numbers of a table that is held in memory; one that is read in parts has no such limit.
+    sheet_cells : int
+        Cells of a workbook.
+    unpacked_bytes : int
+        Bytes of a text file after decompression.
+    unpacked_ratio : int
+        How many times its size a file may unpack to, beyond its first 64 MB; eight bytes for each
+        value of a Parquet file.
+    workbook_bytes : int
+        Bytes of a workbook after decompression.
+    workbook_memory : int
+        Memory of the process that reads a workbook.
+    piped_bytes : int
+        Bytes from a pipe, a device or standard input, which are kept in a temporary file.
+    record_bytes : int
+        Characters of one line, row or cell.
+    model_bytes : int
+        Bytes of a model or moments file.
+    seconds : float
+        Time for reading a table from its start to its end.
+
+    Examples
+    --------
+    >>> from skcoral.core.limits import Limits, current, use
+    >>> with use(Limits(columns=50)):
+    ...     current().columns
+    50
+    """
+
+    columns: int = 100_000
+    variables: int = 10_000
+    cells: int = 100_000_000
+    sheet_cells: int = 10_000_000
+    unpacked_bytes: int = 64 * 1024 * MB
+    unpacked_ratio: int = 1000
+    workbook_bytes: int = 1024 * MB
+    workbook_memory: int = 1536 * MB
+    piped_bytes: int = 8 * 1024 * MB
+    record_bytes: int = 64 * MB
+    model_bytes: int = 1024 * MB
+    seconds: float = 3600.0
+
+    def require(
+        self, name: str, amount: float, label: str, what: str = "", advice: str = ""
+    ) -> None:
+        """Refuse an amount above the limit called ``name``, in words that quote both figures.
+
+        ``label`` is the file; ``what`` there is too much of, and ``advice`` what to do besides
+        raising the limit, are told where the usual words are not enough.
+        """
+        allowed = getattr(self, name)
+        if amount > allowed:
+            found, limit = shown(name, amount), shown(name, allowed)
+            usual, remedy = _REFUSALS[name]
+            what = what or usual.format(f"more than {found}" if found == limit else found)
+            advice = f"{advice or remedy} {self.remedy(name)}".lstrip()
+            raise TooLargeError(f"{label}: {what}, and the limit is {limit}.\n{advice}")
+
+    def require_ratio(self, unpacked: int, packed: int, label: str) -> None:
+        """Refuse what unpacks to many times its size; few megabytes may, whatever their source."""
+        if unpacked > _HARMLESS:
+            self.require("unpacked_ratio", unpacked // max(packed, 1), label)
+
+    def remedy(self, name: str) -> str:
+        """How the limit is raised."""
+        return f"A higher limit: {_PREFIX}{name.upper()}=NUMBER in the environment."
+
+
+@dataclass(frozen=True)
+class VisitorLimits(Limits):
+    """Limits that a visitor cannot raise."""
+
+    def remedy(self, name: str) -> str:
+        """Where there is more room."""
+        return "Use the command instead: coral fit takes more."
+
+
+#: What a visitor of a shared server may bring.
+VISITOR = VisitorLimits(
+    columns=5_000,
+    variables=1_000,
+    cells=5_000_000,
+    sheet_cells=5_000_000,
+    unpacked_bytes=100 * MB,
+    workbook_bytes=300 * MB,
+    workbook_memory=768 * MB,
+    piped_bytes=25 * MB,
+    record_bytes=2 * MB,
+    model_bytes=25 * MB,
+    seconds=60.0,
+)
+
+_chosen: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+def current() -> Limits:
+    """The limits in force: those of :func:`use`, or the usual ones and the environment's.
+
+    Examples
+    --------
+    >>> current().columns
+    100000
+    """
+    given = {f.name: os.environ.get(_PREFIX + f.name.upper()) for f in fields(Limits)}
+    return _chosen.get() or replace(
+        Limits(), **{n: _amount(n, text) for n, text in given.items() if text is not None}
+    )
+
+
+def _amount(name: str, text: str) -> Any:
+    """A limit that is given as text."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value > 0:
+        variable = f"{_PREFIX}{name.upper()}"
+        raise InvalidArgumentError(
+            f"{variable} must be a number above 0, got {text!r}.\nExample: {variable}=1e6"
+        )
+    return value if name == "seconds" or value == float("inf") else int(value)
+
+
+@contextmanager
+def use(limits: Limits) -> Iterator[None]:
+    """Put other limits in force for what is opened in the block.
+
+    Examples
+    --------
+    >>> with use(Limits(columns=5)):
+    ...     current().columns
+    5
+    """
+    token = _chosen.set(limits)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def shown(name: str, amount: float) -> str:
+    """An amount in words, in the unit of its limit.
+
+    Examples
+    --------
+    >>> shown("columns", 5000), shown("record_bytes", 2**21), shown("seconds", 60)
+    ('5,000', '2 MB', '60 s')
+    """
+    if name.endswith("seconds"):
+        return f"{amount:,.0f} s" if amount >= 10 else f"{amount:g} s"
+    if name.endswith("_bytes"):
+        return f"{amount / MB:,.0f} MB" if amount >= MB else f"{amount:,.0f} bytes"
+    return f"{amount:,.0f}"
+
+
+def read_file(path: str | os.PathLike[str], label: str, name: str = "model_bytes") -> bytes:
+    """The content of a file that is not larger than the limit called ``name``; devices too.
+
+    ``label`` is the path as errors show it.
+
+    Of what begins neither as JSON nor as an archive only the beginning is read: enough for the
+    caller to refuse it.
+    """
+    limits = current()
+    most = getattr(limits, name)
+    with open(path, "rb") as stream:
+        data = stream.read(4096)
+        if data.lstrip()[:1] == b"{" or data[:2] == b"PK":
+            data += stream.read(int(min(most, 2**62)) + 1 - len(data))
+    limits.require(name, len(data), label)
+    return data
+
+
+class Clock:
+    """Tells when reading has taken longer than the limit allows."""
+
+    def __init__(self, limits: Limits, label: str) -> None:
+        self.limits, self.label = limits, label
+        self.start = time.monotonic()
+
+    def check(self) -> None:
+        """Refuse to go on after the limit."""
+        self.limits.require("seconds", time.monotonic() - self.start, self.label)

@@ -1,0 +1,246 @@
+"""Linear algebra beyond NumPy and SciPy: Gram matrices to full accuracy, conjugate gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skcoral.core.arrays import (
+    Array,
+    column_dots,
+    inner,
+    largest,
+    norm,
+    one_norm,
+    plus_diagonal,
+    to_device,
+    zeros,
+)
+
+_EPS = float(np.finfo(np.float64).eps)
+_CHUNK = 256  # columns at a time, to bound the memory of exact products
+
+
+def slices(A: Any, axis: int, count: int = 3) -> list[Any]:
+    """``A`` as a sum of ``count`` matrices, all but the last of few bits below the largest entry.
+
+    A sum along ``axis`` (the dimension that a product sums over) of products of those fits into 53
+    bits, whatever its order, so that it is exact (Ozaki, Ogita, Oishi and Rump, 2012).
+    """
+    bits = (53 - (max(A.shape[axis], 2) - 1).bit_length()) // 2
+    parts = []
+    rest = A
+    for _ in range(count - 1):
+        _, exponent = np.frexp(largest(rest, axis))
+        shift = to_device(np.ldexp(0.75, exponent + (53 - bits)), A)
+        head = (rest + shift) - shift
+        parts.append(head)
+        rest = rest - head
+    parts.append(rest)
+    return parts
+
+
+def _exact_product(A: Any, B: Any) -> tuple[Any, Any]:
+    """``A @ B`` as an unevaluated sum of two matrices, good to about twice working precision.
+
+    Both factors are split so that each partial product is free of rounding, and the partial
+    products are added with compensation.
+    """
+    left, right = slices(A, 1), slices(B, 0)
+    high: Any = 0.0
+    low: Any = 0.0
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            if i + j < 4:  # the last pair is below the rounding of the sum
+                high, lost = two_sum(high, a @ b)
+                low += lost
+    return high, low
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum and what rounding took, exactly (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+def precise_column_dots(A: Any, B: Any) -> Array:
+    """``diag(AᵀB)`` in NumPy, to twice the working precision of its terms: they may cancel."""
+    parts = [column_dots(a, b) for a in slices(A, 0) for b in slices(B, 0)]
+    return np.array([math.fsum(terms) for terms in zip(*parts, strict=True)])
+
+
+def precise_product(A: Any, B: Any) -> Any:
+    """``A @ B``, rounded once: its terms may cancel."""
+    high, low = _exact_product(A, B)
+    return high + low
+
+
+def gram_rounding(R: Any, T: Any) -> float:
+    """Estimate the rounding error of a plain product ``TᵀRT``; zero if it is too large for one."""
+    usual = _EPS * norm(T) ** 2 * one_norm(R)
+    return usual if usual < 1e-11 * np.sqrt(R.shape[0]) else 0.0
+
+
+def gram_defect(R: Any, T: Any, *, precise: bool = False) -> Any:
+    """Return ``TᵀRT - I``, accurate even when ``T`` is large because ``R`` is nearly singular.
+
+    To 1e-11 or so, and as far as the digits of ``R`` and ``T`` go if ``precise``.
+    """
+    if not precise and gram_rounding(R, T) > 0:
+        defect = T.T @ (R @ T)
+        defect = plus_diagonal(defect, -1.0)
+    else:
+        defect = zeros((T.shape[1], T.shape[1]), T)
+        for start in range(0, T.shape[1], _CHUNK):
+            columns = slice(start, min(start + _CHUNK, T.shape[1]))
+            high, low = _exact_product(R, T[:, columns])
+            gram, rest = _exact_product(T.T, high)
+            gram = plus_diagonal(gram, -1.0, first=start)
+            defect[:, columns] = gram + (rest + T.T @ low)
+    return (defect + defect.T) / 2
+
+
+def of_unit_variance(R: Array, T: Array) -> Array:
+    """``T`` with columns scaled to unit variance, as far as its digits go."""
+    defect = np.diag(gram_defect(R, T, precise=True))
+    return np.asarray(T / np.sqrt(1.0 + defect))
+
+
+def raised_to_floors(R: Array, T: Array, sources: Array, floors: Array) -> Array:
+    """Columns of unit variance, turned towards their sources where rounding took a floor from them.
+
+    ``sources`` are columns of unit variance as well: those of the identity, or composites.
+    """
+    T = of_unit_variance(R, T)
+    high, low = _exact_product(R, sources)
+    turn = 1e-16
+    while turn < 1e-2:
+        precise = precise_column_dots(high, T) + column_dots(low, T)
+        short = np.flatnonzero(np.minimum(precise, column_dots(high, T)) < floors)
+        if not len(short):
+            break
+        T[:, short] = of_unit_variance(R, (1 - turn) * T[:, short] + turn * sources[:, short])
+        turn *= 4.0
+    return T
+
+
+def make_exact(R: Any, T: Any, *, max_steps: int = 6) -> tuple[Any, Any]:
+    """Push ``T`` onto the exact decorrelators of ``R``; return it with ``TᵀRT - I``.
+
+    Newton-Schulz steps towards ``T (TᵀRT)^{-1/2}``, the nearest exact decorrelator; they converge
+    quadratically and stop when rounding of ``T`` itself is about all that is left.
+    """
+    defect = gram_defect(R, T)
+    size = norm(defect)
+    for _ in range(max_steps):
+        if not size < 0.5 or size < 1e-14 * R.shape[0]:
+            break
+        candidate = T - 0.5 * (T @ defect)
+        new_defect = gram_defect(R, candidate)
+        new_size = norm(new_defect)
+        if not new_size < 0.5 * size:
+            break
+        T, defect, size = candidate, new_defect, new_size
+    return T, defect
+
+
+class CompensatedSum:
+    """A running sum of arrays that remembers what rounding dropped (Neumaier)."""
+
+    def __init__(self, total: Array, carry: Array | None = None) -> None:
+        self.total = total
+        self.carry = np.zeros_like(total) if carry is None else carry
+
+    def plus(self, term: Array) -> CompensatedSum:
+        """Return the sum with one more term."""
+        total, lost = two_sum(self.total, term)
+        return CompensatedSum(total, self.carry + lost)
+
+    def minus(self, other: CompensatedSum) -> Array:
+        """Return the difference of two sums."""
+        return (self.total - other.total) + (self.carry - other.carry)
+
+    @property
+    def value(self) -> Array:
+        """The sum, rounded once."""
+        return self.total + self.carry
+
+    def parts(self) -> Array:
+        """Both parts, for storing."""
+        return np.stack([self.total, self.carry])
+
+
+def correlation_of_covariance(C: Array) -> Array:
+    """``C`` scaled to a unit diagonal, symmetric to the last bit."""
+    spread = np.sqrt(np.diag(C))
+    R = C / spread[:, None] / spread
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+def conjugate_gradient(
+    apply: Callable[[Any], Any],
+    right: Any,
+    precondition: Callable[[Any], Any],
+    *,
+    rtol: float,
+    max_iter: int,
+    small: Callable[[Any], bool] = lambda _: True,
+    start: Any = None,
+) -> tuple[Any, Any, int]:
+    """Solve ``apply(X) = right``, on the device of ``right``; ``apply`` is positive definite.
+
+    Returns X, what is left of the right side (which is overwritten), and the number of steps.
+
+    Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
+    residual itself is ``small``, or where rounding leaves nothing to gain.
+    """
+    residual = right
+    Z = precondition(residual)
+    rz = inner(residual, Z)
+    goal = rtol * rtol * rz
+    X = 0.0 * right if start is None else 1.0 * start
+    if start is not None:
+        residual -= apply(start)
+        Z = precondition(residual)
+        rz = inner(residual, Z)
+    direction = Z
+    steps = 0
+    most = 1e40 * rz  # where the equations have no solution, the residual grows without bound
+    while steps < max_iter and not rz > most:
+        if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
+            break
+        del Z
+        image = apply(direction)
+        steps += 1
+        curvature = inner(direction, image)
+        if not curvature > 0.0:
+            break
+        step = rz / curvature
+        X += step * direction
+        image *= step
+        residual -= image
+        del image
+        Z = precondition(residual)
+        rz, previous = inner(residual, Z), rz
+        direction *= rz / previous
+        direction += Z
+    return X, residual, steps
+
+
+def spectral_norm(A: Any, *, steps: int = 8) -> float:
+    """Estimate the spectral norm of a symmetric matrix from below, by power iteration."""
+    x = to_device(np.linspace(1.0, 2.0, A.shape[0])[:, None], A)
+    size = 0.0
+    for _ in range(steps):
+        x = A @ x
+        size = norm(x)
+        if size == 0.0:
+            return 0.0
+        x = x / size
+    return size

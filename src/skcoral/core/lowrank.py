@@ -1,0 +1,229 @@
+"""Matrices of many columns that are kept as factors: a transformation and a correlation matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral.core.arrays import Array, read_only
+
+_BLOCK = 256  # columns at a time
+_FEW_DIMENSIONS = 6  # in which a tree finds neighbours faster than all products do
+_MANY = 5000  # columns whose pairs are not looked at one by one
+_SINGULAR = 1e-13  # singular values of T, relative to the largest, that count as zero
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LowRankTransform:
+    """The transformation ``T = I + left @ right``, without its p × p coefficients.
+
+    Rows are transformed by ``Z @ T`` or :meth:`apply`, at a cost of rows × rank × columns.
+
+    Attributes
+    ----------
+    left : ndarray of shape (p, r)
+        ``A⁺``, the pseudo-inverse of the factor.
+    right : ndarray of shape (r, p)
+        ``U - A``, what the outputs differ from their sources by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral.core.lowrank import LowRankTransform
+    >>> T = LowRankTransform(np.array([[1.0], [0.0]]), np.array([[0.0, 2.0]]))
+    >>> T.toarray()
+    array([[1., 2.],
+           [0., 1.]])
+    >>> np.array([[3.0, 4.0]]) @ T
+    array([[ 3., 10.]])
+    """
+
+    left: Array
+    right: Array
+
+    __array_ufunc__ = None  # so that an array to the left of @ asks this object
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", read_only(self.left))
+        object.__setattr__(self, "right", read_only(self.right))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, p)."""
+        return self.left.shape[0], self.right.shape[1]
+
+    @property
+    def rank(self) -> int:
+        """Rank of what is added to the identity, at most."""
+        return int(self.left.shape[1])
+
+    def apply(self, Z: Any) -> Array:
+        """``Z @ T``."""
+        Z = np.asarray(Z)
+        return np.asarray(Z + (Z @ self.left) @ self.right)
+
+    def __rmatmul__(self, Z: Any) -> Array:
+        return self.apply(Z)
+
+    def __matmul__(self, M: Any) -> Array:
+        return np.asarray(M + self.left @ (self.right @ M))
+
+    def solve(self, Y: Any) -> Array:
+        """The rows whose outputs are ``Y``, or of least norm and nearest to that: ``Y T⁺``."""
+        Y = np.asarray(Y, dtype=np.float64)
+        basis, middle = self._compressed()
+        inside = Y @ basis
+        change = sla.pinv(middle, rtol=_SINGULAR) - np.eye(len(middle))
+        return np.asarray(Y + (inside @ change) @ basis.T)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether different rows have different outputs, to working precision."""
+        values = np.linalg.svd(self._compressed()[1], compute_uv=False)
+        return bool(values[-1] > _SINGULAR * max(float(values[0]), 1.0))
+
+    def _compressed(self) -> tuple[Array, Array]:
+        """A basis Q (p × 2r) and M with ``T = (I - QQᵀ) + Q M Qᵀ``."""
+        both = np.hstack([self.left, self.right.T])
+        basis = sla.qr(both, mode="economic", check_finite=False)[0]
+        middle = np.eye(basis.shape[1]) + (basis.T @ self.left) @ (self.right @ basis)
+        return basis, middle
+
+    def largest(self) -> float:
+        """The largest coefficient in absolute value; of very many columns, a bound on it."""
+        if self.shape[0] > _MANY:
+            rows, columns = (np.linalg.norm(self.left, axis=1), np.linalg.norm(self.right, axis=0))
+            return 1.0 + float(rows.max()) * float(columns.max())
+        return max(float(max(block.max(), -block.min())) for _, block in self.blocks())
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Some columns of ``T`` at a time."""
+        for start in range(0, self.shape[1], _BLOCK):
+            columns = slice(start, min(start + _BLOCK, self.shape[1]))
+            block = self.left @ self.right[:, columns]
+            here = np.arange(columns.start, columns.stop)
+            block[here, here - columns.start] += 1.0
+            yield columns, block
+
+    def toarray(self) -> Array:
+        """All coefficients, as an ordinary array of p × p numbers."""
+        return np.eye(self.shape[0]) + self.left @ self.right
+
+    def __repr__(self) -> str:
+        return f"LowRankTransform(p={self.shape[0]}, rank={self.rank})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FactoredCorrelation:
+    """The correlation matrix ``UᵀU`` of many outputs, kept as its factor U (r × p)."""
+
+    factor: Array
+
+    __array_ufunc__ = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", read_only(self.factor))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, p)."""
+        p = int(self.factor.shape[1])
+        return p, p
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Some columns of the matrix at a time; its diagonal is one."""
+        p = self.shape[0]
+        for start in range(0, p, _BLOCK):
+            columns = slice(start, min(start + _BLOCK, p))
+            block = self.factor.T @ self.factor[:, columns]
+            here = np.arange(columns.start, columns.stop)
+            block[here, here - columns.start] = 1.0
+            yield columns, block
+
+    def toarray(self) -> Array:
+        """All correlations, as an ordinary array of p × p numbers."""
+        G = self.factor.T @ self.factor
+        G = 0.5 * (G + G.T)
+        np.fill_diagonal(G, 1.0)
+        return np.asarray(G)
+
+    def __repr__(self) -> str:
+        return f"FactoredCorrelation(p={self.shape[0]}, rank={self.factor.shape[0]})"
+
+
+def largest_residuals(G: Any) -> Array:
+    """The largest absolute correlation of each variable with another one."""
+    if isinstance(G, FactoredCorrelation) and len(G.factor) <= _FEW_DIMENSIONS < _MANY < len(G):
+        return _largest_by_neighbours(G.factor)
+    out = np.empty(len(G))
+    for columns, block in _blocks(G):
+        size = np.abs(block)
+        here = np.arange(columns.start, columns.stop)
+        size[here, here - columns.start] = 0.0
+        out[columns] = size.max(axis=0, initial=0.0)
+    return out
+
+
+def _largest_by_neighbours(U: Array) -> Array:
+    """The same for unit vectors of few dimensions, in p log p operations instead of p².
+
+    ‖u ∓ v‖² = 2 ∓ 2 uᵀv: the largest |uᵀv| is that of the nearest of all vectors and their
+    opposites, u itself aside.
+    """
+    from scipy.spatial import KDTree
+
+    p = U.shape[1]
+    points = np.concatenate([U, -U], axis=1).T
+    _, near = KDTree(points).query(points[:p], k=2)
+    other = np.where(near[:, 0] == np.arange(p), near[:, 1], near[:, 0])
+    products: Array = np.einsum("ij,ij->i", points[:p], points[other])
+    return np.abs(products)
+
+
+def strongest_pairs(G: Array | FactoredCorrelation, limit: int) -> list[tuple[int, int, float]]:
+    """The pairs with the largest absolute correlations, strongest first, in blocks."""
+    found: list[tuple[int, int, float]] = []
+    for columns, block in _blocks(G):
+        rows = np.arange(len(block))[:, None]
+        size = np.where(rows < np.arange(columns.start, columns.stop), np.abs(block), -1.0)
+        count = min(limit, size.size)
+        for flat in np.argpartition(-size, count - 1, axis=None)[:count]:
+            i, j = np.unravel_index(int(flat), size.shape)
+            if size[i, j] >= 0.0:
+                found.append((int(i), int(j) + columns.start, float(block[i, j])))
+        found = sorted(found, key=lambda pair: -abs(pair[2]))[:limit]
+    return found
+
+
+def spread_of_sizes(G: Array | FactoredCorrelation, edges: Array) -> Array:
+    """How many pairs have an absolute correlation between one edge and the next."""
+    counts = np.zeros(len(edges) - 1)
+    for columns, block in _blocks(G):
+        rows = np.arange(len(block))[:, None]
+        above = rows < np.arange(columns.start, columns.stop)
+        size = np.minimum(np.abs(block[above]), edges[-1])
+        counts += np.histogram(size, bins=edges)[0]
+    return counts
+
+
+def _blocks(G: Array | FactoredCorrelation) -> Iterable[tuple[slice, Array]]:
+    return G.blocks() if isinstance(G, FactoredCorrelation) else [(slice(0, len(G)), G)]
+
+
+def pseudo_inverse(A: Array) -> Array:
+    """``A⁺`` (p × r) of a factor with few rows, by an orthogonal basis of its row space."""
+    Q, small = sla.qr(A.T, mode="economic", check_finite=False)
+    return np.asarray(Q @ sla.pinv(small.T, rtol=1e-14))
+
+
+def transform_of(A: Array, U: Array, *, dense: bool) -> Any:
+    """``T = I + A⁺(U - A)``: the transformation nearest to the identity with ``AT = U``."""
+    low = LowRankTransform(pseudo_inverse(A), U - A)
+    return low.toarray() if dense else low

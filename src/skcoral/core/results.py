@@ -1,0 +1,329 @@
+"""Frozen result objects: numbers first, and always the two numbers of the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral.core.curve import Frontier as Frontier
+from skcoral.core.display import Drawn
+from skcoral.core.frozen import Array as Array
+from skcoral.core.frozen import Criterion as Criterion
+from skcoral.core.frozen import Fidelities, Frozen
+from skcoral.core.frozen import Status as Status
+from skcoral.core.frozen import read_only as read_only
+from skcoral.core.lowrank import LowRankTransform, largest_residuals
+from skcoral.core.requirements import listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skcoral.data.effects import Measured
+
+
+# What is promised, and how far a number may be off: the one table of tolerances. Solvers aim at
+# less, so that what they say stands up to a re-check; certificates and surfaces use it as it is.
+UNIT_VARIANCE_TOL = 1e-10  # variances of outputs
+FLOOR_TOL = 1e-10  # by how much a fidelity floor may be missed
+EXACT_TOL = 1e-8  # largest residual correlation of outputs that are called uncorrelated
+MEAN_TOL = 1e-8  # by how much the largest mean fidelity, or the highest floors, may be missed
+OPTIMAL_GAP = 1e-7  # residual less its lower bound, relative to max(1, residual): "optimal"
+LIMIT_GAP = 1e-6  # by how much the highest floor for a limit on the VIF may be missed
+BUDGET_TOL = 1e-9  # by how much a residual budget may be exceeded, relative to max(1, budget)
+REPORTED_TOL = 1e-9  # a reported number against its definition, relative to max(1, number)
+PRICE_TOL = 1e-6  # prices that are no multipliers themselves, relative to max(1, price)
+FACTOR_TOL = 1e-10  # entries of AᵀA against those of a singular R
+CROWDED = 1e-10  # a residual correlation that makes a floor of one cost anything
+BOUND_TOL = 1e-12  # by how much a bound on the threshold may be overstated
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(Frozen):
+    """The numbers from which anyone can re-check a claim, without the solver that made it.
+
+    Attributes
+    ----------
+    kind : {"threshold", "exact", "tradeoff", "support", "rank", "rank_factor", \
+"frame", "welch", "frame_threshold"}
+        Which inequality the arrays plug into; see :mod:`skcoral.certificates`.
+    arrays : mapping of str to ndarray
+        The dual point: ``"weights"`` (λ) with ``"S"`` for the exact regime (``"rest_weights"`` with
+        ``"rest_S"`` for the outputs beside those that bind a threshold), ``"multipliers"`` (λ) with
+        ``"H"`` for the trade-off.
+    info : mapping of str to str or float
+        Settings that select the formula (criterion and the like).
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> proof = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95).certificate
+    >>> proof.kind, sorted(proof.arrays)
+    ('tradeoff', ['H', 'multipliers'])
+    """
+
+    kind: str
+    arrays: Mapping[str, Array]
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        frozen = {name: read_only(_symmetric(name, a)) for name, a in self.arrays.items()}
+        object.__setattr__(self, "arrays", frozen)
+        super().__post_init__()
+
+
+class _Transformation(Drawn, Frozen):
+    """What results with a transformation ``T`` have in common."""
+
+    T: Any
+    names: tuple[str, ...]
+
+    def loadings(self) -> pd.DataFrame:
+        """``T`` with names: what each output (column) is made of (rows: standardised sources)."""
+        import pandas as pd
+
+        T = self.T.toarray() if isinstance(self.T, LowRankTransform) else self.T
+        sources = self.names if len(T) == len(self.names) else [f"x{j}" for j in range(len(T))]
+        return pd.DataFrame(
+            T, index=pd.Index(sources, name="source"), columns=pd.Index(self.names, name="output")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(_Transformation):
+    """The threshold ρ★ of a correlation matrix, between two bounds that anyone can re-check.
+
+    Attributes
+    ----------
+    value : float
+        The common fidelity that the returned ``T`` attains; equal to ``lower``.
+    lower, upper : float
+        ρ★ lies between them: ``lower`` is attained by ``T``, ``upper`` holds for every exact
+        decorrelator.
+    weights : ndarray of shape (p,)
+        λ, non-negative with sum one; the variables with λ_j > 0 bind the threshold.
+    T : ndarray of shape (p, p), or LowRankTransform
+        An exact decorrelator whose fidelities are all at least ``lower``; the variables that do
+        not bind have the largest mean fidelity that is still possible.
+    fidelity : ndarray of shape (p,)
+        Correlation of each output with its own source.
+    names : tuple of str
+        The variables, in input order.
+    bounds : mapping of str to float
+        The paper's analytic bounds: ``"zca"`` from below, ``"trace"`` from above.
+    certificate : Certificate
+        The dual point behind ``upper``.
+    n_iter : int
+        Newton steps taken.
+    tol : float
+        The gap up to which the threshold counts as certified: what was asked for, and at most
+        ``OPTIMAL_GAP``.
+    rank : int or None
+        Rank of the matrix, if it is below the number of variables. The threshold is then the
+        largest common floor at which the sum of squares still has its least value.
+    least_residual : float
+        That value, ``(p²/r - p)/2``; 0 at full rank.
+
+    Examples
+    --------
+    >>> from skcoral import threshold
+    >>> th = threshold([[1.0, 0.8], [0.8, 1.0]])
+    >>> round(th.value, 6), th.gap < 1e-9, th.status
+    (0.894427, True, 'optimal')
+    """
+
+    lower: float
+    upper: float
+    weights: Array
+    T: Any
+    fidelity: Array
+    names: tuple[str, ...]
+    bounds: Mapping[str, float]
+    certificate: Certificate
+    n_iter: int
+    tol: float = 1e-9
+    rank: int | None = None
+    least_residual: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The common fidelity attained by ``T``."""
+        return self.lower
+
+    @property
+    def gap(self) -> float:
+        """``upper - lower``: how far ``value`` can be from ρ★ at most."""
+        return self.upper - self.lower
+
+    @property
+    def status(self) -> Status:
+        """Say "optimal" if the gap is within ``tol``, else "best_found"."""
+        return "optimal" if self.gap <= self.tol else "best_found"
+
+    @property
+    def binding(self) -> tuple[str, ...]:
+        """Names of the variables that bind the threshold (λ_j > 0), heaviest first."""
+        order = np.argsort(-self.weights, kind="stable")
+        return tuple(self.names[j] for j in order if self.weights[j] > 0)
+
+    def summary(self) -> str:
+        """What the threshold says, what binds it, and its status: one line each."""
+        from skcoral.show.sentences import threshold_summary
+
+        return threshold_summary(self)
+
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        return "variable", self.names, {"fidelity": self.fidelity, "weight": self.weights}
+
+    def __repr__(self) -> str:
+        return (
+            f"Threshold(value={self.value:.9f}, upper={self.upper:.9f}, gap={self.gap:.1e}, "
+            f"binding {len(self.binding)} of {len(self.names)}: "
+            f"{listing(self.binding, 6, quote='')}"
+            f"{'' if self.rank is None else f', rank={self.rank}'})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Decorrelation(Fidelities, _Transformation):
+    """A transformation ``T`` with its guarantee and the proof of its optimality.
+
+    Attributes
+    ----------
+    T : ndarray of shape (p, k), or LowRankTransform
+        Column j makes output j: ``X̃ = Z T`` with ``Z`` the standardised table (k = p unless
+        composites are anchored). For tables with many more columns than rows it is the identity
+        plus a product of two factors, and ``T.toarray()`` has the coefficients.
+    correlation : ndarray of shape (k, k), or FactoredCorrelation
+        ``TᵀRT``, the correlation matrix of the outputs; kept as a factor in the same case.
+    fidelity : ndarray of shape (k,)
+        Correlation of each output with its own source; at least ``rho_min``.
+    rho_min : ndarray of shape (k,)
+        The floors that were asked for.
+    criterion : {"squared", "worst", "absolute"}
+        What ``objective`` measures.
+    objective, lower_bound : float
+        The residual attained and the least that any feasible transformation can have.
+    prices : ndarray of shape (k,)
+        ∂objective/∂rho_min_j: what one more unit of floor for variable j costs. Zero in the exact
+        regime.
+    weights : ndarray of shape (k,)
+        In the exact regime, the weights 1 + μ of the weighted ZCA (above 1 where a floor binds);
+        with floors at the edge of what is possible, the threshold's λ; above it, the dual
+        multipliers λ.
+    status : {"exact", "optimal", "best_found", "not_converged"}
+        "exact": no residual correlation, and the largest mean fidelity that the floors allow (with
+        floors at the edge of what is possible: they cannot all be raised, and beside the outputs
+        that bind the others have the largest mean; with a support: no residual only).
+        "optimal": the bound proves that there is no better one. "best_found": feasible with an open
+        gap. "not_converged": the solver stopped early.
+    names : tuple of str
+        The outputs' names: one-to-one with their sources.
+    certificate : Certificate
+        The dual point behind ``lower_bound``.
+    n_iter : int
+        Newton steps taken.
+    pair_weights : ndarray of shape (k, k) or None
+        Weights of the pairs in the criterion, if given.
+    anchors : ndarray of shape (p, k) or None
+        The composites that the outputs are anchored to, if given.
+    details : mapping
+        Further figures of the solver (such as the starts of a support restriction). For the
+        criteria "worst" and "absolute" above the threshold: ``"unique"``, whether ties were broken
+        by the least sum of squares, which is given up where it takes too long. For a matrix of
+        deficient rank: ``"least_residual"``, the least sum of squares that the rank allows;
+        ``"amplification"``, the largest coefficient of ``T``; ``"deficiency"``, the reason in
+        words; ``"new_rows"``, what rows left out of a refit keep, where rows are no more than
+        columns.
+    R : ndarray of shape (p, p) or None
+        The correlation matrix of the sources, where the answer was asked for a matrix.
+    on_rows : Measured or None
+        What was measured on the rows, where the answer was asked for rows.
+    rank : int or None
+        Rank of the correlation matrix, if it is below the number of variables: directions with at
+        most 1e-12 of the largest eigenvalue are rounding, and do not count.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> answer = decorrelate([[1.0, 0.8], [0.8, 1.0]], rho_min=0.95)
+    >>> answer.status, round(answer.objective, 6), answer.min_fidelity >= 0.95 - 1e-10
+    ('optimal', 0.082964, True)
+    """
+
+    T: Any
+    correlation: Any
+    fidelity: Array
+    rho_min: Array
+    criterion: Criterion
+    objective: float
+    lower_bound: float
+    prices: Array
+    weights: Array
+    status: Status
+    names: tuple[str, ...]
+    certificate: Certificate
+    n_iter: int
+    pair_weights: Array | None = None
+    anchors: Array | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    R: Array | None = None
+    on_rows: Measured | None = None
+    rank: int | None = None
+
+    @property
+    def gap(self) -> float:
+        """``objective - lower_bound``: how much better another transformation could be at most."""
+        return self.objective - self.lower_bound
+
+    def outputs_and_sources(self, Z: Any) -> tuple[Any, Any]:
+        """Outputs of standardised rows, and the columns or composites that they belong to."""
+        return Z @ self.T, Z if self.anchors is None else Z @ self.anchors
+
+    @property
+    def measured(self) -> Measured | None:
+        """The effect in figures: on the rows where there were any, else on the matrix given."""
+        from skcoral.data.effects import measure_matrix
+
+        if self.on_rows is not None or self.R is None:
+            return self.on_rows
+        return measure_matrix(self.R, self.T, self.names, anchors=self.anchors)
+
+    def summary(self) -> str:
+        """Measured figures, what the certificate says, and details: one line each."""
+        from skcoral.show.sentences import summary
+
+        return summary(self)
+
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        columns = {
+            "fidelity": self.fidelity,
+            "floor": self.rho_min,
+            "price": self.prices,
+            "max_residual": largest_residuals(self.correlation),
+        }
+        return "variable", self.names, columns
+
+    def __repr__(self) -> str:
+        return (
+            f"Decorrelation(status={self.status!r}, criterion={self.criterion!r}, "
+            f"objective={self.objective:.6g}, gap={self.gap:.1e}, "
+            f"min_fidelity={self.min_fidelity:.6f}, mean_fidelity={self.mean_fidelity:.6f}, "
+            f"p={len(self.names)}{'' if self.rank is None else f', rank={self.rank}'})"
+        )
+
+
+def _symmetric(name: str, a: Any) -> Any:
+    """Average a symmetric matrix of a dual point with its transpose: rounding makes them differ."""
+    if np.iscomplexobj(a):
+        raise ValueError(f"`{name}` of a certificate must hold real numbers.")
+    a = np.asarray(a, dtype=np.float64)
+    if (
+        name not in ("S", "H", "P", "N", "slope", "rest_S", "vif_H")
+        or a.ndim != 2
+        or len(set(a.shape)) > 1
+    ):
+        return a
+    return a if (a == a.T).all() else 0.5 * a + 0.5 * a.T

@@ -1,0 +1,1 @@
+"""Where a correlation matrix comes from: moments and estimators."""

@@ -1,0 +1,281 @@
+"""What a transformation did to a table, in figures that anyone can compute from the outputs.
+
+A certificate is about the matrix that was solved for. These figures are about the rows (or the
+matrix) that the reader has: they come first on every surface.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral.core import measures
+from skcoral.core.display import shortened
+from skcoral.core.frozen import Fidelities, Frozen
+from skcoral.core.linalg import correlation_of_covariance
+from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
+from skcoral.core.results import Array
+from skcoral.data.correlation import sample_correlation
+from skcoral.data.moments import Moments
+
+#: With more columns, correlations are computed in blocks instead of as one matrix.
+_WIDE = 3000
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Fidelities, Frozen):
+    """The effect of a transformation, measured on rows or on a correlation matrix.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The outputs.
+    fidelity : ndarray of shape (k,)
+        Correlation of each output with its own variable.
+    residual_before, residual : ndarray of shape (p,) and (k,)
+        Largest absolute correlation of each variable, and of each output, with another one.
+    vif_before, vif : ndarray of shape (p,) and (k,)
+        Variance inflation factors; infinite where columns are linearly dependent.
+    before, after : ndarray or None
+        Correlation matrices of variables and outputs; None where there are thousands.
+    rows_used, rows_given : int or None
+        Rows measured, of those in the table; None where a matrix was given.
+    weighted : bool
+        Whether the figures are weighted by the sample weights (plain otherwise).
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> print(decorrelate([[1.0, 0.6], [0.6, 1.0]], 0.9).measured.headline())
+    Largest correlation 0.60 → 0.00, largest VIF 1.6 → 1.0, both variables keep 0.948.
+    """
+
+    names: tuple[str, ...]
+    fidelity: Array
+    residual_before: Array
+    residual: Array
+    vif_before: Array
+    vif: Array
+    before: Array | None = None
+    after: Array | None = None
+    rows_used: int | None = None
+    rows_given: int | None = None
+    weighted: bool = False
+
+    @property
+    def largest_correlation_before(self) -> float:
+        """Largest absolute correlation between two variables."""
+        return float(self.residual_before.max(initial=0.0))
+
+    @property
+    def largest_correlation(self) -> float:
+        """Largest absolute correlation between two outputs."""
+        return float(self.residual.max(initial=0.0))
+
+    @property
+    def largest_vif_before(self) -> float:
+        """Largest variance inflation factor of a variable."""
+        return float(self.vif_before.max())
+
+    @property
+    def largest_vif(self) -> float:
+        """Largest variance inflation factor of an output."""
+        return float(self.vif.max())
+
+    @property
+    def weakest(self) -> str:
+        """The output with the weakest fidelity; of several that differ by rounding, the first."""
+        return self.names[int(np.argmax(self.fidelity <= self.min_fidelity + _ROUNDING))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures of the headline by name, as ``coral fit --json`` gives them."""
+        return {
+            "largest_correlation_before": self.largest_correlation_before,
+            "largest_correlation": self.largest_correlation,
+            "largest_vif_before": self.largest_vif_before,
+            "largest_vif": self.largest_vif,
+            "min_fidelity": self.min_fidelity,
+            "weakest": self.weakest,
+            "rows_used": self.rows_used,
+            "rows_given": self.rows_given,
+        }
+
+    def headline(self) -> str:
+        """The figures in one sentence."""
+        what = "weighted correlation" if self.weighted else "correlation"
+        said = (
+            f"largest {what} {self.largest_correlation_before:.2f} → "
+            f"{self.largest_correlation:.2f}, largest VIF {vif_text(self.largest_vif_before)} → "
+            f"{vif_text(self.largest_vif)}, {self._kept()}"
+        )
+        if self.rows_used is not None:
+            said += f"; {self.rows()}"
+        return f"{said[0].upper()}{said[1:]}."
+
+    def rows(self) -> str:
+        """How many rows were measured, in words."""
+        if self.rows_used is None:
+            return "a correlation matrix"
+        return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows used"
+
+    def _kept(self) -> str:
+        kept = f"{rounded_down(self.min_fidelity, 3):.3f}"
+        if self.min_fidelity < 0:
+            return (
+                "the weakest output has a negative correlation with its variable "
+                f"({shortened(self.weakest)} {kept})"
+            )
+        if len(self.names) > 1 and f"{rounded_down(float(self.fidelity.max()), 3):.3f}" == kept:
+            who = "both" if len(self.names) == 2 else f"all {len(self.names)}"
+            return f"{who} variables keep {kept}"
+        return f"every variable keeps at least {kept} (weakest: {shortened(self.weakest)})"
+
+
+class Measurement:
+    """Figures of rows and of their outputs, added batch by batch."""
+
+    def __init__(self, sources: Sequence[str], outputs: Sequence[str]) -> None:
+        self.outputs = tuple(outputs)
+        self.n_rows = 0
+        self._sides = (_Side(sources), _Side(outputs))
+        self._pairs = _PairedSums(len(outputs))
+
+    def add(self, sources: Any, outputs: Any, targets: Any = None) -> Measurement:
+        """Add rows; ``targets`` are what the outputs belong to, the sources unless given."""
+        sources, outputs = np.asarray(sources, np.float64), np.asarray(outputs, np.float64)
+        if len(outputs):
+            for side, rows in zip(self._sides, (sources, outputs), strict=True):
+                side.add(rows)
+            self._pairs.add(sources if targets is None else np.asarray(targets), outputs)
+            self.n_rows += len(outputs)
+        return self
+
+    def result(self, *, rows_given: int | None = None) -> Measured:
+        """The figures of all rows so far."""
+        (residual_before, vif_before, before), (residual, vif, after) = (
+            side.figures() for side in self._sides
+        )
+        return Measured(
+            names=self.outputs,
+            fidelity=self._pairs.correlations(),
+            residual_before=residual_before,
+            residual=residual,
+            vif_before=vif_before,
+            vif=vif,
+            before=before,
+            after=after,
+            rows_used=self.n_rows,
+            rows_given=self.n_rows if rows_given is None else rows_given,
+        )
+
+
+class _Side:
+    """One side of a table: the rows where columns are many, their moments otherwise."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._moments: Moments | None = None
+        self._rows: list[Array] = []
+
+    def add(self, rows: Array) -> None:
+        p = len(self._names)
+        self._rows.append(rows)
+        # no p × p matrix as long as the rows take less room
+        if p <= _WIDE and (self._moments is not None or sum(map(len, self._rows)) > p // 2):
+            self._moments = Moments(self._names) if self._moments is None else self._moments
+            for part in self._rows:
+                self._moments.update(part)
+            self._rows = []
+
+    def figures(self) -> tuple[Array, Array, Array | None]:
+        """Largest absolute correlation and VIF of each column, and the correlation matrix."""
+        if self._moments is not None:
+            R = sample_correlation(self._moments)
+            return largest_residuals(R), _vif_of_rows(R, self._moments.n_rows), R
+        rows = np.concatenate(self._rows)
+        n, p = rows.shape
+        vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(np.corrcoef(rows.T))
+        centred = rows - rows.mean(axis=0)
+        centred /= np.sqrt((centred**2).sum(axis=0))
+        return largest_residuals(FactoredCorrelation(centred)), vif, None
+
+
+class _PairedSums:
+    """Correlation of column j on one side with column j on the other, batch by batch."""
+
+    def __init__(self, k: int) -> None:
+        self._n = 0
+        self._means = np.zeros((2, k))
+        self._sums = np.zeros((3, k))  # squares of both sides, products
+
+    def add(self, left: Array, right: Array) -> None:
+        n = len(left)
+        means = np.stack([left.mean(axis=0), right.mean(axis=0)])
+        a, b = left - means[0], right - means[1]
+        gap = means - self._means
+        share = self._n * n / (self._n + n)
+        self._sums += np.stack([(a * a).sum(axis=0), (b * b).sum(axis=0), (a * b).sum(axis=0)])
+        self._sums += share * np.stack([gap[0] ** 2, gap[1] ** 2, gap[0] * gap[1]])
+        self._means += gap * (n / (self._n + n))
+        self._n += n
+
+    def correlations(self) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
+        return np.asarray(np.nan_to_num(np.clip(found, -1.0, 1.0)), dtype=np.float64)
+
+
+def measure_matrix(
+    R: Any,
+    T: Any,
+    names: Sequence[str],
+    *,
+    anchors: Any = None,
+    rows_used: int | None = None,
+    rows_given: int | None = None,
+    weighted: bool = False,
+) -> Measured:
+    """The figures that ``R`` and ``T`` imply for the rows whose correlation matrix ``R`` is.
+
+    The columns of ``T`` need not have unit variance for this ``R``.
+    """
+    R, T = np.asarray(R, dtype=np.float64), np.asarray(T, dtype=np.float64)
+    G = T.T @ R @ T
+    spread = np.sqrt(np.diag(G))
+    after = correlation_of_covariance(G)
+    n = math.inf if rows_used is None else rows_used
+    return Measured(
+        names=tuple(names),
+        fidelity=np.clip(measures.fidelity(R, T / spread, anchors=anchors), -1.0, 1.0),
+        residual_before=largest_residuals(R),
+        residual=largest_residuals(after),
+        vif_before=_vif_of_rows(R, n),
+        vif=_vif_of_rows(after, n),
+        before=R,
+        after=after,
+        rows_used=rows_used,
+        rows_given=rows_given,
+        weighted=weighted,
+    )
+
+
+def rounded_down(value: float, digits: int) -> float:
+    """A fidelity to some digits: what is promised must not exceed what holds."""
+    scale = 10.0**digits
+    return math.floor(value * scale + 1e-6) / scale
+
+
+def _vif_of_rows(R: Array, n_rows: float) -> Array:
+    return np.full(len(R), math.inf) if n_rows <= len(R) else measures.inflation_factors(R)
+
+
+def vif_text(value: float) -> str:
+    """A variance inflation factor: one decimal below 100, none above."""
+    if not math.isfinite(value):
+        return "∞"
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"

@@ -1,6 +1,0 @@
-"""Singular and wide: p variables of rank r < p, in the r dimensions that their outputs span."""
-
-from skcoral.frames.curve import singular_budget, singular_frontier
-from skcoral.frames.outcome import singular_threshold, solve_singular
-
-__all__ = ["singular_budget", "singular_frontier", "singular_threshold", "solve_singular"]

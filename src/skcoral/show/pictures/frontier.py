@@ -1,0 +1,207 @@
+"""The trade-off curve: what a higher floor costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skcoral import api
+from skcoral.core import measures
+from skcoral.core.results import EXACT_TOL, Array, Decorrelation, Frontier, read_only
+from skcoral.exceptions import SingularCorrelationError
+from skcoral.show.pictures import _style
+from skcoral.show.pictures.fidelity import baseline_fidelities
+from skcoral.show.sentences import CRITERIA
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class FrontierDisplay(_style.Display):
+    """The least residual correlation for every floor, with the landmarks on it.
+
+    Parameters
+    ----------
+    rho_min, objective, slope : array-like of shape (n,)
+        Floors, least residual at each, and the slope there: the price of one more unit of floor.
+    threshold : float
+        ρ★, up to which the residual is zero.
+    criterion : {"squared", "worst", "absolute"}
+        What ``objective`` measures.
+    points : mapping of str to (float, float), optional
+        Other methods as (weakest fidelity, residual).
+    chosen : (float, float), optional
+        The floor and the residual that were settled on.
+    chosen_price : float, optional
+        The price of one more unit of floor there, which is drawn as the tangent.
+
+    Examples
+    --------
+    >>> from skcoral import frontier
+    >>> from skcoral.show.pictures import FrontierDisplay
+    >>> R = [[1.0, 0.6], [0.6, 1.0]]
+    >>> display = FrontierDisplay.from_result(frontier(R, n_points=5), R)
+    >>> sorted(display.points)
+    ['PCA', 'ZCA-cor', 'untransformed']
+    """
+
+    def __init__(
+        self,
+        rho_min: Any,
+        objective: Any,
+        slope: Any,
+        *,
+        threshold: float,
+        criterion: str = "squared",
+        points: Mapping[str, tuple[float, float]] | None = None,
+        chosen: tuple[float, float] | None = None,
+        chosen_price: float | None = None,
+    ) -> None:
+        self.rho_min = read_only(rho_min)
+        self.objective = read_only(objective)
+        self.slope = read_only(slope)
+        self.threshold = float(threshold)
+        self.criterion = criterion
+        self.points = dict(points or {})
+        self.chosen = chosen
+        self.chosen_price = chosen_price
+
+    @classmethod
+    def from_result(
+        cls, frontier: Frontier, R: Any = None, *, chosen: Decorrelation | None = None
+    ) -> FrontierDisplay:
+        """Gather the numbers from a frontier; with ``R``, the classical methods as points.
+
+        ``chosen`` marks a solution by its weakest fidelity and its residual; with one common floor
+        it lies on the curve, with floors of their own, above it.
+        """
+        _style.expect(frontier, Frontier)
+        return cls(
+            frontier.rho_min,
+            frontier.objective,
+            frontier.slope,
+            threshold=frontier.threshold,
+            criterion=frontier.criterion,
+            points={} if R is None else landmark_points(R, frontier.criterion),
+            chosen=None if chosen is None else (chosen.min_fidelity, chosen.objective),
+            chosen_price=None if chosen is None else float(chosen.prices.sum()),
+        )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n_points: int = 25) -> FrontierDisplay:
+        """Compute the curve for a fitted :class:`skcoral.CORAL` and mark its solution."""
+        result = estimator.result_
+        # The classical methods do not know composites, and need a matrix of full rank.
+        R = estimator.correlation_ if result.anchors is None and result.rank is None else None
+        return cls.from_result(curve_of(estimator, n_points), R, chosen=result)
+
+    @property
+    def threshold_label(self) -> str:
+        """What the threshold is called: dependent columns have a least residual, and no ρ★."""
+        there = self.objective[self.rho_min <= self.threshold + 1e-9]
+        left = there.size and there.min() > EXACT_TOL
+        return f"{'least residual up to' if left else 'ρ★ ='} {self.threshold:.4f}"
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 4.2
+
+    def _draw(self, ax: Axes) -> None:
+        order = np.argsort(self.rho_min)
+        rho, objective = self.rho_min[order], self.objective[order]
+        marked = [*self.points.values(), *([self.chosen] if self.chosen is not None else [])]
+        start = max(0.0, min(self.threshold, rho[0], *(x for x, _ in marked), 1.0) - 0.04)
+
+        def beside(x: float) -> dict[str, Any]:
+            """Text towards the wider side of ``x``."""
+            left = x < start + 0.4 * (1.0 - start)
+            return {"fontsize": 9, "color": _style.INK, "ha": "left" if left else "right"}
+
+        top = max(float(objective.max()), *(y for _, y in self.points.values()), 1e-12)
+        xs, ys = curve_line(rho, objective, self.threshold, start)
+        ax.plot(xs, ys, color=_style.BLUE, linewidth=1.5, zorder=3)
+        # The line between the points is drawn, not solved for: the points say where it was.
+        ax.plot(
+            rho, objective, linestyle="", marker="o", markersize=4.5, color=_style.BLUE,
+            label=f"least possible ({len(rho)} solved)", zorder=3.2, clip_on=False,
+        )  # fmt: skip
+        ax.axvline(self.threshold, color=_style.INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        text = beside(self.threshold)
+        shift = 0.008 if text["ha"] == "left" else -0.008
+        ax.text(self.threshold + shift, 1.02 * top, self.threshold_label, va="bottom", **text)
+        styles = {
+            "ZCA-cor": ("D", _style.ORANGE),
+            "PCA": ("s", _style.GREY),
+            "untransformed": ("^", _style.GREEN),
+        }
+        for name, (x, y) in self.points.items():
+            marker, colour = styles.get(name, ("o", _style.PURPLE))
+            ax.scatter(
+                [x], [y], s=46, marker=marker, facecolors="white", edgecolors=colour,
+                linewidths=1.5, label=name, zorder=4, clip_on=False,
+            )  # fmt: skip
+        if self.chosen is not None:
+            x, y = self.chosen
+            ax.scatter(
+                [x], [y], s=60, color=_style.BLUE, edgecolors="white", label="chosen", zorder=5
+            )
+            told = f"floor {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
+            price = self.chosen_price
+            if price is not None:
+                told += f"\nprice {price:.3g} per unit of floor"
+                if 0 < price < np.inf:
+                    reach = np.array([-1, 1]) * min(0.06, 0.25 * top / price, max(1.0 - x, 0.0))
+                    tangent = (x + reach, y + price * reach)
+                    ax.plot(*tangent, color=_style.YELLOW, linewidth=1.5, zorder=3.5)
+            box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+            text = beside(x)
+            offset = (12, 24) if text["ha"] == "left" else (-12, 10)
+            ax.annotate(told, (x, y), textcoords="offset points", xytext=offset, bbox=box, **text)
+        ax.set_xlim(start, 1.005)
+        ax.set_ylim(-0.03 * top, 1.1 * top)
+        ax.set_xlabel("floor: fidelity that every output keeps at least")
+        ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
+        ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
+        _style.hide_spines(ax)
+
+
+def curve_of(estimator: Any, n_points: int) -> Frontier:
+    """The curve of the problem that a fitted :class:`skcoral.CORAL` solves."""
+    result = estimator.result_
+    return api.frontier(
+        estimator.estimate_ if result.rank else estimator.correlation_,
+        criterion=result.criterion,
+        pair_weights=result.pair_weights,
+        anchors=result.anchors,
+        n_points=n_points,
+    )
+
+
+def curve_line(
+    rho_min: Array, objective: Array, threshold: float, start: float
+) -> tuple[Array, Array]:
+    """The line through the solved points, level from ``start`` to the threshold.
+
+    Up to the threshold the residual has its least value: zero, unless variables are dependent. It
+    is drawn where a floor up to the threshold was solved for.
+    """
+    order = np.argsort(rho_min)
+    rho, residual = rho_min[order], objective[order]
+    level = rho <= threshold * (1.0 + 1e-9)
+    above = rho >= threshold
+    if not level.any():
+        return rho[above], residual[above]
+    least = float(residual[level].min())
+    return np.r_[start, threshold, rho[above]], np.r_[least, least, residual[above]]
+
+
+def landmark_points(R: Any, criterion: str) -> dict[str, tuple[float, float]]:
+    """ZCA-cor, PCA (for matrices of full rank) and nothing as (weakest fidelity, residual)."""
+    p = len(np.asarray(R))
+    try:
+        points = {name: (float(f.min()), 0.0) for name, f in baseline_fidelities(R).items()}
+    except SingularCorrelationError:
+        points = {}
+    points["untransformed"] = (1.0, measures.residual_by(criterion, R, np.eye(p)))
+    return points

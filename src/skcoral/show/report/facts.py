@@ -1,0 +1,231 @@
+"""The numbers of a report, gathered before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skcoral import certificates
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.results import Array, Decorrelation, Threshold
+from skcoral.data.effects import Measured
+from skcoral.show import sentences as words
+from skcoral.show.pictures.fidelity import baseline_fidelities
+from skcoral.show.pictures.frontier import curve_of
+from skcoral.show.report.regression import Regressions, regressions
+
+if TYPE_CHECKING:
+    from skcoral.core.results import Frontier
+    from skcoral.stability import Holdout
+
+#: Points on the curve and parts held out, for up to so many variables; none beyond.
+_POINTS = ((100, 25), (300, 11), (400, 7))
+_DEPENDENT = 7  # points of the frontier of dependent variables, which take longer
+_FOLDS = ((100, 5), (300, 2))
+_QUICK = 2e6  # r²p up to which dozens of solutions take seconds
+#: Rows per variable below which parts of a table say little about the rest of it.
+ROWS_PER_VARIABLE = 4
+_MOST_ROWS = 200_000  # more of them take long to fit again
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """The numbers behind a report, from :func:`gather` for :func:`render`.
+
+    Examples
+    --------
+    >>> from skcoral import CORAL, report
+    >>> from skcoral.datasets import load_wine
+    >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
+    >>> facts.passed, facts.problems
+    (True, ())
+    """
+
+    estimator: Any
+    title: str
+    command: str  # what repeats it
+    measured: Measured  # what the outputs show, measured on them
+    result: Decorrelation
+    threshold: Threshold | None  # None where it takes long
+    passed: bool  # the independent check of the certificate, and what it found
+    problems: Sequence[str]
+    baselines: dict[str, Array]  # fidelities of the classical methods, where they apply
+    frontier: Frontier | None
+    holdout: Holdout | None
+    outcome: str  # what the variables are to explain; empty where nothing is
+    regressions: Regressions | None  # of the outcome
+    notes: list[str]  # what was left out and assumed; shown next to the answer
+    origin: list[str]  # file, date, rows used and left out; shown under the title
+
+    @property
+    def R(self) -> Any:
+        """The correlation matrix that was solved for."""
+        return self.estimator.correlation_
+
+
+def gather(
+    estimator: Any,
+    *,
+    X: Any = None,
+    known: Mapping[str, Any] | None = None,
+    y: Any = None,
+    outcome: str = "",
+    measured: Measured | None = None,
+    title: str = "A decorrelated table",
+    file: str = "",
+    dropped: str = "",
+    command: str = "",
+    notes: Sequence[str] = (),
+    n_points: int | None = None,
+    folds: int | None = None,
+) -> ReportFacts:
+    """Collect the numbers of a report from a fitted :class:`skcoral.CORAL`.
+
+    Parameters
+    ----------
+    estimator : CORAL
+        Fitted.
+    X : array-like of shape (n, p), optional
+        The rows, for the hold-out table; left out without them.
+    known : dict, optional
+        ``sample_weight`` and ``groups`` of these rows, where there are any.
+    y : array-like of shape (n,), optional
+        The outcome of these rows, which is no variable; NaN where it is unknown. The page then
+        shows its regression on the variables beside that on the outputs.
+    outcome : str
+        Name of the outcome.
+    measured : Measured, optional
+        Figures of the outputs that were written; those of the rows fitted by default.
+    title, command : str
+        Heading, and the command or call that repeats the work.
+    file, dropped : str
+        Name of the file, and which rows were left out, shown at the top.
+    notes : sequence of str
+        Things to know about the data (rows left out, say); listed next to the answer.
+    n_points : int, optional
+        Points on the frontier; 0 leaves the curve out. By default 25, fewer of many or dependent
+        variables.
+    folds : int, optional
+        Parts for the hold-out table; by default 5, fewer of many variables, and none of very many
+        variables, very many rows, or fewer than four rows per variable.
+
+    Returns
+    -------
+    ReportFacts
+
+    Examples
+    --------
+    >>> from skcoral import CORAL, report
+    >>> from skcoral.datasets import load_wine
+    >>> coral = CORAL(rho_min=0.8).fit(load_wine().to_frame())
+    >>> facts = report.gather(coral, n_points=0, title="Wine")
+    >>> facts.title, round(float(facts.baselines["PCA"].min()), 3)
+    ('Wine', 0.248)
+    """
+    result: Decorrelation = estimator.result_
+    R: Any = estimator.correlation_
+    check = certificates.check(result, R)
+    measured = estimator.measured_ if measured is None else measured
+    today = f"{date.today().day} {date.today():%B %Y}"
+    p = len(result.names)
+    if n_points is None:
+        n_points = _affordable(_POINTS, p)
+        n_points = min(n_points, _DEPENDENT) if result.rank else n_points
+    notes = [*notes, words.unfloored(result, estimator.rho_min)]
+    if X is not None and folds is None:
+        folds, why = _affordable_folds(len(X), p)
+        notes.append(why)
+    compared = None
+    if X is not None and y is not None:
+        compared, why = _regressions(estimator, X, y, outcome, known or {})
+        notes.append(why)
+    return ReportFacts(
+        estimator=estimator,
+        title=title,
+        command=command,
+        measured=measured,
+        result=result,
+        threshold=estimator.threshold_ if _is_quick(result) else None,
+        passed=check.passed,
+        problems=check.problems,
+        baselines=baseline_fidelities(R) if result.anchors is None and not result.rank else {},
+        frontier=curve_of(estimator, n_points) if n_points and _is_quick(result) else None,
+        holdout=held_out(estimator, X, folds, known or {}) if X is not None and folds else None,
+        outcome=outcome,
+        regressions=compared,
+        notes=[note for note in notes if note],
+        origin=[part for part in (file, today, measured.rows(), dropped) if part],
+    )
+
+
+def _regressions(
+    estimator: Any, X: Any, y: Any, outcome: str, known: Mapping[str, Any]
+) -> tuple[Regressions | None, str]:
+    """The outcome on the variables and on the outputs, or why there is no such table."""
+    start = f"No regression of {outcome or 'the outcome'}:"
+    if known.get("sample_weight") is not None:
+        return None, f"{start} rows are weighted."
+    found = regressions(estimator, X, y)
+    if found is None:
+        return None, (
+            f"{start} the variables or outputs are linearly dependent, determine it, or have too "
+            "few rows."
+        )
+    return found, ""
+
+
+def can_hold_out(n_rows: int, p: int) -> bool:
+    """Whether parts of a table tell something about the rest of it."""
+    return n_rows >= ROWS_PER_VARIABLE * p
+
+
+def _affordable_folds(n_rows: int, p: int) -> tuple[int, str]:
+    """How many parts are held out, and why none is."""
+    if n_rows > _MOST_ROWS:
+        return 0, "The table is large: no hold-out table was made."
+    if not can_hold_out(n_rows, p):
+        return 0, f"No hold-out table: it needs {ROWS_PER_VARIABLE} or more rows per variable."
+    folds = _affordable(_FOLDS, p)
+    why = "" if folds else "So many variables take long to fit again: no hold-out table was made."
+    return folds, why
+
+
+def held_out(estimator: Any, X: Any, folds: int, known: Mapping[str, Any]) -> Holdout:
+    """Hold-out at the floors of the fit: raised floors are not computed again in every fold."""
+    from skcoral.stability import holdout
+
+    model = clone(estimator)
+    if estimator.confidence is not None:
+        model.set_params(rho_min=estimator.floors_, confidence=None)
+    return holdout(model, X, cv=folds, **known)
+
+
+def _affordable(steps: Sequence[tuple[int, int]], p: int) -> int:
+    """How many solutions of ``p`` variables take a few seconds in all."""
+    return next((count for most, count in steps if p <= most), 0)
+
+
+def _is_quick(result: Decorrelation) -> bool:
+    """Whether dozens of further solutions take seconds: not of wide tables."""
+    return result.rank is None or result.rank**2 * len(result.names) < _QUICK
+
+
+def column_of(T: Any, j: int) -> Array:
+    """One column of a transformation, also of one that is kept as factors."""
+    if not isinstance(T, LowRankTransform):
+        return np.asarray(T[:, j])
+    column = T.left @ T.right[:, j]
+    column[j] += 1.0
+    return np.asarray(column)
+
+
+def top_sources(T: Any, j: int, limit: int = 4) -> list[tuple[int, float]]:
+    """The sources with the largest coefficients in output j, largest first."""
+    column = column_of(T, j)
+    order = np.argsort(-np.abs(column), kind="stable")[:limit]
+    return [(int(i), float(column[i])) for i in order if column[i] != 0.0]

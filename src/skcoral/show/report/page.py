@@ -1,0 +1,250 @@
+"""The page: what its template shows, and in which order."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from skcoral.core.lowrank import spread_of_sizes, strongest_pairs
+from skcoral.core.requirements import listing
+from skcoral.core.results import Array, Decorrelation
+from skcoral.estimator.rows import column_names
+from skcoral.renamed import refusing_former_parameters
+from skcoral.show import sentences as words
+from skcoral.show.pictures import FrontierDisplay
+from skcoral.show.report import pictures
+from skcoral.show.report.facts import ReportFacts, column_of, top_sources
+from skcoral.show.report.templating import fill
+
+MOST_CELLS = 300  # variables whose correlations can be read as a square of cells
+MOST_ROWS = 100  # outputs that are listed where there are more
+_MARKS = {"ZCA-cor": "diamond", "PCA": "square"}
+_PAIRS = 15  # of the many that have no picture
+_EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+_VERSIONS = ("scikit-coral", "numpy", "scipy", "scikit-learn")
+
+
+@refusing_former_parameters
+def render(facts: ReportFacts) -> str:
+    """Turn the numbers into one self-contained HTML page.
+
+    Needs the ``report`` extra.
+
+    Parameters
+    ----------
+    facts : ReportFacts
+        From :func:`gather`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcoral import CORAL, report
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> facts = report.gather(CORAL().fit(X), title="noise")
+    >>> "<script" in report.render(facts)
+    False
+    """
+    result, measured, held = facts.result, facts.measured, facts.holdout
+    sources = column_names(facts.estimator)
+    about_rows = words.is_about_rows(result)
+    plain = words.is_certified(result) and about_rows
+    listed = _listed(facts)
+    tables: dict[str, Any] = {}
+    if held is not None:
+        # Fits to a limit, or without floors, find a floor of their own in every fold.
+        tables["floors_kept"] = (held.fidelity_fitted >= result.rho_min - 1e-9).all()
+        tables["fitted"] = held.fidelity_fitted.mean(axis=0).round(4)
+        tables["new"] = held.fidelity_new.mean(axis=0).round(4)
+    return fill(
+        "report.html",
+        kind="decorrelation report",
+        title=facts.title,
+        facts=facts,
+        result=result,
+        measured=measured,
+        sure=getattr(facts.estimator, "confidence_", None),
+        words=words,
+        about_rows=about_rows,
+        state=("" if plain else " open") if facts.passed else " failed",
+        promise=" ".join(filter(None, (words.certificate(result), words.goal(result)))),
+        asked=[
+            *_asked(facts.estimator, result),
+            *([("outcome", f"{facts.outcome}, not among the variables")] if facts.outcome else []),
+        ],
+        certificate=_certificate(facts),
+        warnings=_warnings(facts.estimator, result),
+        listed=listed,
+        sources=list(enumerate(sources)),
+        one_to_one=len(measured.vif_before) == len(measured.vif),
+        marks=_MARKS,
+        others=lambda j: [(_MARKS[method], f[j]) for method, f in facts.baselines.items()],
+        curve=_curve(facts),
+        made_of=[_made_of(facts, sources, j, name) for j, name in listed],
+        versions=_versions(),
+        **tables,
+        **_correlations(facts, sources),
+    )
+
+
+def _listed(facts: ReportFacts) -> list[tuple[int, str]]:
+    """The outputs that tables list: all, or of many those with the weakest fidelity."""
+    names = facts.result.names
+    if len(names) <= MOST_CELLS:
+        return list(enumerate(names))
+    weakest = np.argsort(facts.measured.fidelity, kind="stable")[:MOST_ROWS]
+    return [(int(j), names[int(j)]) for j in weakest]
+
+
+def _certificate(facts: ReportFacts) -> list[tuple[str, str]]:
+    result, th = facts.result, facts.threshold
+    known = []
+    if th is not None:
+        what = f"threshold ρ★{words.of_threshold(result)}"
+        if result.rank is not None:
+            what = "highest floor of the least residual"
+        binding = listing(th.binding, 6, quote="")
+        known.append((what, f"{th.lower:.9f} to {th.upper:.9f}, bound by {binding}"))
+    if "rho_upper" in result.details:
+        top = float(result.details["rho_upper"])
+        known.append(("highest common floor", f"{result.rho_min.min():.9f} to {top:.9f}"))
+    if result.rank is not None:
+        known.append(("rank", f"{result.rank} of {len(result.names)}"))
+        known.append(("least residual of this rank", f"{result.details['least_residual']:.9g}"))
+    return [
+        ("about", words.subject(result)),
+        ("residual", f"{result.objective:.9g}"),
+        ("lower bound", f"{max(result.lower_bound, 0.0):.9g}"),
+        ("gap", f"{max(result.gap, 0.0):.1e}"),
+        ("status", words.status(result)),
+        *known,
+        ("independent check", "passed" if facts.passed else f"FAILED: {'; '.join(facts.problems)}"),
+    ]
+
+
+def _curve(facts: ReportFacts) -> dict[str, Any] | None:
+    result = facts.result
+    if facts.frontier is None:
+        return None
+    R = facts.R if result.anchors is None and result.rank is None else None
+    display = FrontierDisplay.from_result(facts.frontier, R, chosen=result)
+    measure = words.CRITERIA[display.criterion]
+    return {
+        "measure": measure,
+        "points": len(display.rho_min),
+        "proved": words.proved_points(facts.frontier),
+        "picture": pictures.frontier(display, f"Trade-off curve: {measure} against the floor"),
+    }
+
+
+def _correlations(facts: ReportFacts, sources: Sequence[str]) -> dict[str, Any]:
+    """Two pictures, or of many columns the worst pairs and the distribution of all."""
+    result, measured = facts.result, facts.measured
+    if max(len(sources), len(result.names)) > MOST_CELLS or measured.before is None:
+        before = facts.R if measured.before is None else measured.before
+        after = result.correlation if measured.after is None else measured.after
+        counts = [spread_of_sizes(G, _EDGES) for G in (before, after)]
+        return {
+            "worst_pairs": {
+                "before": _strongest(before, sources),
+                "after": _strongest(after, result.names),
+            },
+            "most": max(1.0, *(float(count.max()) for count in counts)),
+            "distribution": [
+                (f"{low:g} – {high:g}", [int(count[k]) for count in counts])
+                for k, (low, high) in enumerate(pairwise(_EDGES))
+            ],
+        }
+    panels = []
+    if measured.after is not None:
+        panels = [
+            _panel(measured.before, sources, "before", "sources"),
+            _panel(measured.after, result.names, "after", "outputs"),
+        ]
+    return {"worst_pairs": None, "panels": panels}
+
+
+def _panel(M: Array, names: Sequence[str], title: str, about: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "picture": pictures.heat_map(M, names, f"Correlations of the {about}"),
+        "wide": pictures.is_wide(len(M)),
+    }
+
+
+def _strongest(G: Any, names: Sequence[str]) -> list[tuple[float, str]]:
+    return [(r, f"{names[i]} – {names[j]}") for i, j, r in strongest_pairs(G, _PAIRS)]
+
+
+def _made_of(
+    facts: ReportFacts, sources: Sequence[str], j: int, name: str
+) -> tuple[str, list[tuple[str, float]], int]:
+    """An output, its largest coefficients, and how many others there are."""
+    terms = [(sources[i], weight) for i, weight in top_sources(facts.result.T, j)]
+    return name, terms, int(np.count_nonzero(column_of(facts.result.T, j))) - len(terms)
+
+
+def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
+    sure = getattr(estimator, "confidence_", None)
+    floors = result.rho_min if sure is None else sure.rho_min
+    if getattr(estimator, "max_vif", None) is not None:
+        goal = f"the highest common fidelity with no VIF above {estimator.max_vif:g}"
+    elif getattr(estimator, "max_correlation", None) is not None:
+        goal = f"the highest common fidelity with no |r| above {estimator.max_correlation:g}"
+    elif estimator.budget is not None:
+        goal = f"the highest common fidelity with at most {estimator.budget:g} residual"
+    elif estimator.rho_min is None:
+        goal = f"{_without_floors(estimator, result)} (no floor given)"
+    elif np.ptp(floors) < 1e-12:
+        goal = f"the least residual with fidelity at least {floors[0]:g} for every variable"
+    else:
+        goal = (
+            f"the least residual with a floor for each variable, {min(floors):g} to {max(floors):g}"
+        )
+    asked = [("goal", goal), ("residual measured by", words.CRITERIA[result.criterion])]
+    if estimator.n_samples_seen_:  # 0 where a matrix was given
+        asked.append(("rows", f"{estimator.n_samples_seen_:,}"))
+    asked.append(("variables", str(len(estimator.correlation_))))
+    if estimator.support is not None:
+        zeros = int((result.T == 0.0).sum())
+        asked.append(("support", f"{zeros} coefficients fixed at zero"))
+    if estimator.estimate_.source:
+        asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
+    if sure is not None:
+        asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
+    if estimator.estimate_.weighted:
+        asked.append(("weights", "rows are weighted"))
+    asked.append(("outputs", words.units(result, estimator.output_scale)))
+    return asked
+
+
+def _without_floors(estimator: Any, result: Decorrelation) -> str:
+    """What is sought where no floor is given."""
+    if estimator.support is not None:
+        return "the least residual within the support"
+    if result.rank is not None:
+        return "the least residual of this rank with the highest common fidelity"
+    return "exact decorrelation with the highest common fidelity"
+
+
+def _warnings(estimator: Any, result: Decorrelation) -> list[str]:
+    details = (str(result.details.get(key, "")) for key in ("new_rows", "guarantee"))
+    out = [said for said in (words.rank(result), *details) if said]
+    n, p = estimator.n_samples_seen_, len(estimator.correlation_)
+    if 0 < n < 10 * p:
+        out.append(
+            f"There are {n} rows for {p} variables: correlations are uncertain, so expect other "
+            "fidelities on new rows."
+        )
+    return out
+
+
+def _versions() -> list[tuple[str, str]]:
+    packages = [(package, metadata.version(package)) for package in _VERSIONS]
+    system = f"{platform.system()} {platform.machine()}, {sys.byteorder} endian"
+    return [("Python", platform.python_version()), *packages, ("system", system)]

@@ -1,0 +1,286 @@
+"""What a result means, in sentences: the same ones in the command, the report and the app."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skcoral.core.display import short, shortened
+from skcoral.core.requirements import listing
+from skcoral.core.results import LIMIT_GAP, OPTIMAL_GAP, Array, Decorrelation, Frontier, Threshold
+from skcoral.data.effects import rounded_down
+
+#: What each criterion adds up.
+CRITERIA = {
+    "squared": "sum of squared residual correlations",
+    "worst": "largest residual correlation",
+    "absolute": "sum of absolute residual correlations",
+}
+
+
+def summary(result: Decorrelation) -> str:
+    """Measured figures, what the certificate says, and details: one line each.
+
+    Examples
+    --------
+    >>> from skcoral import decorrelate
+    >>> print(summary(decorrelate([[1.0, 0.8], [0.8, 1.0]], 0.95, criterion="worst")))
+    Largest correlation 0.80 → 0.29, largest VIF 2.8 → 1.1, both variables keep 0.950.
+    Certified for the matrix given: no transformation with these floors has a smaller largest
+    residual correlation than 0.288035 (proved lower bound 0.288035).
+    Floor 0.95 for every variable, mean fidelity 0.9500, status optimal.
+    """
+    measured = result.measured
+    lines = [] if measured is None else [measured.headline()]
+    more = [rank(result), *(str(result.details.get(k, "")) for k in ("confidence", "new_rows"))]
+    said = [*lines, certificate(result), goal(result), details(result), *more]
+    return "\n".join(line for line in said if line)
+
+
+def windows(before: object, after: object, fidelity: object, threshold: object) -> str:
+    """The figures of many windows, in one sentence; nothing where no window has a model."""
+    figures = (np.asarray(x, dtype=float).ravel() for x in (before, after, fidelity, threshold))
+    was, left, kept, lower = (x[np.isfinite(x)] for x in figures)
+    if not kept.size:
+        return ""
+    least = rounded_down(lower.min(), 4) if lower.size else np.nan
+    known = f"; ρ★ from {least:.4f} to {lower.max():.4f}" if lower.size else ""
+    return (
+        f"Largest correlation {was.max():.2f} → {left.max():.2f}, every variable keeps at least "
+        f"{rounded_down(kept.min(), 4):g} in its window{known}."
+    )
+
+
+def certificate(result: Decorrelation) -> str:
+    """What is proved, and about what, in one sentence."""
+    claim = _claim(result)
+    start = "Certified for" if is_certified(result) else "Not certified for"
+    if is_about_rows(result):
+        return f"{start} {subject(result)}: {claim}."
+    weakest = rounded_down(result.min_fidelity, 4)
+    plain = "the matrix given" if subject(result).startswith("the matrix") else "the plain rows"
+    return (
+        f"{start} {subject(result)}: by these correlations every fidelity is at "
+        f"least {weakest:.4f}, and {claim}. Nothing is certified for {plain}."
+    )
+
+
+def goal(result: Decorrelation) -> str:
+    """How good the floor is where it was looked for: within a budget or a limit; else nothing."""
+    if _limits_vif(result) and result.min_fidelity >= 1.0 - 1e-12:
+        limit = float(result.details["max_vif"])
+        return f"No VIF of the variables themselves exceeds {limit:g}: nothing was changed."
+    if "budget" not in result.details:
+        return ""
+    top = float(result.details["rho_upper"])
+    found, proved = "", "proved"
+    if not is_certified(result):
+        found, proved = " found", f"proved: none above {top:.6g} is possible"
+    return (
+        f"The floor {float(np.min(result.rho_min)):.6g} is the highest{found} at which the "
+        f"{CRITERIA[result.criterion]} is at most {float(result.details['budget']):g} ({proved})."
+    )
+
+
+def details(result: Decorrelation) -> str:
+    """Floors, mean fidelity and status in one line."""
+    rank = "" if result.rank is None else f", rank {result.rank} of {len(result.names)}"
+    mean = f"mean fidelity {result.mean_fidelity:.4f}"
+    return f"{floors(result)}, {mean}, status {status(result)}{rank}."
+
+
+def rank(result: Decorrelation) -> str:
+    """Which problem was solved, where the rank is below the number of variables; else nothing."""
+    if result.rank is None:
+        return ""
+    return (
+        f"{result.details['deficiency']} The largest coefficient of the transformation is "
+        f"{float(result.details['amplification']):.3g}: rounding, and what new rows have in the "
+        "weakest directions that count, grow by as much."
+    )
+
+
+def floors(result: Decorrelation) -> str:
+    """Which floors were in force, in a few words."""
+    floor = np.asarray(result.rho_min)
+    if np.ptp(floor) < 1e-12:
+        return f"Floor {float(floor[0]):.6g} for every variable"
+    return f"Floors from {floor.min():.4g} to {floor.max():.4g}"
+
+
+def unfloored(result: Decorrelation, asked: object) -> str:
+    """A sentence where variables have no floor: floors by name, or restricted coefficients."""
+    if asked is None and not np.any(result.rho_min):
+        return "No variable has a floor: where coefficients are restricted, none is chosen."
+    if not hasattr(asked, "keys") or len(asked) >= len(result.names):  # type: ignore[arg-type]
+        return ""
+    named = {str(name) for name in asked.keys()}  # noqa: SIM118 - a Series iterates its values
+    others = [name for name in result.names if name not in named]
+    if not others:
+        return ""
+    shown = listing([shortened(name) for name in others], 6, quote="")
+    count = f"{len(named)} of {len(result.names)} variables"
+    have = "has" if len(named) == 1 else "have"
+    return f"{count} {have} a floor; the others have none (0): {shown}."
+
+
+def threshold(th: Threshold, result: Decorrelation | None = None) -> str:
+    """What the threshold says, in one sentence; beside a result, of which problem it is."""
+    about = "" if result is None or is_about_rows(result) else subject(result)
+    if th.rank is not None:
+        start = f"For {about}, the" if about else "The"
+        return (
+            f"{start} variables span {th.rank} dimensions, so their {len(th.names)} outputs cannot "
+            "all be uncorrelated: the least sum of squared correlations is "
+            f"{th.least_residual:.6g}, and the common fidelity that is possible with it lies "
+            f"between {th.lower:.6f} and {th.upper:.6f}."
+        )
+    start = f"For {about}, exact" if about else "Exact"
+    of = "" if result is None else of_threshold(result)
+    return (
+        f"{start} decorrelation{of} can keep every output at {th.value:.6f} and no higher "
+        f"(ρ★ lies between {th.lower:.9f} and {th.upper:.9f})."
+    )
+
+
+def of_threshold(result: Decorrelation) -> str:
+    """What the threshold is of, where that is another problem than the one that was solved."""
+    if result.anchors is not None:
+        return " of the variables themselves"
+    return " with unrestricted coefficients" if "support" in result.details else ""
+
+
+def threshold_summary(th: Threshold) -> str:
+    """What the threshold says, what binds it, and its status: one line each."""
+    shown = listing([shortened(name) for name in th.binding], 6, quote="")
+    status = "optimal" if th.status == "optimal" else "best found"
+    binding = f"Bound by {shown}; mean" if shown else "Mean"
+    return (
+        f"{threshold(th)}\n{binding} fidelity {float(np.mean(th.fidelity)):.4f}, status {status}."
+    )
+
+
+def frontier_summary(curve: Frontier) -> str:
+    """Where the curve starts and ends, and what is proved: one line each."""
+    order = np.argsort(curve.rho_min, kind="stable")
+    low, high = (float(curve.rho_min[order[k]]) for k in (0, -1))
+    least, most = (float(curve.objective[order[k]]) for k in (0, -1))
+    start = "" if least > 1e-9 else f"0 up to ρ★ = {curve.threshold:.6g} and "
+    start = start or f"{least:.6g} at a floor of {low:.6g} and "
+    return (
+        f"The least {CRITERIA[curve.criterion]} of {len(curve.names)} variables for {len(curve)} "
+        f"floors from {low:.6g} to {high:.6g}.\n"
+        f"It is {start}{most:.6g} at a floor of {high:.6g}.\n{proved_points(curve)}"
+    )
+
+
+def proved_points(curve: Frontier) -> str:
+    """How many points of the curve are certified."""
+    open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
+    if not open_gap.any():
+        return "All points are certified."
+    return (
+        f"{int(open_gap.sum())} of {len(curve)} points are not certified; the widest gap is "
+        f"{float(curve.gap.max()):.2g}."
+    )
+
+
+def beside_zca(coral: Array, zca: Array) -> str:
+    """How fidelities at ρ★ compare with those of ZCA-cor, whose mean is the highest there is."""
+    ahead = int((zca > coral + 1e-9).sum())
+    if not ahead:
+        return "ZCA-cor and CORAL at ρ★ keep the same of every variable."
+    return (
+        f"ZCA-cor keeps more than CORAL at ρ★ of {ahead} of {len(coral)} variables and has the "
+        f"higher mean ({zca.mean():.4f} against {coral.mean():.4f}: the highest that exact "
+        f"decorrelation allows); CORAL at ρ★ has the higher minimum ({coral.min():.4f} against "
+        f"{zca.min():.4f})."
+    )
+
+
+def status(result: Decorrelation) -> str:
+    """The status in words; within a limit on the VIF it is about the floor, not the residual."""
+    if _limits_vif(result):
+        return "optimal within the limit" if is_certified(result) else "best found"
+    told = {"best_found": "best found", "not_converged": "not converged"}
+    return told.get(result.status, result.status)
+
+
+def status_code(result: Decorrelation) -> str:
+    """The status for machines: "optimal" also where the floor for a limit on the VIF is proved."""
+    if _limits_vif(result):
+        return "optimal" if is_certified(result) else "best_found"
+    return result.status
+
+
+def is_certified(result: Decorrelation) -> bool:
+    """Whether the result is proved to be the best possible for the matrix that was solved for."""
+    if _limits_vif(result):
+        return bool(float(result.details["rho_upper"]) - float(result.rho_min.min()) <= LIMIT_GAP)
+    return result.status in ("exact", "optimal")
+
+
+def _limits_vif(result: Decorrelation) -> bool:
+    """Whether the highest floor for a limit on the VIF was asked for, and some correlation left."""
+    return "max_vif" in result.details and result.status != "exact"
+
+
+def is_about_rows(result: Decorrelation) -> bool:
+    """Whether the matrix that was solved for is that of the rows (or the one) given."""
+    return bool(result.details.get("is_about_rows", True))
+
+
+def price(value: float) -> str:
+    """What more of a floor costs; what is left of an interior point is 0."""
+    return short(value, 1e-9)
+
+
+def units(result: Decorrelation, output_scale: str) -> str:
+    """Mean and standard deviation of the outputs, and for which matrix they hold."""
+    said = "standardised: mean 0, standard deviation 1"
+    if output_scale == "original":
+        said = "in the units of their sources, with the same mean and standard deviation"
+    if is_about_rows(result):
+        return said
+    return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
+
+
+def subject(result: Decorrelation) -> str:
+    """What the certificate is about."""
+    return str(result.details.get("about") or "the matrix given")
+
+
+def _claim(result: Decorrelation) -> str:
+    if result.status == "exact":
+        return "the outputs are uncorrelated up to rounding"
+    if _limits_vif(result):
+        limit, top = (float(result.details[name]) for name in ("max_vif", "rho_upper"))
+        above = -rounded_down(-top, 6)
+        proved = f"no transformation within this limit can keep more than {above:.6f}"
+        if top >= 1.0 > result.min_fidelity:
+            proved = "that no other transformation keeps more is not proved"
+        kept = rounded_down(float(result.rho_min.min()), 6)
+        return f"every variable keeps {kept:.6f} with no VIF above {limit:g}, and {proved}"
+    measure = CRITERIA[result.criterion]
+    if result.pair_weights is not None:
+        measure = f"weighted {measure}"
+    bound = max(result.lower_bound, 0.0)
+    if result.status == "optimal":
+        asked = "these floors" + " and restrictions" * ("support" in result.details)
+        return (
+            f"no transformation with {asked} has a smaller {measure} than "
+            f"{result.objective:.6g} (proved lower bound {bound:.6g})"
+        )
+    stopped = "the solver stopped early" if result.status == "not_converged" else "best found"
+    return (
+        f"the {measure} is {result.objective:.6g} ({stopped}){_closeness(result.objective, bound)} "
+        f"no transformation allowed here can have less than {bound:.6g}"
+    )
+
+
+def _closeness(objective: float, bound: float) -> str:
+    """How far above the least value an objective can be, in per cent, rounded upwards."""
+    if not bound < objective < 2.0 * bound:
+        return ", and"
+    share = 100.0 * (objective - bound) / bound
+    share = -rounded_down(-share, 1 - int(np.floor(np.log10(share))))  # two digits
+    return f", proved to be within {share:.2g} % of the least:"

@@ -1,0 +1,1 @@
+"""Each solver finds a transformation and a dual point."""

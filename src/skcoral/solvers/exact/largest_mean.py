@@ -1,0 +1,279 @@
+"""The best exact decorrelator: largest mean fidelity among those that meet the floors.
+
+    maximise Σ f_j(T)  subject to  TᵀCT = I,  f_j ≥ ρ_j
+
+is the dual of the convex problem ``min_{μ ≥ 0} tr(D C D)^{1/2} - Σ μ_j ρ_j`` with
+``D = Diag(1 + μ)``, and the optimal ``T = D S⁻¹`` is unique. Weights never fall below one, so the
+problem does not degenerate; μ_j > 0 only where the floor binds.
+
+A floor that only the variable itself can meet (one, for a correlation matrix) fixes its output. Its
+weight would have to be infinite, so the others are solved in what the fixed variables leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.core.arrays import (
+    Array,
+    block_triangular,
+    cholesky,
+    column_dots,
+    columns_joined,
+    diagonal,
+    identity,
+    norm,
+    solve_positive,
+    submatrix,
+    to_device,
+    to_host,
+    zeros,
+)
+from skcoral.core.linalg import gram_defect, make_exact, precise_column_dots
+from skcoral.solvers.exact.newton import Callback, NewtonSystem, Problem, minimise
+from skcoral.solvers.exact.weighted import WeightedRoot, trace_excess
+
+Index = NDArray[np.intp]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Beyond this weight the others are lost in the rounding of the trace.
+_WEIGHT_LIMIT = 1e12
+
+
+@dataclass(frozen=True)
+class BestExact:
+    """Result of :func:`best_exact`; the matrices lie where ``C`` does.
+
+    Where the floors are out of reach, ``weights`` are λ that prove it: ``tr S < λᵀρ``.
+    """
+
+    T: Any
+    fidelity: Array
+    weights: Array  # 1 + μ
+    S: Any  # (D C D)^{1/2} at these weights
+    feasible: bool  # whether the floors are met, to the tolerance
+    trace_margin: float  # (tr S - λᵀρ) / Σλ
+    n_iter: int
+
+
+def best_exact(
+    C: Any,
+    floors: Array,
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+    callback: Callback | None = None,
+) -> BestExact:
+    """Find the exact decorrelator of largest mean fidelity with ``f_j ≥ floors_j``.
+
+    ``C`` is positive definite; its diagonal need not be one. The work is done where it lies.
+    ``tol`` is the largest violation of a floor that counts as met. The callback is called as
+    ``callback(iteration, mean fidelity bound, weakest margin)``.
+    """
+    beside_fixed = _best_beside_fixed(C, floors, tol, max_iter, callback)
+    if beside_fixed is not None:
+        return beside_fixed
+    problem = _AtLeastOne(C, floors, tol, callback)
+    root = minimise(problem, problem.at(np.ones(len(floors))), max_iter)
+    T, fidelity, feasible = root.transform(), root.fidelity, False
+    if not problem.refuted(root):
+        T, fidelity, feasible = _judged(C, T, floors, tol)
+    return _result(root, floors, T, fidelity, feasible, problem.n_iter)
+
+
+def _judged(C: Any, T: Any, floors: Array, tol: float) -> tuple[Any, Array, bool]:
+    """``T`` made exact, its fidelities, and whether they meet the floors."""
+    T, defect = make_exact(C, T)
+    fidelity = column_dots(C, T)
+    return T, fidelity, bool(np.all(fidelity >= floors - tol)) and norm(defect) < 1e-6
+
+
+def _result(
+    root: WeightedRoot, floors: Array, T: Any, fidelity: Array, feasible: bool, n_iter: int
+) -> BestExact:
+    weights = root.weights
+    margin = (root.trace - float(weights @ floors)) / float(weights.sum())
+    return BestExact(T, fidelity, weights, root.root(), feasible, margin, n_iter)
+
+
+class _AtLeastOne(Problem):
+    """Minimise ``tr S - λᵀρ`` over ``λ ≥ 1``, by projection."""
+
+    def __init__(self, C: Any, floors: Array, tol: float, callback: Callback | None) -> None:
+        super().__init__(C, goal=1e-14, close=tol, callback=callback)
+        self.floors = floors
+
+    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
+        slack = root.fidelity - self.floors
+        return root.trace - float(root.weights @ self.floors), root.weights * slack
+
+    def residual(self, root: WeightedRoot) -> float:
+        """Return the violation of ``min(μ_j, f_j - ρ_j) = 0``."""
+        return float(np.abs(np.minimum(root.weights - 1, root.fidelity - self.floors)).max())
+
+    def refuted(self, root: WeightedRoot) -> bool:
+        """Whether ``tr S < λᵀρ``: the trace bounds ``Σ λ_j f_j`` of every exact decorrelator."""
+        return root.trace < float(root.weights @ self.floors) * (1 - 1e-14)
+
+    def finished(self, root: WeightedRoot) -> bool:
+        if self.callback is not None:
+            mean_bound = (root.trace - float((root.weights - 1) @ self.floors)) / len(self.floors)
+            slack = float((root.fidelity - self.floors).min())
+            self.callback(self.n_iter, mean_bound, slack)
+        largest = float(root.weights.max())
+        # What is missing at a floor counts in the mean by its weight.
+        solved = self.residual(root) <= min(1e-12, 1e-10 / largest)
+        return solved or self.refuted(root) or largest > _WEIGHT_LIMIT
+
+    def move(self, weights: Array, d: Array) -> Array:
+        return np.maximum(1.0, weights * stretch(d))
+
+    def direction(self, root: WeightedRoot) -> Array | None:
+        gradient = self.merit(root)[1]
+        # Weights next to their bound with a positive gradient are set to it, apart from the Newton
+        # step, which they would cut short (Bertsekas, 1982).
+        bound = 1.0 + min(0.1, self.residual(root))
+        free = (root.weights > bound) | (gradient < 0)
+        falling = ~free & (root.weights > 1.0)
+        if not (free.any() or falling.any()):
+            return None
+        d = np.where(falling, -1.0, 0.0)
+        if free.any():
+            size = float(np.max(np.abs(gradient[free]) / root.diagonal[free]))
+            # The trace is homogeneous: it has no curvature in the common scale of all weights.
+            system = NewtonSystem(root, np.maximum(gradient, 0.0), free=free)
+            d = d + system.solve(gradient, min(0.1, max(size, 1e-6)))
+        return d
+
+
+def stretch(d: Array) -> Array:
+    """Factors that change by ``d`` to first order and stay within [1/20, 20].
+
+    Weights that grow without bound do so like ``1/(1-d)``: their gradients fall like ``1/λ``.
+    """
+    return np.where(d < 0, 1.0 + np.maximum(d, -0.95), 1.0 / (1.0 - np.minimum(d, 0.95)))
+
+
+def complement(C: Any, kept: Index, rest: Index) -> tuple[Any, Any]:
+    """Return what the variables ``kept`` leave of the ``rest``, and the mix that takes them out.
+
+    With B = ``kept`` these are ``C̃ = C_cc - C_cB C_BB⁻¹ C_Bc`` and ``C_BB⁻¹ C_Bc``. The outputs
+    ``[-C_BB⁻¹ C_Bc; I] T̃`` are orthogonal to every output made of the kept variables, and their
+    fidelities are those of ``T̃`` for ``C̃``.
+    """
+    if not len(kept):
+        return C, zeros((0, len(rest)), C)
+    mix = solve_positive(submatrix(C, kept, kept), submatrix(C, kept, rest))
+    residual = submatrix(C, rest, rest) - submatrix(C, rest, kept) @ mix
+    return (residual + residual.T) / 2, mix
+
+
+def complete_exactly(
+    C: Any, floors: Array, kept: Index, T_kept: Any, **options: Any
+) -> tuple[Any, BestExact]:
+    """Extend the outputs of ``kept`` by the best ones for the others, uncorrelated with them.
+
+    Returns the outputs of all variables, and the best decorrelator of what the kept ones leave of
+    the others; ``options`` are those of :func:`best_exact`.
+    """
+    rest = np.setdiff1d(np.arange(len(floors)), kept)
+    residual, mix = complement(C, kept, rest)
+    best = best_exact(residual, floors[rest], **options)
+    if not len(kept):
+        return best.T, best
+    order = np.argsort(np.concatenate([kept, rest]))
+    T = block_triangular(T_kept, -mix @ best.T, best.T)
+    return submatrix(T, order, order), best
+
+
+def mean_excess(
+    C: Any, floors: Array, weights: Array, S: Any, T: Any, *, precise: bool = True
+) -> float:
+    """Return by how much another decorrelator that meets the floors can exceed ``T`` in the mean.
+
+    For any ``d ≥ 1`` and ``S ≻ 0`` it is :func:`trace_excess` and ``Σ (d_j - 1) (f_j - ρ_j)``: both
+    keep their digits when weights are large, with floors at the edge of the possible; other weights
+    need no ``precise`` products. Raises ``LinAlgError`` where ``S`` is not positive definite.
+    """
+    excess = trace_excess(C, weights, S, T, gram_defect(C, T, precise=precise))
+    dots = precise_column_dots if precise else column_dots
+    slack = float((weights - 1) @ (dots(C, T) - floors))
+    return (excess + slack) / len(weights)
+
+
+def _best_beside_fixed(
+    C: Any, floors: Array, tol: float, max_iter: int, callback: Callback | None
+) -> BestExact | None:
+    """Best decorrelator beside outputs that can only be their sources; None if there is none.
+
+    What such sources leave of the others may fix further ones: layers of sources, each orthogonal
+    to those before it, as by Gram and Schmidt.
+    """
+    p = len(floors)
+    residual, mix = C, identity(p, C)  # the rest as combinations of the variables
+    rest: Index = np.arange(p)
+    layers: list[Index] = []
+    outputs: list[Any] = []
+    while True:
+        reach, wanted = np.sqrt(diagonal(residual)), floors[rest]
+        if np.any(wanted > reach + tol):
+            return None  # out of reach, which the weights have to prove
+        whole = np.flatnonzero(wanted >= reach * (1 - 4 * _EPS))
+        if not len(whole) or len(whole) == p:
+            break
+        size = reach[whole]
+        among = to_host(submatrix(residual, whole, whole)) / np.outer(size, size)
+        if np.abs(among - np.eye(len(whole))).max() > tol:
+            return None  # correlated as they are, they cannot all stay
+        free = np.setdiff1d(np.arange(len(rest)), whole)
+        every = np.arange(p)
+        sources = submatrix(mix, every, whole) / to_device(size[None, :], C)
+        along = submatrix(residual, whole, free) / to_device(size[:, None], C)
+        mix = submatrix(mix, every, free) - sources @ along
+        residual = submatrix(residual, free, free) - along.T @ along
+        layers.append(rest[whole])
+        outputs.append(sources)
+        rest = rest[free]
+        if not len(rest):
+            break
+    if not layers:
+        return None
+    problem = _AtLeastOne(residual, floors[rest], tol, callback) if len(rest) else None
+    inner_weights, n_iter = np.ones(0), 0
+    if problem is not None:
+        root = minimise(problem, problem.at(np.ones(len(rest))), max_iter)
+        if problem.refuted(root):
+            return None
+        inner_weights, n_iter = root.weights, problem.n_iter
+        outputs.append(mix @ root.transform())
+    order = np.argsort(np.concatenate([*layers, rest]))
+    T, fidelity, feasible = _judged(
+        C, submatrix(columns_joined(outputs), np.arange(p), order), floors, tol
+    )
+    if not feasible:
+        return None
+    # The dual point of a fixed variable has an infinite weight, and that of an earlier layer is
+    # infinitely larger. The largest weights before rounding dominates are found by trying.
+    factor = cholesky(C)
+    weights = np.ones(p)
+    weights[rest] = inner_weights
+    top = float(inner_weights.max(initial=1.0))
+    gap, best = np.inf, WeightedRoot(C, weights, factor)
+    for digits in np.arange(4, 9.1, 0.5):
+        trial = weights.copy()
+        for depth, layer in enumerate(reversed(layers), start=1):
+            trial[layer] = min(10.0 ** min(depth * digits, 300.0), _WEIGHT_LIMIT) * top
+        root = WeightedRoot(C, trial, factor)
+        try:
+            trial_gap = abs(mean_excess(C, floors, trial, root.root(), T))
+        except np.linalg.LinAlgError:
+            break
+        if trial_gap < gap:
+            gap, best = trial_gap, root
+        if gap < 1e-10:
+            break
+    return _result(best, floors, T, fidelity, True, n_iter)

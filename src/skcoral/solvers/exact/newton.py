@@ -1,0 +1,200 @@
+"""Newton's method over the weights λ: one driver for the threshold and for the largest mean.
+
+Both minimise ``tr S - λᵀρ`` (``S = (D C D)^{1/2}``), over the simplex with ρ = 0 or over λ ≥ 1. A
+problem says what it minimises and how far a point is from its optimum; directions are relative
+changes ``d = dλ/λ``, because then the Hessian is that of :meth:`WeightedRoot.curvature`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.core.arrays import (
+    Array,
+    cholesky,
+    cholesky_or_none,
+    plus_diagonal,
+    solve_factored,
+    submatrix,
+    to_device,
+)
+from skcoral.core.linalg import conjugate_gradient
+from skcoral.solvers.exact.weighted import WeightedRoot
+
+Callback = Callable[[int, float, float], object]
+
+_NEAR = 1e-6  # residuals below this deserve accurate singular values
+_NEARBY = 0.05  # relative changes below this leave the Laplacian a good preconditioner
+_CG_STEPS = 30
+_BLIND = 3  # steps without measurable gain after which rounding decides
+
+
+class Problem(ABC):
+    """A function of the weights, its constraints, and the state of the search for its minimum.
+
+    The search ends at a residual of ``goal``, or of ``close`` when it has stopped to fall.
+    """
+
+    def __init__(self, C: Any, *, goal: float, close: float, callback: Callback | None) -> None:
+        self.C = C
+        self.factor = cholesky(C)
+        self.goal, self.close = goal, close
+        self.callback = callback
+        self.n_iter = 0
+        self.accurate = False
+
+    def at(self, weights: Array) -> WeightedRoot:
+        """Return the weighted root at these weights."""
+        return WeightedRoot(self.C, weights, self.factor, accurate=self.accurate)
+
+    @abstractmethod
+    def merit(self, root: WeightedRoot) -> tuple[float, Array]:
+        """Return what is minimised, and its gradient in relative changes of the weights."""
+
+    @abstractmethod
+    def residual(self, root: WeightedRoot) -> float:
+        """Return the distance from optimality: zero at the solution."""
+
+    @abstractmethod
+    def finished(self, root: WeightedRoot) -> bool:
+        """Report the point, and tell whether the search can end here for a reason of its own."""
+
+    @abstractmethod
+    def direction(self, root: WeightedRoot) -> Array | None:
+        """Return the relative change to try; None if there is nowhere to go."""
+
+    @abstractmethod
+    def move(self, weights: Array, d: Array) -> Array:
+        """Return feasible weights that change by about ``d``."""
+
+
+def minimise(problem: Problem, root: WeightedRoot, max_iter: int) -> WeightedRoot:
+    """Take Newton steps until the problem is solved, rounding leaves no descent, or they run out.
+
+    ``max_iter`` bounds ``problem.n_iter``, which counts on from where it stands.
+    """
+    best, best_root, stalled = np.inf, root, 0
+    lowest, blind = np.inf, 0  # steps that neither the value nor the residual tells from rounding
+    while True:
+        residual = problem.residual(root)
+        if residual < _NEAR:
+            root.refine()
+            residual = problem.residual(root)
+        problem.accurate = root.refined and residual < _NEAR
+        value = problem.merit(root)[0]
+        falls = value < lowest - _noise(root, value)
+        lowest = min(lowest, value)
+        stalled = stalled + 1 if residual > 0.5 * best else 0
+        blind = 0 if falls or not stalled else blind + 1
+        if residual < best:
+            best, best_root = residual, root
+        if problem.finished(root) or residual <= problem.goal:
+            return root
+        if problem.n_iter >= max_iter or blind >= _BLIND:
+            return best_root
+        if stalled >= 2 and best <= problem.close:
+            return best_root
+        d = problem.direction(root)
+        step = None if d is None else _backtrack(problem, root, d)
+        if step is None:
+            return root
+        problem.n_iter += 1
+        root = step
+
+
+def _backtrack(problem: Problem, root: WeightedRoot, d: Array) -> WeightedRoot | None:
+    """Shorten the step until the value falls; None if rounding leaves no descent."""
+    value, gradient = problem.merit(root)
+    residual = problem.residual(root)
+    noise = _noise(root, value)
+    length = 1.0
+    while length > 1e-10:
+        weights = problem.move(root.weights, length * d)
+        expected = float(gradient @ (weights / root.weights - 1))
+        candidate = problem.at(weights)
+        if not root.formed and length * np.abs(d).max() < _NEARBY:
+            candidate.take_laplacian(root)
+        if expected < 0 and problem.merit(candidate)[0] - value <= 1e-4 * expected + noise:
+            return candidate
+        if abs(expected) < 1e-8 * root.trace:
+            # Too close for the value to tell: is optimality nearer?
+            candidate.refine()
+            if problem.residual(candidate) < 0.5 * residual:
+                return candidate
+        if length < 0.01 and abs(expected) < noise:
+            return None
+        length *= 0.5
+    return None
+
+
+def _noise(root: WeightedRoot, value: float) -> float:
+    """About the rounding of a value, which is a trace less something."""
+    return 4e-15 * (root.trace + abs(root.trace - value))
+
+
+class NewtonSystem:
+    """``Hessian + Diag(bend)`` at a root: factorised, or preconditioned by the Laplacian.
+
+    Only ``free`` weights change, and ``normalᵀ d = 0``, where these are given.
+    """
+
+    def __init__(
+        self,
+        root: WeightedRoot,
+        bend: Array,
+        *,
+        free: NDArray[np.bool_] | None = None,
+        normal: Array | None = None,
+    ) -> None:
+        self.root, self.bend = root, bend
+        self.on = np.arange(len(bend)) if free is None else np.flatnonzero(free)
+        K = root.hessian() if root.formed else 1.0 * root.laplacian()
+        if free is not None:
+            K = submatrix(K, self.on, self.on)
+        self.normal = None if normal is None else normal[self.on]
+        if self.normal is not None:
+            # Nothing changes where normalᵀ d = 0, but the matrix is definite without any bend.
+            n = to_device(self.normal, K)
+            K = K + root.trace * n[:, None] * n[None, :]
+        self.factor, ridge = None, 1e-14
+        while self.factor is None:
+            K = plus_diagonal(K, (bend + ridge * root.diagonal)[self.on])
+            self.factor = cholesky_or_none(K)
+            ridge *= 100
+        if self.normal is not None:
+            self.across = solve_factored(self.factor, self.normal)
+
+    def _precondition(self, r: Array) -> Array:
+        y = solve_factored(self.factor, r)
+        if self.normal is None:
+            return y
+        return y - self.across * float((self.normal @ y) / (self.normal @ self.across))
+
+    def _apply(self, d: Array) -> Array:
+        full = np.zeros(len(self.bend))
+        full[self.on] = d
+        return (self.root.curvature(full) + self.bend * full)[self.on]
+
+    def solve(self, gradient: Array, rtol: float | None = None) -> Array:
+        """Return ``d`` with ``(Hessian + Diag(bend)) d = -gradient`` to a relative accuracy.
+
+        Without one, the Laplacian stands for the Hessian, unless that is formed.
+        """
+        d = np.zeros(len(self.bend))
+        right = -gradient[self.on]
+        if rtol is None or self.root.formed:
+            d[self.on] = self._precondition(right)
+        else:
+            d[self.on] = conjugate_gradient(
+                self._apply,
+                right,
+                self._precondition,
+                rtol=rtol,
+                max_iter=_CG_STEPS,
+            )[0]
+        return d

@@ -1,0 +1,284 @@
+"""One point of the dual in N: the least ``uᵀNu`` on every cap, its value and its derivatives.
+
+With ``A`` (r × p, unit columns) a factor of the correlation matrix and U the outputs in the same r
+dimensions, the sum of squares is ``½(‖UUᵀ‖² - p)``, and every ``N ⪰ 0`` (r × r) proves
+
+    ½(‖UUᵀ‖² - p)  ≥  q(N) = (p²/r - p)/2 - (p/r) tr N - ½‖dev N‖² + Σ_j c_j(N)
+
+where ``dev N = N - (tr N / r) I`` and ``c_j(N)`` is the least ``uᵀNu`` with ``‖u‖ ≤ 1`` and
+``a_jᵀu ≥ ρ_j``. Its minimiser is ``u_j = λ_j (N + κ_j I)⁻¹ a_j``; one scalar equation in κ_j puts
+it on the unit sphere. q is concave and its gradient is ``UUᵀ - dev N - (p/r) I``. Everything here
+is written in the eigenbasis of N, where ``(N + κI)⁻¹`` is elementwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.core.arrays import (
+    Array,
+    column_dots,
+    column_parts,
+    column_sums,
+    diagonal,
+    plus_diagonal,
+    to_device,
+)
+
+_ROOT_STEPS = 60  # of Newton's method for κ; it takes three to six
+_ROOT_TOL = 1e-12
+_SINGLE = 1e5  # entries of U from which products with the second derivative are in float32
+
+
+def welch(p: int, r: int) -> float:
+    """The least sum of squared correlations of p unit vectors in r dimensions."""
+    return 0.5 * p * (p - r) / r
+
+
+@dataclass(frozen=True)
+class FramePoint:
+    """Values at ``N = Q diag(n) Qᵀ``; matrices are in the eigenbasis ``Q``.
+
+    Attributes
+    ----------
+    n : ndarray of shape (r,)
+        Eigenvalues of N, positive.
+    B : array of shape (r, p)
+        ``QᵀA``.
+    E : array of shape (r, p)
+        ``1 / (n_a + κ_j)``; zero in columns with a floor of one, which cannot move.
+    U : array of shape (r, p)
+        The minimisers ``u_j``, in the eigenbasis.
+    lam, kappa : ndarray of shape (p,)
+        Multipliers of the floors (infinite at a floor of one) and of the unit norms.
+    phi : ndarray of shape (p,)
+        ``a_jᵀ(N + κ_jI)⁻¹a_j``.
+    F : array of shape (r, r)
+        ``UUᵀ``.
+    excess : float
+        What q(N) has above the bound of the rank, to the accuracy of N.
+    barrier, logs : float
+        Weight of ``Σ log κ_j``, and that sum.
+    """
+
+    n: Array
+    B: Any
+    E: Any
+    U: Any
+    lam: Array
+    kappa: Array
+    phi: Array
+    F: Any
+    excess: float
+    barrier: float
+    logs: float
+
+    @property
+    def value(self) -> float:
+        """q(N), a lower bound."""
+        r, p = self.B.shape
+        return welch(p, r) + self.excess
+
+    @property
+    def gradient(self) -> Any:
+        """``UUᵀ - dev N - (p/r) I``, in the eigenbasis."""
+        r, p = self.B.shape
+        return plus_diagonal(self.F + 0.0, -self.n + self.n.mean() - p / r)
+
+
+def frame_point(
+    n: Array, B: Any, floors: Array, *, barrier: float = 0.0, kappa: Array | None = None
+) -> FramePoint:
+    """Evaluate the dual where N has the eigenvalues ``n``.
+
+    Parameters
+    ----------
+    n : ndarray of shape (r,)
+        Eigenvalues of N, positive.
+    B : array of shape (r, p)
+        The factor in the eigenbasis of N.
+    floors : ndarray of shape (p,)
+        The least fidelities.
+    barrier : float
+        Weight of ``Σ log κ_j``, which keeps every ‖u_j‖ below one and the dual twice
+        differentiable; the bound is valid with any.
+    kappa : ndarray of shape (p,), optional
+        A first guess.
+    """
+    r, p = B.shape
+    pinned = floors >= 1.0
+    kappa, E, phi = _all_roots(n, B, floors, barrier, kappa)
+    lam = np.where(pinned, np.inf, floors / phi)
+    factor = np.where(pinned, 0.0, lam)
+    U = to_device(factor[None, :], B) * (E * B)
+    least = factor**2 * phi - kappa
+    if pinned.any():
+        stay = to_device(pinned.astype(np.float64)[None, :], B)
+        E = E * (1.0 - stay)
+        U = U + stay * B
+        energy = column_dots(B, to_device(n[:, None], B) * B)
+        least = np.where(pinned, energy, least)
+    F = U @ U.T
+    spread = float(n @ n) - float(n.sum()) ** 2 / r
+    excess = float(least.sum()) - p / r * float(n.sum()) - 0.5 * spread
+    logs = float(np.log(np.where(pinned, 1.0, kappa)).sum()) if barrier else 0.0
+    return FramePoint(
+        n=n,
+        B=B,
+        E=E,
+        U=U,
+        lam=lam,
+        kappa=kappa,
+        phi=phi,
+        F=F,
+        excess=excess,
+        barrier=barrier,
+        logs=logs,
+    )
+
+
+def _all_roots(
+    n: Array, B: Any, floors: Array, barrier: float, start: Array | None
+) -> tuple[Array, Any, Array]:
+    """The roots of all columns, a few thousand at a time."""
+    parts = column_parts(B)
+    if len(parts) == 1:
+        return _norm_roots(n, B, floors, barrier, start)
+    kappa, phi, E = np.empty(B.shape[1]), np.empty(B.shape[1]), np.empty_like(B)
+    for here in parts:
+        first = None if start is None else start[here]
+        kappa[here], E[:, here], phi[here] = _norm_roots(
+            n, B[:, here], floors[here], barrier, first
+        )
+    return kappa, E, phi
+
+
+def _norm_roots(
+    n: Array, B: Any, floors: Array, barrier: float, start: Array | None
+) -> tuple[Array, Any, Array]:
+    """The κ_j with ``‖u_j‖² = 1 - τ/κ_j``, then ``1/(n + κ)`` and ``a_jᵀ(N+κ_jI)⁻¹a_j``.
+
+    With weights ``b_a²`` the values ``e_a = 1/(n_a + κ)`` have mean m and standard deviation s, and
+    the equation says ``√(1 - ρ² - τ/κ) m/s = ρ``: m/s is increasing and nearly linear in κ, so that
+    Newton's method takes a few steps, also for floors next to one. Without a barrier κ is zero
+    where the norm is below one already.
+    """
+    live = (floors > 0.0) & (floors < 1.0)
+    rho = np.where(live, floors, 0.5)
+    low = np.where(live, barrier / ((1.0 - rho) * (1.0 + rho)), barrier)
+    kappa = 2.0 * low if start is None else np.maximum(start, 1.0000001 * low)
+    kappa = np.where(live, kappa, low)
+    high = np.full_like(low, np.inf)
+    W, rows = B * B, to_device(n[:, None], B)
+    wanted = np.flatnonzero(live)
+    for step in range(_ROOT_STEPS):
+        if not len(wanted):
+            break
+        # most columns are done after a few steps; the rest is cheap in NumPy
+        some = step >= 3 and isinstance(B, np.ndarray) and len(wanted) < 0.5 * len(floors)
+        here = wanted if some else np.arange(len(floors))
+        weights = W[:, here] if some else W
+        found = _root_step(
+            weights, rows, kappa[here], rho[here], low[here], high[here], barrier, float(n.max())
+        )
+        new, low[here], high[here], done = found
+        moving = ~done & live[here]
+        kappa[here] = np.where(moving, new, kappa[here])
+        wanted = here[moving]
+    E = 1.0 / (rows + to_device(kappa[None, :], B))
+    return kappa, E, column_sums(W * E)
+
+
+def _root_step(
+    W: Any,
+    rows: Any,
+    kappa: Array,
+    rho: Array,
+    low: Array,
+    high: Array,
+    barrier: float,
+    scale: float,
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """One safeguarded Newton step: the next κ, the bracket, and which columns are done."""
+    rest = (1.0 - rho) * (1.0 + rho)
+    E = 1.0 / (rows + to_device(kappa[None, :], W))
+    WE = W * E
+    m = column_sums(WE)
+    spread = E - to_device(m[None, :], W)
+    v = np.maximum(column_dots(W * spread, spread), (1e-14 * m) ** 2)
+    # derivatives by κ: m' = -Σ w e², v' = -2 Σ w e² (e - m)
+    E2 = WE * E
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        used = barrier / kappa if barrier > 0.0 else np.zeros_like(kappa)
+        root = np.sqrt(np.maximum(rest - used, 0.0))
+        ratio = m / np.sqrt(v)
+        value = root * ratio - rho
+        growth = column_dots(E2, spread) / v - column_sums(E2) / m  # of log(m/s)
+        move = -value / (0.5 * used / kappa * ratio / root + root * ratio * growth)
+        # where the barrier is most of it, κ (1 - ‖u‖²) = τ is the equation that is nearly linear
+        slack = rest - (rho / ratio) ** 2
+        linear = -(kappa * slack - barrier) / (slack + 2.0 * kappa * growth * (rho / ratio) ** 2)
+        move = np.where(used > 0.1 * rest, linear, move)
+    above = value >= 0.0
+    low = np.where(above, low, np.maximum(low, kappa))
+    high = np.where(above, np.minimum(high, kappa), high)
+    done = (np.abs(value) <= _ROOT_TOL * rho) | (high <= low)
+    new = kappa + move
+    middle = np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * kappa + scale)
+    if barrier == 0.0:
+        middle = np.where((new <= 0.0) & (low == 0.0), 0.0, middle)
+    new = np.where(np.isfinite(new) & (new > low) & (new < high), new, middle)
+    done |= np.abs(new - kappa) <= _ROOT_TOL * np.abs(kappa)
+    return new, low, high, done
+
+
+class Curvature:
+    """Minus the second derivative of q and of its barriers: two products of size r × r × p.
+
+    With ``X = VU`` the minimisers change by ``-E∘X`` plus what keeps ``a_jᵀu_j`` and ``‖u_j‖``:
+    multiples of ``u_j`` and of ``u_j ∘ (e_j - ē_j)``, which are orthogonal in the metric of E.
+    """
+
+    def __init__(self, point: FramePoint, tau: float) -> None:
+        self._U, self._E = point.U, point.E
+        U, E = point.U, point.E
+        live = np.isfinite(point.lam) & (point.lam > 0.0)
+        lam = np.where(live, point.lam, 1.0)
+        # Σ u²/e, and the mean of e with the weights u²/e
+        floor = lam**2 * point.phi
+        mean = column_dots(U, U) / floor
+        spread = E - to_device(mean[None, :], U)
+        self._C = U * spread
+        size = lam * column_dots(point.B * self._C, spread)  # Σ C²/e, where u/e = λb
+        held = live & (point.kappa > 0.0)
+        soft = 0.5 * point.barrier / np.where(held, point.kappa, 1.0) ** 2
+        size = np.where(held, size + soft, 0.0)
+        self._inverse_floor = np.where(live, 1.0 / floor, 0.0)
+        self._inverse_norm = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
+        square = U * U
+        cross = E @ square.T
+        self._barrier = to_device(tau / np.outer(point.n, point.n), U)
+        self.diagonal = 1.0 + cross + cross.T + self._barrier
+        if isinstance(U, np.ndarray) and U.size >= _SINGLE:
+            single = (a.astype(np.float32) for a in (self._U, self._E, self._C))
+            self._U, self._E, self._C = single
+            self._inverse_floor = self._inverse_floor.astype(np.float32)
+            self._inverse_norm = self._inverse_norm.astype(np.float32)
+
+    def apply(self, V: Any) -> Any:
+        """One product with the operator."""
+        Y, W = 0.0 * V, V.astype(self._U.dtype) if isinstance(V, np.ndarray) else V
+        for here in column_parts(self._U):
+            U, C, E = self._U[:, here], self._C[:, here], self._E[:, here]
+            X = W @ U
+            s = column_dots(U, X) * self._inverse_floor[here]
+            t = column_dots(C, X) * self._inverse_norm[here]
+            dU = E * X - to_device(s[None, :], X) * U - to_device(t[None, :], X) * C
+            Y = Y + dU @ U.T
+        out = V + Y + Y.T
+        out = plus_diagonal(out, -float(diagonal(V).sum()) / V.shape[0])
+        return out + self._barrier * V

@@ -1,0 +1,31 @@
+"""Support restrictions: transformations with exact zeros, and bounds that judge them."""
+
+from typing import NoReturn
+
+from skcoral.solvers.support.exactness import Exactness, exactness
+from skcoral.solvers.support.floor import SupportFloor, support_floor
+from skcoral.solvers.support.pattern import (
+    DegreesOfFreedom,
+    degrees_of_freedom,
+    pattern,
+    support_from_threshold,
+)
+from skcoral.solvers.support.solver import solve_support
+
+__all__ = [
+    "DegreesOfFreedom",
+    "Exactness",
+    "SupportFloor",
+    "degrees_of_freedom",
+    "exactness",
+    "pattern",
+    "solve_support",
+    "support_floor",
+    "support_from_threshold",
+]
+
+
+def __getattr__(name: str) -> NoReturn:
+    from skcoral.renamed import refuse_name
+
+    refuse_name(__name__, name)

@@ -1,0 +1,229 @@
+"""Supports whose coefficients also have signs or intervals to keep.
+
+The unrestricted answer is returned if it already keeps them. Otherwise every start follows an
+augmented Lagrangian on the caps, the best few are made feasible column by column, and the best one
+is refined by sequential quadratic programming with exact derivatives. Bounds only shrink the
+feasible set, so the lower bounds of the unrestricted problem stay valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from skcoral.certificates.settling import settle
+from skcoral.core import criteria
+from skcoral.core.measures import fidelity, residual, residual_by
+from skcoral.core.results import Array, Criterion, Decorrelation
+from skcoral.exceptions import InfeasibleError, InvalidSupportError
+from skcoral.solvers.support.bounded_columns import (
+    Constraint,
+    feasible_column,
+    minimise_sqp,
+    nearest_column,
+)
+from skcoral.solvers.support.caps import Caps, feasible_set, fold, unfold
+from skcoral.solvers.support.objectives import (
+    Loss,
+    absolute_loss,
+    on_spheres,
+    power_loss,
+    residuals,
+    squared_loss,
+)
+from skcoral.solvers.support.pattern import Mask
+from skcoral.solvers.support.quasi_newton import Rows, descend
+from skcoral.solvers.support.search import random_starts
+from skcoral.solvers.support.solver import EXACT, SupportProblem, solve_unbounded
+
+# One loss per round of the augmented Lagrangian.
+_LOSSES: dict[str, list[Loss]] = {
+    "squared": [squared_loss] * 7,
+    "worst": [squared_loss] * 2 + [power_loss(q) for q in (6.0, 12.0, 30.0, 80.0, 200.0)],
+    "absolute": [squared_loss] * 2 + [absolute_loss(w) for w in (0.1, 0.03, 0.01, 3e-3, 1e-3)],
+}
+_REPAIRED = 4
+_PROGRAMME_SIZE = 160
+
+
+def _within_support(
+    bounds: tuple[Array, Array], mask: Mask, names: Sequence[str]
+) -> tuple[Array, Array]:
+    """The two matrices of coefficient bounds, zero off the support."""
+    lower, upper = bounds
+    for i, j in np.argwhere(lower > upper)[:1]:
+        raise InvalidSupportError(
+            f"source {names[i]!r} in output {names[j]!r}: the lower bound {lower[i, j]:g} exceeds "
+            f"the upper bound {upper[i, j]:g}."
+        )
+    for i, j in np.argwhere(~mask & ((lower > 0) | (upper < 0)))[:1]:
+        raise InfeasibleError(
+            f"source {names[i]!r} may not enter output {names[j]!r} (it is off the support), but "
+            f"its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
+        )
+    return np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
+
+
+def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorrelation:
+    """Solve a support problem whose coefficients have bounds."""
+    R, floors, criterion = problem.R, problem.floors, problem.criterion
+    lower, upper = _within_support(bounds, problem.mask, problem.names)
+    # A coefficient that may only be zero is off the support; the diagonal has to stay.
+    mask = (problem.mask & ((lower != 0) | (upper != 0))) | np.eye(len(R), dtype=bool)
+    safe = np.column_stack(
+        [
+            feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], problem.names)
+            for j in range(len(R))
+        ]
+    )
+    free = solve_unbounded(replace(problem, mask=mask))
+    if _keeps(free.T, lower, upper):
+        return replace(free, details={**free.details, "bounds": "not binding"})
+    space = feasible_set(R, mask, floors)
+    # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
+    space = replace(space, floors=np.maximum(space.floors, 1e-12))
+    warm = problem.warm_starts()
+    stack = np.concatenate((np.stack((free.T, safe)), warm))
+    rng = np.random.default_rng(problem.random_state)
+    drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
+    starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
+    points = _augmented(space, starts, lower, upper, criterion)
+    candidates = [safe, *[w for w in warm if _inside(R, w, lower, upper, floors)]]
+    for T in _ranked(space, points, lower, upper, criterion)[:_REPAIRED]:
+        repaired = _repaired(R, mask, T, lower, upper, floors)
+        if repaired is not None:
+            candidates.append(repaired)
+    best = min(candidates, key=lambda T: residual_by(criterion, R, T))
+    if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
+        best = _programme(R, mask, best, lower, upper, floors)
+    E = residual(R, best)
+    unknown = np.full(len(R), np.nan)
+    details = {
+        "n_starts": len(starts),
+        "n_best": 1,
+        "bounds": "binding",
+        "stationarity": np.nan,
+    }
+    result = replace(
+        free,
+        T=best,
+        correlation=0.5 * (best.T @ R @ best + (best.T @ R @ best).T),
+        fidelity=fidelity(R, best),
+        objective=residual_by(criterion, R, best),
+        prices=unknown,
+        weights=unknown,
+        status="exact" if np.abs(E).max() <= EXACT else "best_found",
+        details={**free.details, **details},
+    )
+    return settle(result, R)
+
+
+def _repaired(
+    R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array
+) -> Array | None:
+    """The feasible transformation nearest to ``T``, column by column; None if one has none."""
+    columns = [
+        nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], T[:, j])
+        for j in range(len(R))
+    ]
+    found = [column for column in columns if column is not None]
+    return np.column_stack(found) if len(found) == len(R) else None
+
+
+def _keeps(T: Array, lower: Array, upper: Array) -> bool:
+    return bool(np.all(lower <= T) and np.all(upper >= T))
+
+
+def _inside(R: Array, T: Array, lower: Array, upper: Array, floors: Array) -> bool:
+    return bool(
+        _keeps(T, lower, upper)
+        and np.all(fidelity(R, T) >= floors)
+        and np.allclose(np.einsum("ij,ij->j", T, R @ T), 1.0, rtol=0, atol=1e-12)
+    )
+
+
+def _augmented(
+    space: Caps, starts: Array, lower: Array, upper: Array, criterion: Criterion
+) -> Array:
+    """Points (S, p, m) that nearly keep the bounds, from an augmented Lagrangian."""
+    own = np.arange(space.p)[:, None]
+    low, high = (np.where(space.valid, side[space.index, own], 0.0) for side in (lower, upper))
+    back = space.to_coefficients.swapaxes(1, 2)
+    shape = starts.shape
+    multipliers = np.zeros(shape)
+    weight = 5.0
+
+    def excess(U: Array, rows: Rows) -> Array:
+        """By how much shifted coefficients leave their intervals, times the weight."""
+        t = np.matmul(U.swapaxes(0, 1), space.to_coefficients).swapaxes(0, 1)
+        moved = t + multipliers[rows] / weight
+        return np.asarray(weight * (moved - np.clip(moved, low, high)))
+
+    def penalty(U: Array, rows: Rows) -> tuple[Array, Array]:
+        outside = excess(U, rows)
+        value = np.einsum("spm,spm->s", outside, outside) / (2.0 * weight)
+        return value, np.matmul(outside.swapaxes(0, 1), back).swapaxes(0, 1)
+
+    Z = starts.reshape(len(starts), -1)
+    U = starts
+    for loss in _LOSSES[criterion]:
+        ended = descend(on_spheres(space, loss, penalty), Z, tol=1e-7, max_iter=80)
+        Z = ended.Z
+        X = Z.reshape(shape)
+        U = fold(space, X / np.linalg.norm(X, axis=2, keepdims=True))
+        multipliers = excess(U, np.arange(len(U)))
+        weight *= 3.0
+    return U
+
+
+def _ranked(
+    space: Caps, points: Array, lower: Array, upper: Array, criterion: Criterion
+) -> list[Array]:
+    """Transformations by criterion, those that nearly keep the bounds first."""
+    T = space.transform(points)
+    violation = np.maximum(lower - T, T - upper).max(axis=(1, 2))
+    value = criteria.values(criterion, residuals(space, points))
+    order = np.lexsort((value, violation > 1e-4))
+    return list(T[order])
+
+
+def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array) -> Array:
+    """Refine a feasible point for D2 by sequential quadratic programming; never makes it worse."""
+    p = len(R)
+    rows, columns = np.nonzero(mask)
+    slot = np.arange(len(rows))
+
+    def build(x: Array) -> Array:
+        out = np.zeros((p, p))
+        out[rows, columns] = x
+        return out
+
+    def value(x: Array) -> tuple[float, Array]:
+        M = build(x)
+        E = M.T @ R @ M
+        np.fill_diagonal(E, 0.0)
+        return 0.5 * float(np.sum(E * E)), (2.0 * R @ M @ E)[rows, columns]
+
+    def spread(x: Array) -> Array:
+        M = build(x)
+        return np.asarray(np.einsum("ij,ij->j", M, R @ M) - 1.0)
+
+    def spread_slope(x: Array) -> Array:
+        out = np.zeros((p, len(x)))
+        out[columns, slot] = 2.0 * (R @ build(x))[rows, columns]
+        return out
+
+    floor_slope = np.zeros((p, len(rows)))
+    floor_slope[columns, slot] = R[rows, columns]
+    low, high = lower[rows, columns], upper[rows, columns]
+    constraints: list[Constraint] = [
+        ("eq", spread, spread_slope),
+        ("ineq", lambda x: floor_slope @ x - floors, lambda _: floor_slope),
+    ]
+    solved = minimise_sqp(value, T[rows, columns], low, high, constraints, max_iter=100, tol=1e-13)
+    rough = build(np.clip(solved.x, low, high))
+    refined = _repaired(R, mask, rough, lower, upper, floors)
+    options = [T] if refined is None else [T, refined]
+    return min(options, key=lambda M: residual_by("squared", R, M))

@@ -1,0 +1,97 @@
+"""The least residual correlation that a support leaves: the paper's δ₂ and δ∞."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcoral.core.frozen import Frozen
+from skcoral.core.results import Array
+from skcoral.core.validation import check_correlation, check_names, frame_names
+from skcoral.solvers.support.pattern import read_support
+from skcoral.solvers.support.solver import solve_support
+
+
+@dataclass(frozen=True)
+class SupportFloor(Frozen):
+    """What remains of the correlations whatever the coefficients within a support are.
+
+    Attributes
+    ----------
+    squared, squared_bound : float
+        δ₂, the least sum of squares over pairs: the best value found, and a number that no
+        transformation with this support falls below.
+    worst, worst_bound : float
+        δ∞, the least largest absolute correlation, likewise.
+    vanish : bool or None
+        Whether both are zero, which they are together: δ∞² ≤ δ₂ ≤ p(p − 1)/2 · δ∞². None where the
+        bounds do not decide it.
+
+    Examples
+    --------
+    >>> from skcoral.solvers.support import support_floor
+    >>> chain = [[1.0, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 1.0]]
+    >>> support_floor(chain, [("x0", "x1"), ("x1", "x2")]).vanish
+    True
+    """
+
+    squared: float
+    squared_bound: float
+    worst: float
+    worst_bound: float
+    vanish: bool | None
+
+
+def support_floor(
+    R: Any, support: Any, *, n_starts: int = 100, random_state: int = 0
+) -> SupportFloor:
+    """Return δ₂ and δ∞ of a support, each between a value attained and a proved bound.
+
+    Parameters
+    ----------
+    R : array or DataFrame of shape (p, p)
+        Correlation matrix.
+    support : mask, mapping, DataFrame, edge list or number
+        As in :func:`skcoral.decorrelate`.
+    n_starts, random_state
+        As in :func:`skcoral.decorrelate`.
+
+    Returns
+    -------
+    SupportFloor
+
+    Examples
+    --------
+    A chain needs its neighbours only, and with fewer coefficients something stays:
+
+    >>> from skcoral.solvers.support import support_floor
+    >>> R = [[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]]
+    >>> support_floor(R, [(0, 1), (1, 2)]).vanish
+    True
+    >>> floor = support_floor(R, [(0, 2)])
+    >>> floor.vanish, round(floor.squared_bound, 4), round(floor.worst_bound, 4)
+    (False, 0.36, 0.3464)
+    """
+    matrix: Array = check_correlation(R)
+    names = check_names(frame_names(R), len(matrix))
+    mask = read_support(support, matrix, names)
+    squared, worst = (
+        solve_support(
+            matrix,
+            np.zeros(len(matrix)),
+            mask,
+            names=names,
+            criterion=criterion,
+            n_starts=n_starts,
+            random_state=random_state,
+        )
+        for criterion in ("squared", "worst")
+    )
+    pairs = max(len(matrix) * (len(matrix) - 1) / 2, 1.0)
+    # Each number bounds the other: a value of one is attained by the transformation of the other.
+    low_squared = max(squared.lower_bound, worst.lower_bound**2)
+    low_worst = max(worst.lower_bound, float(np.sqrt(squared.lower_bound / pairs)))
+    vanish = True if squared.status == "exact" else False if low_squared > 0 else None
+    return SupportFloor(squared.objective, low_squared, worst.objective, low_worst, vanish)

@@ -1,0 +1,312 @@
+"""The frame relaxation: a rigorous lower bound for every support, from one concave problem.
+
+``D2 = ½‖F − I‖²`` with ``F = Σ_k w_k w_kᵀ``. Replacing ``u_k u_kᵀ`` by any ``X_k ⪰ 0`` with
+``tr X_k = 1`` and ``(X_k)₁₁ ≥ ρ_k²`` makes the problem convex. For any symmetric M, η ≥ 0 and θ
+with ``B_kᵀ M B_k − η_k e₁e₁ᵀ − θ_k I ⪰ 0`` its dual says
+
+    D2 ≥ Σ_k (θ_k + η_k ρ_k²) − tr M − ½‖M‖²                      (frame bound)
+
+and, because the nuclear norm of ``F − I`` is at most twice ``Σ_{i<j}|G_ij|``, for ``‖M‖₂ ≤ 1``
+
+    Σ_{i<j}|G_ij| ≥ ½ [ Σ_k (θ_k + η_k ρ_k²) − tr M ].
+
+The dual is maximised from inside by Newton steps on a logarithmic barrier, so every iterate is a
+valid bound and the search may stop at any of them.
+
+A cap shrinks to a point as its floor tends to one: with ``s² = 1 − ρ²`` all entries of ``X_k``
+beside the first are of the order s, and η of the order 1/s. The steps are therefore taken for
+``X_k = D Y D``, ``D = diag(1, s, …, s)``, whose trace beside the first entry is at most one, with
+the multipliers ``μ = θ + η`` and ``φ = s²θ``: the slack ``D BᵀMB D − diag(μ, φ, …, φ)`` and
+``s²μ − φ = s²η ≥ 0`` keep the size of their barrier whatever the floor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral.core.linalg import conjugate_gradient
+from skcoral.core.results import Array
+from skcoral.solvers.support.caps import Caps
+
+Norm = Literal["frobenius", "nuclear"]
+# Blocks that couple φ and μ to M, and the same with φ and μ eliminated.
+_Crosses = tuple[tuple[Array, Array], ...]
+
+_EPS = float(np.finfo(np.float64).eps)
+_SHRINK = 0.1
+_WIDTH = 0.1
+_CENTERED = 0.5
+# Up to here a Newton system is factorised; beyond, it is solved by conjugate gradients.
+DENSE_LIMIT = 60
+
+
+@dataclass(frozen=True)
+class FrameBound:
+    """A dual point of the frame relaxation, and the lower bound at it."""
+
+    value: float
+    M: Array  # multiplier of F − I, in the coordinates of the Cholesky factor of R
+    eta: Array  # multipliers of the squared floors
+    gap: float = 0.0  # how far the value can be from the optimum of the relaxation
+    n_iter: int = 0
+
+
+def block_forms(frames: Array, M: Array) -> Array:
+    """``B_kᵀ M B_k`` for every column; padding is left at zero."""
+    return np.asarray(np.matmul(np.matmul(frames, M), frames.swapaxes(1, 2)))
+
+
+def block_minima(caps: Caps, forms: Array) -> Array:
+    """Smallest eigenvalue of each block."""
+    forms = forms.copy()
+    padding = np.arange(caps.m)
+    # Padding must never be the smallest: give it the largest value of the block.
+    bound = np.abs(forms).sum(axis=2).max(axis=1)
+    forms[:, padding, padding] += np.where(caps.valid, 0.0, bound[:, None])
+    return np.asarray(np.linalg.eigvalsh(forms)[:, 0], dtype=np.float64)
+
+
+def frame_bound(
+    caps: Caps,
+    *,
+    norm: Norm = "frobenius",
+    start: Array | None = None,
+    stop_at: float = np.inf,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    on_iteration: Callable[[int, float], object] | None = None,
+) -> FrameBound:
+    """Maximise the dual of the frame relaxation, from the M of another bound if given.
+
+    The Frobenius norm bounds D2, the nuclear one the absolute sum. The search ends with a bound of
+    ``stop_at``, or within ``tol`` of the optimum, relative to its size. ``on_iteration`` is given
+    the step and the best bound so far.
+    """
+    barrier = _Barrier(caps, norm)
+    M = np.zeros((caps.p, caps.p)) if start is None else 0.9 * start
+    if norm == "nuclear":
+        M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
+    mu, phi = barrier.inside(M, _WIDTH)
+    best = FrameBound(-np.inf, M, np.zeros(caps.p), np.inf)
+    tau = _WIDTH / 3
+    for n_iter in range(1, max_iter + 1):
+        step, decrement = barrier.newton(M, mu, phi, tau)
+        moved = barrier.move(M, mu, phi, tau, step) if np.isfinite(decrement) else None
+        if moved is not None:
+            M, mu, phi = moved
+        value, gap = barrier.bound(M, mu, phi), barrier.order * tau
+        if value > best.value:
+            best = FrameBound(value, M, barrier.floor_multipliers(mu, phi), gap, n_iter)
+        if on_iteration is not None:
+            on_iteration(n_iter, best.value)
+        if best.value >= stop_at:
+            break
+        if decrement < _CENTERED:
+            if gap <= tol * max(abs(best.value), 1e-3):
+                break
+            tau *= _SHRINK
+        elif moved is None:
+            # Only rounding is left; the best point so far is a bound all the same.
+            break
+    return best
+
+
+class _Barrier:
+    """τ-weighted logarithmic barrier of the dual, with exact Newton steps in (M, μ, φ)."""
+
+    def __init__(self, caps: Caps, norm: Norm) -> None:
+        self.caps = caps
+        self.nuclear = norm == "nuclear"
+        self.floored = ((caps.floors > 0) & (caps.floors < 1)).astype(np.float64)
+        self.order = int(caps.valid.sum() + self.floored.sum()) + (
+            2 * caps.p if self.nuclear else 0
+        )
+        p = caps.p
+        self.rows, self.columns = np.triu_indices(p)
+        self.off = self.rows != self.columns
+        self.unpadded = np.where(caps.valid, 0.0, 1.0)
+        on = self.floored > 0
+        self.square = np.where(on, (1.0 - caps.floors) * (1.0 + caps.floors), 1.0)
+        scale = np.where(np.arange(caps.m) > 0, np.sqrt(self.square)[:, None], 1.0)
+        self.frames = caps.frames * scale[:, :, None]
+        # Where φ stands on the diagonal; μ has the first place of a column with a floor.
+        self.low = caps.valid * (1.0 - on[:, None] * (np.arange(caps.m) == 0))
+
+    def inside(self, M: Array, width: float) -> tuple[Array, Array]:
+        """Multipliers with all slacks at least ``width``, more or less."""
+        forms = block_forms(self.frames, M)
+        rest = forms.copy()
+        rest[:, 0] = rest[:, :, 0] = 0.0
+        side = np.sqrt(np.einsum("ka,ka->k", forms[:, 0, 1:], forms[:, 0, 1:])) + width
+        mu = (forms[:, 0, 0] - side) * self.floored
+        floored = np.minimum(np.minimum(block_minima(self.caps, rest), 0.0), self.square * mu)
+        return mu, np.where(
+            self.floored > 0, floored - side, block_minima(self.caps, forms) - width
+        )
+
+    def floor_multipliers(self, mu: Array, phi: Array) -> Array:
+        """η of the floors."""
+        return np.asarray(np.maximum(mu - phi / self.square, 0.0) * self.floored)
+
+    def slacks(self, M: Array, mu: Array, phi: Array) -> Array:
+        """Block slack matrices, the identity on padding."""
+        forms = block_forms(self.frames, M)
+        diagonal = np.arange(self.caps.m)
+        forms[:, diagonal, diagonal] += self.unpadded - phi[:, None] * self.low
+        forms[:, 0, 0] -= mu * self.floored
+        return forms
+
+    def value(self, M: Array, mu: Array, phi: Array, tau: float) -> float:
+        """The barrier function to maximise; −inf outside."""
+        on = self.floored > 0
+        room = self.square * mu - phi
+        if np.any(room[on] <= 0):
+            return -np.inf
+        try:
+            logs = np.log(
+                np.diagonal(np.linalg.cholesky(self.slacks(M, mu, phi)), axis1=1, axis2=2)
+            ).sum()
+            total = self._objective(M, mu, phi) + tau * (2.0 * logs + np.log(room[on]).sum())
+            if self.nuclear:
+                identity = np.eye(self.caps.p)
+                for ball in (identity - M, identity + M):
+                    total += 2.0 * tau * np.log(np.diag(np.linalg.cholesky(ball))).sum()
+        except np.linalg.LinAlgError:
+            return -np.inf
+        return float(total)
+
+    def _objective(self, M: Array, mu: Array, phi: Array) -> float:
+        linear = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M))
+        return linear if self.nuclear else linear - 0.5 * float(np.sum(M * M))
+
+    def bound(self, M: Array, mu: Array, phi: Array) -> float:
+        """The lower bound at a point inside, up to rounding."""
+        return (0.5 if self.nuclear else 1.0) * self._objective(M, mu, phi)
+
+    def newton(
+        self, M: Array, mu: Array, phi: Array, tau: float
+    ) -> tuple[tuple[Array, Array, Array], float]:
+        """The Newton direction and its decrement, in units of the barrier."""
+        caps, p, on, square = self.caps, self.caps.p, self.floored, self.square
+        B = self.frames
+        inverse = np.linalg.inv(self.slacks(M, mu, phi))
+        inverse = 0.5 * (inverse + inverse.swapaxes(1, 2))
+        inverse = inverse * (caps.valid[:, :, None] & caps.valid[:, None, :])
+        lifted = np.matmul(inverse, B)
+        P = np.matmul(B.swapaxes(1, 2), lifted)
+        below = lifted * self.low[:, :, None]
+        first = lifted[:, 0]
+        corner = inverse[:, 0, 0]
+        pull = on / np.where(on > 0, square * mu - phi, 1.0)
+        gradient_M = tau * P.sum(axis=0) - np.eye(p)
+        gradient_phi = 1.0 - tau * (np.einsum("kaa,ka->k", inverse, self.low) + pull)
+        gradient_mu = on * (1.0 - square - tau * (corner - square * pull))
+        factors = np.sqrt(tau) * P
+        if self.nuclear:
+            low, high = np.linalg.inv(np.eye(p) + M), np.linalg.inv(np.eye(p) - M)
+            gradient_M += tau * (low - high)
+            factors = np.concatenate((factors, np.sqrt(tau) * np.stack((low, high))))
+        else:
+            gradient_M -= M
+        # φ and μ enter block by block: eliminate them and keep one system for M.
+        entries = inverse**2
+        a = tau * (np.einsum("kab,ka,kb->k", entries, self.low, self.low) + pull**2)
+        b = tau * on * (np.einsum("ka,ka->k", entries[:, 0], self.low) - square * pull**2)
+        c = np.where(on > 0, tau * (corner**2 + (square * pull) ** 2), 1.0)
+        cross_phi = -tau * np.matmul(below.swapaxes(1, 2), below)
+        cross_mu = -tau * on[:, None, None] * first[:, :, None] * first[:, None, :]
+        determinant = np.maximum(a * c - b * b, 4 * _EPS * a * c)
+        solved_phi = (c[:, None, None] * cross_phi - b[:, None, None] * cross_mu) / (
+            determinant[:, None, None]
+        )
+        solved_mu = (a[:, None, None] * cross_mu - b[:, None, None] * cross_phi) / (
+            determinant[:, None, None]
+        )
+        rhs_phi = (c * gradient_phi - b * gradient_mu) / determinant
+        rhs_mu = (a * gradient_mu - b * gradient_phi) / determinant
+        rhs = gradient_M - np.einsum("kab,k->ab", cross_phi, rhs_phi)
+        rhs -= np.einsum("kab,k->ab", cross_mu, rhs_mu)
+        crosses = ((cross_phi, solved_phi), (cross_mu, solved_mu))
+        if not all(np.isfinite(part).all() for part in (rhs, factors, solved_phi, solved_mu)):
+            return (M, mu, phi), np.nan
+        if p <= DENSE_LIMIT:
+            dM = self._solve(factors, crosses, rhs)
+        else:
+            dM = self._iterate(factors, np.sqrt(tau) * lifted, crosses, rhs)
+        d_phi = rhs_phi - np.einsum("kab,ab->k", solved_phi, dM)
+        d_mu = (rhs_mu - np.einsum("kab,ab->k", solved_mu, dM)) * on
+        decrement = np.sum(gradient_M * dM) + gradient_phi @ d_phi + gradient_mu @ d_mu
+        return (dM, d_mu, d_phi), float(np.sqrt(max(decrement, 0.0) / tau))
+
+    def _solve(self, factors: Array, crosses: _Crosses, rhs: Array) -> Array:
+        """Solve the Newton system by factorisation."""
+        p = self.caps.p
+        rows, columns = self.rows, self.columns
+        # ⟨E_ab, Σ_k P_k E_cd P_k⟩ for symmetric unit matrices E_ab: four products of entries.
+        flat = factors.reshape(len(factors), p * p)
+        products = (flat.T @ flat).reshape(p, p, p, p)
+        quad = products[rows[:, None], rows, columns[:, None], columns]
+        quad = quad + products[rows[:, None], columns, columns[:, None], rows]
+        weight = np.where(self.off, 2.0, 1.0)
+        system = 0.5 * quad * np.outer(weight, weight)
+        if not self.nuclear:
+            system[np.diag_indices_from(system)] += weight
+        for cross, solved in crosses:
+            system -= (cross[:, rows, columns] * weight).T @ (solved[:, rows, columns] * weight)
+        system = 0.5 * (system + system.T)
+        right = rhs[rows, columns] * weight
+        try:
+            packed = sla.cho_solve(sla.cho_factor(system, lower=True), right)
+        except np.linalg.LinAlgError:
+            packed = sla.lstsq(system, right)[0]
+        dM = np.zeros((p, p))
+        dM[rows, columns] = packed
+        dM[columns, rows] = packed
+        return dM
+
+    def _iterate(self, factors: Array, lifted: Array, crosses: _Crosses, rhs: Array) -> Array:
+        """Solve the Newton system by conjugate gradients: an inexact step is still a bound."""
+        p, m = self.caps.p, self.caps.m
+        balls = factors[p:]
+        frames = self.frames
+        squares = factors**2
+        diagonals = np.einsum("kaa->ka", factors)
+        scale = 0.5 * (diagonals.T @ diagonals + squares.sum(axis=0)) + (not self.nuclear)
+
+        def apply(V: Array) -> Array:
+            inner = np.matmul(np.matmul(lifted, V), lifted.swapaxes(1, 2))
+            out = frames.reshape(p * m, p).T @ np.matmul(inner, frames).reshape(p * m, p)
+            if self.nuclear:
+                for ball in balls:
+                    out += ball @ V @ ball
+            else:
+                out += V
+            for cross, solved in crosses:
+                out -= np.tensordot(np.tensordot(solved, V), cross, axes=1)
+            return np.asarray(0.5 * (out + out.T))
+
+        step, _, _ = conjugate_gradient(
+            apply, rhs.copy(), lambda V: V / scale, rtol=3e-2, max_iter=150
+        )
+        return np.asarray(0.5 * (step + step.T))
+
+    def move(
+        self, M: Array, mu: Array, phi: Array, tau: float, step: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array] | None:
+        """Step along the Newton direction, damped until the barrier function improves.
+
+        None where no length of the step improves it.
+        """
+        value = self.value(M, mu, phi, tau)
+        length = 1.0
+        for _ in range(40):
+            trial = (M + length * step[0], mu + length * step[1], phi + length * step[2])
+            if self.value(*trial, tau) >= value:
+                return trial
+            length *= 0.5
+        return None

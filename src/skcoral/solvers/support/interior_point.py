@@ -1,0 +1,348 @@
+"""Local optima of all three criteria, by an interior-point method on the caps.
+
+The squares are smooth. The other two criteria are not, but they are linear in levels above the
+correlations,
+
+    worst     min s        with  −s ≤ G_ij ≤ s        (one level)
+    absolute  min Σ e_ij   with  −e_ij ≤ G_ij ≤ e_ij  (a level per pair)
+
+so a logarithmic barrier μ on these bounds and on the floors makes them smooth. Primal-dual Newton
+steps on the tangents of the caps follow μ down, and their multipliers tend to those of the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
+
+from skcoral.core import criteria
+from skcoral.core.arrays import solve_factored
+from skcoral.core.results import Array, Criterion
+from skcoral.solvers.support.caps import Caps
+from skcoral.solvers.support.objectives import residuals
+
+_SHRINK = 0.2
+_CENTERED = 0.1
+_FIRST_BARRIER = 1e-3
+_ROUGH_BARRIER = 1e-5
+_LAST_BARRIER = 1e-13
+_TO_BOUNDARY = 0.99  # how far a step may go towards a bound
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point (p, m) with its criterion and largest residual.
+
+    ``half_slope`` is ``off(H)`` for the dual, ``converged`` whether the point is stationary.
+    """
+
+    U: Array
+    value: float
+    worst: float
+    half_slope: Array
+    converged: bool
+
+
+def candidate(
+    caps: Caps,
+    U: Array,
+    criterion: Criterion,
+    half_slope: Array | None = None,
+    *,
+    converged: bool = False,
+) -> Candidate:
+    """Evaluate one point; its residuals are the half-gradient of the squares."""
+    E = residuals(caps, U[None])
+    value = float(criteria.values(criterion, E)[0])
+    half = E[0] if half_slope is None else half_slope
+    return Candidate(U, value, float(np.abs(E).max()), half, converged)
+
+
+def refine(
+    caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
+) -> Candidate:
+    """Refine one point (p, m); never makes it worse.
+
+    A rough refinement stops early: it ranks candidates at half the cost.
+    """
+    value = candidate(caps, U, criterion).value
+    last = max(_ROUGH_BARRIER * value, _LAST_BARRIER) if rough else _LAST_BARRIER
+    path = _Path(caps, criterion)
+    first = _FIRST_BARRIER * max(value, 1e-6)
+    state, converged = path.follow(_inside(caps, U), first, last, max_iter)
+    half = None
+    if criterion != "squared":
+        half = symmetric(caps.p, 0.5 * (state.above - state.below))
+    points = [U, state.U, _onto_rims(caps, state.U, state.pulls)]
+    ends = [candidate(caps, x, criterion, half, converged=converged and not rough) for x in points]
+    return min(ends, key=lambda end: end.value)
+
+
+def symmetric(p: int, pairs: Array) -> Array:
+    """Symmetric matrix with zero diagonal and these entries above it."""
+    out = np.zeros((p, p))
+    i, j = np.triu_indices(p, 1)
+    out[i, j] = out[j, i] = pairs
+    return out
+
+
+@dataclass(frozen=True)
+class _State:
+    """A point, its outputs and correlations, the level of "worst", and the multipliers.
+
+    ``above`` and ``below`` belong to ``G ≤ level`` and ``G ≥ −level``, ``pulls`` to the floors.
+    """
+
+    U: Array
+    W: Array
+    G: Array
+    level: float
+    above: Array
+    below: Array
+    pulls: Array
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A Newton direction: the point's, the level's, the correlations', and what it promises."""
+
+    U: Array
+    level: float
+    G: Array
+    above: Array
+    below: Array
+    pulls: Array
+    decrement: float
+    shift: float
+
+
+class _Path:
+    """The barrier problem of one criterion on the caps."""
+
+    def __init__(self, caps: Caps, criterion: Criterion) -> None:
+        self.caps, self.worst = caps, criterion == "worst"
+        self.squared, self.absolute = criterion == "squared", criterion == "absolute"
+        self.i, self.j = np.triu_indices(caps.p, 1)
+        self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
+        self.owner = self.slots // max(caps.m - 1, 1)
+        self.same = self.owner[:, None] == self.owner
+        self.has_floor = (caps.floors > 0) & (caps.floors < 1)
+        self.floored = np.flatnonzero(self.has_floor)
+
+    def follow(self, U: Array, barrier: float, last: float, max_iter: int) -> tuple[_State, bool]:
+        """Follow the barrier down to ``last``; also whether the end is stationary."""
+        if not len(self.slots):
+            return self._fixed(U), True
+        state = self._begin(U, barrier)
+        shift = 0.0
+        for _ in range(max_iter):
+            step = self._newton(state, barrier, shift)
+            shift = step.shift
+            moved = self._advance(state, step, barrier)
+            state = state if moved is None else moved
+            if moved is None or step.decrement < _CENTERED * barrier:
+                if barrier <= last:
+                    small = step.decrement <= 1e-8 * max(float(np.abs(state.G).max()), 1e-6)
+                    return state, moved is not None or small
+                barrier = max(_SHRINK * barrier, last)
+        return state, False
+
+    def _fixed(self, U: Array) -> _State:
+        """A point without freedom, with a subgradient of the criterion as its multipliers."""
+        W, G = self._correlations(U)
+        slope = np.sign(G)
+        if self.worst:
+            slope[np.arange(len(G)) != np.argmax(np.abs(G))] = 0.0
+        return _State(U, W, G, 0.0, np.maximum(slope, 0.0), np.maximum(-slope, 0.0), np.zeros(0))
+
+    def _begin(self, U: Array, barrier: float) -> _State:
+        W, G = self._correlations(U)
+        level = 0.0
+        if self.worst:
+            level = float(np.abs(G).max()) + 2.0 * barrier
+        above, below = self._central(G, level, barrier)
+        return _State(U, W, G, level, above, below, barrier / self._room(U))
+
+    def _central(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
+        """Multipliers of the pairs at the centre; of the squares, which have none, the slopes."""
+        if self.squared:
+            return 2.0 * G, np.zeros(len(G))
+        up, down = self._slacks(G, level, barrier)
+        return barrier / up, barrier / down
+
+    def _room(self, U: Array) -> Array:
+        return self.caps.height(U)[self.floored]
+
+    def _at(self, U: Array) -> tuple[Array, Array, Array]:
+        U = U / np.sqrt(np.einsum("ka,ka->k", U, U))[:, None]
+        return (U, *self._correlations(U))
+
+    def _correlations(self, U: Array) -> tuple[Array, Array]:
+        W = np.matmul(U[:, None], self.caps.frames)[:, 0]
+        return W, (W @ W.T)[self.i, self.j]
+
+    def _slacks(self, G: Array, level: float, barrier: float) -> tuple[Array, Array]:
+        """``level − G`` and ``level + G``; the levels of "absolute" are the best for this G."""
+        if self.worst:
+            return level - G, level + G
+        size = np.abs(G)
+        root = np.sqrt(barrier * barrier + G * G)
+        near, far = barrier + barrier * barrier / (root + size), barrier + root + size
+        return np.where(G > 0, near, far), np.where(G > 0, far, near)
+
+    def _merit(self, U: Array, G: Array, level: float, barrier: float) -> float:
+        room = self._room(U)
+        if self.squared:
+            inside = room.min(initial=1.0) > 0
+            return float(G @ G - barrier * np.log(room).sum()) if inside else np.inf
+        up, down = self._slacks(G, level, barrier)
+        if min(up.min(), down.min(), room.min(initial=1.0)) <= 0:
+            return np.inf
+        cost = level if self.worst else 0.5 * float(np.sum(up + down))
+        logs = np.log(up * down).sum() + np.log(room).sum()
+        return float(cost - barrier * logs)
+
+    def _newton(self, state: _State, barrier: float, shift: float) -> _Step:
+        """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
+        caps, p, owner = self.caps, self.caps.p, self.owner
+        U, W, G = state.U, state.W, state.G
+        room = np.ones(p)
+        room[self.floored] = self._room(U)
+        pulls = np.zeros(p)
+        pulls[self.floored] = state.pulls
+        # A reflection takes each point to an axis; its other rows span the tangent.
+        v = U.copy()
+        v[:, 0] += np.where(U[:, 0] < 0, -1.0, 1.0)
+        scaled = v / (1.0 + np.abs(U[:, :1]))
+        frames = caps.frames[:, 1:] - scaled[:, 1:, None] * np.matmul(v[:, None], caps.frames)
+        frames = frames.reshape(-1, p)[self.slots]
+        first = (-scaled[:, :1] * v[:, 1:]).ravel()[self.slots]
+        reach = frames @ W.T
+        push_up, push_down = self._central(G, state.level, barrier)
+        stiff_up = stiff_down = np.ones(len(G))
+        if not self.squared:
+            stiff_up, stiff_down = state.above * push_up, state.below * push_down
+            stiff_up, stiff_down = stiff_up / barrier, stiff_down / barrier
+        total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
+        bend = symmetric(p, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
+        gradient = np.einsum("al,al->a", reach, symmetric(p, push_up - push_down)[owner])
+        gradient -= (barrier / room * self.has_floor)[owner] * first
+        curve = symmetric(p, state.above - state.below)
+        radial = np.einsum("kl,kl->k", curve, W @ W.T) - pulls * U[:, 0]
+        curve[np.arange(p), np.arange(p)] = -radial
+        # Row (k, l) of the Jacobian has two blocks, so its square is a product of entries.
+        cross = reach[:, owner]
+        hessian = curve[owner][:, owner] * (frames @ frames.T)
+        hessian += bend[owner][:, owner] * (cross * cross.T)
+        inner = (reach * bend[owner]) @ reach.T
+        weight = np.sqrt(pulls / room)[owner] * first
+        hessian += self.same * (inner + np.outer(weight, weight))
+        right, along, slack, size = gradient, np.zeros(len(owner)), 0.0, 1.0
+        if self.worst:
+            # The level is eliminated.
+            along = np.einsum("al,al->a", reach, symmetric(p, tilt)[owner])
+            size = float(total.sum())
+            slack = 1.0 - float(np.sum(push_up + push_down))
+            hessian -= np.outer(along, along / size)
+            right = gradient + slack / size * along
+        solution, shift = _solve_shifted(hessian, -right, 0.25 * shift)
+        level = (float(along @ solution) - slack) / size if self.worst else 0.0
+
+        full = np.zeros((p, caps.m - 1))
+        full.flat[self.slots] = solution
+        direction: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
+        direction[:, 1:] += full
+        change = np.matmul(direction[:, None], caps.frames)[:, 0] @ W.T
+        dG = (change + change.T)[self.i, self.j]
+        rise = level if self.worst else tilt * dG / total
+        decrement = -float(gradient @ solution) - slack * level
+        fall = direction[self.floored, 0]
+        return _Step(
+            direction,
+            level,
+            dG,
+            push_up - state.above - stiff_up * (rise - dG),
+            push_down - state.below - stiff_down * (rise + dG),
+            barrier / room[self.floored] - state.pulls * (1.0 + fall / room[self.floored]),
+            decrement,
+            shift,
+        )
+
+    def _advance(self, state: _State, step: _Step, barrier: float) -> _State | None:
+        """Backtrack until the barrier function falls; None if no length makes it fall."""
+        room = self._room(state.U)
+        length = min(1.0, 0.5 / max(float(np.abs(step.U).max()), 1e-300))
+        length = min(length, _reach(room, step.U[self.floored, 0]))
+        if self.worst:
+            length = min(
+                length,
+                _reach(state.level - state.G, step.level - step.G),
+                _reach(state.level + state.G, step.level + step.G),
+            )
+        value = self._merit(state.U, state.G, state.level, barrier)
+        for _ in range(25):
+            level = state.level + length * step.level
+            aim = value - 1e-4 * length * step.decrement + 1e-14 * abs(value)
+            U, W, G = self._at(state.U + length * step.U)
+            if self._merit(U, G, level, barrier) <= aim:
+                break
+            length *= 0.4
+        else:
+            return None
+        above, below = self._central(G, level, barrier)
+        if not self.squared:
+            share = min(_reach(state.above, step.above), _reach(state.below, step.below))
+            above, below = state.above + share * step.above, state.below + share * step.below
+        pulls = state.pulls + _reach(state.pulls, step.pulls) * step.pulls
+        return _State(U, W, G, level, above, below, pulls)
+
+
+def _reach(positive: Array, change: Array) -> float:
+    """The largest step, at most one, that leaves every entry a hundredth of itself."""
+    worst = float((-change / positive).max(initial=0.0))
+    return 1.0 if worst <= _TO_BOUNDARY else _TO_BOUNDARY / worst
+
+
+def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
+    """Move points strictly inside their caps."""
+    free = (caps.floors > 0) & (caps.floors < 1)
+    low = free & (caps.height(U) < share * (1.0 - caps.floors))
+    return _at_side(U, np.sqrt((1.0 - share) * caps.reach), low)
+
+
+def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
+    """Put the columns whose floor carries a multiplier exactly on it."""
+    free = (caps.floors > 0) & (caps.floors < 1)
+    bound = free.copy()
+    bound[free] = pulls > caps.height(U)[free]
+    return _at_side(U, np.sqrt(caps.reach), bound)
+
+
+def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Put the chosen columns at these distances from the first axis, keeping their directions."""
+    out = U.copy()
+    side = np.linalg.norm(U[chosen, 1:], axis=1)
+    out[chosen, 0] = np.sqrt((1.0 - sides[chosen]) * (1.0 + sides[chosen]))
+    out[chosen, 1:] *= (sides[chosen] / np.maximum(side, 1e-300))[:, None]
+    return out
+
+
+def _solve_shifted(matrix: Array, right: Array, shift: float) -> tuple[Array, float]:
+    """Solve with a diagonal shift, on a geometric scale, that makes the matrix positive definite.
+
+    Starts from ``shift``; also returns the shift that was used.
+    """
+    size = max(float(np.abs(np.diag(matrix)).max()), 1e-300)
+    shift = shift if shift > 1e-6 else 0.0
+    diagonal = np.arange(len(matrix))
+    for _ in range(60):
+        shifted = matrix.copy()
+        shifted[diagonal, diagonal] += shift
+        factor, failed = dpotrf(shifted, lower=1)
+        if not failed:
+            return solve_factored(factor, right), shift
+        shift = max(4.0 * shift, 1e-12 * size, 1e-3)
+    return right / size, shift

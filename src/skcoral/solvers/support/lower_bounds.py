@@ -1,0 +1,312 @@
+"""Lower bounds that hold for every supported transformation, and how to re-check them.
+
+Four dual points prove a bound, each from a few arrays and without the solver that found them:
+
+* ``"frame"`` and ``"least-norm"``: a symmetric P and η ≥ 0, see
+  :mod:`skcoral.solvers.support.frame_relaxation` (``P = L M Lᵀ`` with ``R = L Lᵀ``; the
+  least-norm point has P zero on every Ω_k × Ω_k);
+* ``"lifted"``: multipliers λ ≥ 0 of the floors and a symmetric H whose quadratic form
+  ``Q = (H ⊗ R)`` restricted to the support is positive definite. For a convex loss φ of the
+  residual with conjugate φ*,
+
+      φ ≥ 2 ρᵀλ − tr H − φ*(off H) − bᵀ Q⁻¹ b,    b_ij = λ_j R_ij,
+
+  which for a full support is the bound of the unrestricted problem. λ and H are those of a
+  stationary point: with ``dφ = Σ_ij H_ij dG_ij`` its Lagrangian is the quadratic form
+
+      Σ_ij H_ij w_i·w_j − 2 Σ_j λ_j (f_j − ρ_j) − tr H,    H = off(H) + Diag(h),
+
+  in the points u, whose Hessian is 2Q with blocks ``Q_kl = H_kl B_kᵀ B_l``: if Q ⪰ 0, the point
+  is globally optimal;
+* ``"moments"``: sums of squares, see :mod:`skcoral.certificates.moment_bounds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.optimize as so
+from numpy.typing import NDArray
+
+from skcoral.certificates.moment_bounds import packed
+from skcoral.core import criteria
+from skcoral.core.results import Array, Certificate, Criterion
+from skcoral.solvers.support.caps import Caps
+from skcoral.solvers.support.frame_relaxation import FrameBound, Norm
+from skcoral.solvers.support.moment_admm import bound_by_moments
+from skcoral.solvers.support.moments import Relaxation
+from skcoral.solvers.support.pattern import Mask
+
+_ON_RIM = 1e-7
+_EPS = float(np.finfo(np.float64).eps)
+_MAX_PAIRS = 2000
+_MAX_FORM = 3000
+_SEARCH_FORM = 600
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A lower bound of a criterion: its value, its name, and the dual point that proves it."""
+
+    value: float
+    name: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class LeastNorm(FrameBound):
+    """The least-norm bound on D2, zero if no two rows of the support are disjoint.
+
+    The ``pair`` is that of disjoint rows with the largest absolute partial correlation.
+    """
+
+    pair: tuple[int, int] | None = None
+    partial_correlation: float = 0.0
+    n_pairs: int = 0
+
+
+def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
+    """Bound D2 by the pairs of sources that share no output.
+
+    For such a pair ``(T Tᵀ)_ij = 0`` while exactness needs ``T Tᵀ = R⁻¹``. All pairs together are
+    linear conditions on ``F − I``, whose least norm is a closed form.
+    """
+    p = len(R)
+    counts = mask.astype(np.int64)
+    i, j = np.nonzero(np.triu(counts @ counts.T == 0, 1))
+    factor = sla.cho_factor(R, lower=True)
+    K = sla.cho_solve(factor, np.eye(p))
+    K = 0.5 * (K + K.T)
+    if not len(i):
+        return LeastNorm(0.0, np.zeros((p, p)), np.zeros(p))
+    scale = np.sqrt(np.diag(K))
+    partial = -K / np.outer(scale, scale)
+    strength = np.abs(partial[i, j])
+    top = int(np.argmax(strength))
+    pair = (int(i[top]), int(j[top]))
+    if len(i) > _MAX_PAIRS:
+        chosen = np.argsort(-strength, kind="stable")[:_MAX_PAIRS]
+        i, j = i[chosen], j[chosen]
+    gram = 0.5 * (K[np.ix_(i, i)] * K[np.ix_(j, j)] + K[np.ix_(i, j)] * K[np.ix_(j, i)])
+    y = sla.solve(gram, K[i, j], assume_a="pos")
+    P = np.zeros((p, p))
+    P[i, j] = P[j, i] = -0.5 * y
+    half = sla.solve_triangular(np.tril(factor[0]), P, lower=True)
+    M = sla.solve_triangular(np.tril(factor[0]), half.T, lower=True)
+    M = 0.5 * (M + M.T)
+    value = float(-np.trace(M) - 0.5 * np.sum(M * M))
+    return LeastNorm(
+        max(value, 0.0),
+        M,
+        np.zeros(p),
+        pair=pair,
+        partial_correlation=float(partial[pair]),
+        n_pairs=len(i),
+    )
+
+
+def frame_certificate(
+    space: Caps, bound: FrameBound, criterion: Criterion, norm: Norm
+) -> LowerBound:
+    """What a dual point of the frame relaxation says about the criterion."""
+    root = np.linalg.cholesky(space.R)
+    P = root @ bound.M @ root.T
+    name = "least-norm" if isinstance(bound, LeastNorm) else "frame"
+    value = max(bound.value, 0.0)
+    if norm == "frobenius" and criterion != "squared":  # by Cauchy–Schwarz
+        pairs = max(space.p * (space.p - 1) / 2, 1.0)
+        value = float(np.sqrt(value / pairs if criterion == "worst" else value))
+    arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
+    info = {"bound": name, "criterion": criterion, "norm": norm}
+    return LowerBound(value, name, Certificate("support", arrays, info))
+
+
+def from_squares(criterion: Criterion, value: float) -> float:
+    """What a bound on the sum of squares, or on the largest square, says about the criterion.
+
+    A sum of |r| is at least the root of the sum of squares, and because no |r| exceeds one also at
+    least that sum: an absolute value is no polynomial, so moments of degree four say no more.
+    """
+    if criterion == "squared":
+        return value
+    return float(np.sqrt(value)) if criterion == "worst" else float(max(value, np.sqrt(value)))
+
+
+def to_squares(criterion: Criterion, value: float) -> float:
+    """Inverse of :func:`from_squares`."""
+    return value if criterion == "squared" or (criterion == "absolute" and value > 1) else value**2
+
+
+def moment_certificate(
+    space: Caps, criterion: Criterion, goal: float, tell: Callable[[float], bool]
+) -> LowerBound:
+    """The bound by second-order moments, looked for until its squares reach ``goal``."""
+    relaxation = Relaxation(space, worst=criterion == "worst")
+    found = bound_by_moments(relaxation, goal, tell)
+    arrays = {
+        "S": found.dual.S,
+        "weights": found.dual.weights,
+        "pairs": packed(found.dual.pairs),
+        "floors": packed(found.dual.floors),
+        "support": space.mask.astype(np.float64),
+    }
+    info = {"bound": "moments", "criterion": criterion}
+    value = from_squares(criterion, max(found.value, 0.0))
+    return LowerBound(value, "moments", Certificate("support", arrays, info))
+
+
+def nothing_proved(space: Caps, criterion: Criterion) -> LowerBound:
+    """The bound of an exact answer: no residual is less than zero."""
+    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.p))
+    return replace(frame_certificate(space, zero, criterion, "frobenius"), name="none")
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """λ of the floors, H of the correlations, and the largest violation of stationarity."""
+
+    floors: Array
+    H: Array
+    stationarity: float
+
+
+def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
+    """Multipliers of one point (p, m), given ``off(H)`` as the half-gradient of the criterion."""
+    W = caps.outputs(U[None])[0]
+    gradient = caps.pull_back((half_slope @ W)[None])[0]
+    f = U[:, 0]
+    fixed = caps.floors >= 1.0
+    active = ~fixed & caps.on_rim(U, _ON_RIM)
+    radial = np.einsum("ka,ka->k", gradient, U)
+    # λ = (g₁ − f uᵀg) / (1 − f²), where the difference is taken before the division.
+    across = np.einsum("ka,ka->k", gradient[:, 1:], U[:, 1:])
+    side = np.where(active, np.einsum("ka,ka->k", U[:, 1:], U[:, 1:]), 1.0)
+    lam = np.where(active, gradient[:, 0] - f * across / np.maximum(side, 1e-300), 0.0)
+    lam = np.maximum(lam, 0.0)
+    h = lam * f - radial
+    # A column without freedom is stationary with any h: a large one keeps the form positive.
+    ample = 1.0 + np.abs(radial) + 10.0 * np.abs(half_slope).sum(axis=1)
+    h = np.where(fixed, ample, h)
+    lam = np.where(fixed, ample + radial, lam)
+    left = gradient + h[:, None] * U
+    left[:, 0] -= lam
+    return Multipliers(lam, half_slope + np.diag(h), float(np.abs(left).max()))
+
+
+def quadratic_form(caps: Caps, H: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Q over the existing coefficients, and the position of each column's first one."""
+    p, m = caps.p, caps.m
+    slots = np.flatnonzero(caps.valid.ravel())
+    vectors = caps.frames.reshape(p * m, p)[slots]
+    owner = slots // m
+    position = np.full(p * m, -1)
+    position[slots] = np.arange(len(slots))
+    return (vectors @ vectors.T) * H[np.ix_(owner, owner)], position[np.arange(p) * m]
+
+
+def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> LowerBound | None:
+    """The best lifted bound with this ``off(H)``, over a common shift of its diagonal and over λ.
+
+    A stationary point whose form is positive semidefinite is certified as it stands; otherwise
+    the shift that makes it so is paid for, and the bound is weaker but valid.
+    """
+    # Into the domain of the conjugate: at an optimum this undoes a rounding.
+    h = np.diag(np.diag(H))
+    H = h + (H - h) / max(1.0, criteria.gauge(criterion, H, 1.0 - np.eye(space.p)) * (1.0 + 1e-14))
+    Q, first = quadratic_form(space, H)
+    if len(Q) > _MAX_FORM:
+        return None
+
+    smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
+    scale = max(float(np.abs(Q).max()), 1e-8)
+    base = max(0.0, -smallest)
+
+    def attempt(shift: float) -> tuple[float, Array]:
+        return _lifted_at(space, Q, first, H, shift, smallest, lam, criterion)
+
+    shifts = [base + share * scale for share in (0.0, 1e-12, 1e-10, 1e-7, 1e-4)]
+    if len(Q) <= _SEARCH_FORM:
+        found = so.minimize_scalar(
+            lambda log_shift: -max(attempt(base + float(np.exp(log_shift)))[0], -1e300),
+            bounds=(np.log(1e-9 * scale), np.log(10.0 * scale)),
+            method="bounded",
+        )
+        shifts.append(base + float(np.exp(found.x)))
+    tried = [(*attempt(shift), shift) for shift in shifts]
+    value, multipliers, shift = max(tried, key=lambda item: item[0])
+    if not np.isfinite(value) or value <= 0:
+        return None
+    arrays = {
+        "H": H + shift * np.eye(space.p),
+        "multipliers": multipliers,
+        "support": space.mask.astype(np.float64),
+    }
+    info = {"bound": "lifted", "criterion": criterion}
+    return LowerBound(value, "lifted", Certificate("support", arrays, info))
+
+
+def _lifted_at(
+    space: Caps,
+    Q: Array,
+    first: NDArray[np.intp],
+    H: Array,
+    shift: float,
+    smallest: float,
+    lam: Array,
+    criterion: Criterion,
+) -> tuple[float, Array]:
+    """Value of the lifted bound at ``H + shift·I``, with the better of two choices of λ.
+
+    ``bᵀQ⁻¹b`` is bounded from above by the computed solution, its residual and the smallest
+    eigenvalue of Q, so that the bound is valid for an ill-conditioned form too.
+    """
+    largest = float(np.abs(Q).sum(axis=1).max()) + shift
+    definite = smallest + shift - len(Q) * _EPS * largest
+    if definite <= 0:
+        return -np.inf, lam
+    shifted = Q + shift * np.eye(len(Q))
+    try:
+        factor = sla.cho_factor(shifted, lower=True)
+    except np.linalg.LinAlgError:
+        return -np.inf, lam
+    unit = np.zeros((len(Q), space.p))
+    unit[first, np.arange(space.p)] = 1.0
+    columns = sla.cho_solve(factor, unit)
+    options = [lam]
+    floored = space.floors > 0
+    if floored.any():
+        K = columns[first]
+        options.append(_best_floor_multipliers(K, space.floors, floored, 1.0 / largest))
+    best = (-np.inf, lam)
+    for option in options:
+        x = columns @ option
+        residual = unit @ option - shifted @ x
+        quadratic = option @ x[first] + x @ residual + residual @ residual / definite
+        value = float(2 * space.floors @ option - quadratic)
+        value -= float(np.trace(H)) + space.p * shift + criteria.conjugate(criterion, H)
+        # High floors have large multipliers, and the value is a small difference of large terms.
+        terms = 2 * space.floors @ option + abs(quadratic) + np.abs(np.diag(H)).sum()
+        value -= (len(Q) + space.p) * _EPS * float(terms + space.p * shift)
+        if value > best[0]:
+            best = (value, option)
+    return best
+
+
+def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float) -> Array:
+    """λ ≥ 0 that maximises ``2 ρᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
+
+    Any λ gives a valid bound, so rounding errors here are harmless.
+    """
+    values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
+    root = np.sqrt(np.maximum(values, least))
+    lam = np.zeros(len(floors))
+    rows = root[:, None] * vectors.T
+    try:
+        lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
+    except RuntimeError:
+        # The active-set method did not converge; λ = 0 gives a valid bound as well.
+        return lam
+    return lam

@@ -1,0 +1,274 @@
+"""Support problems: many starts in one array, a refined best, and the bound that judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from skcoral.certificates.settling import settle
+from skcoral.core.linalg import gram_defect, raised_to_floors
+from skcoral.core.measures import fidelity
+from skcoral.core.results import (
+    CROWDED,
+    EXACT_TOL,
+    Array,
+    Certificate,
+    Criterion,
+    Decorrelation,
+    Status,
+)
+from skcoral.solvers.exact import KeptThreshold
+from skcoral.solvers.support.caps import Caps, feasible_set
+from skcoral.solvers.support.frame_relaxation import DENSE_LIMIT, Norm, frame_bound
+from skcoral.solvers.support.interior_point import Candidate
+from skcoral.solvers.support.lower_bounds import (
+    LowerBound,
+    frame_certificate,
+    from_squares,
+    least_norm_bound,
+    lifted_bound,
+    moment_certificate,
+    multipliers,
+    nothing_proved,
+    to_squares,
+)
+from skcoral.solvers.support.pattern import Mask, degrees_of_freedom
+from skcoral.solvers.support.search import Callback, Found, Progress, Search, structured_starts
+
+Proof = Literal["quick", "moments"]
+EXACT = 0.01 * EXACT_TOL  # the largest residual correlation of an answer that is called exact
+
+
+@dataclass(frozen=True)
+class SupportProblem:
+    """A support problem and the settings of its search, as in :func:`solve_support`."""
+
+    R: Array
+    floors: Array
+    mask: Mask
+    names: tuple[str, ...]
+    criterion: Criterion = "squared"
+    tol: float = 1e-9
+    max_iter: int = 200
+    n_starts: int = 100
+    random_state: int | np.random.Generator | None = 0
+    callback: Callback | None = None
+    warm: Array | Sequence[Array] | None = None
+    threshold: KeptThreshold | None = None
+    proof: Proof = "quick"
+
+    def warm_starts(self) -> Array:
+        """Given transformations as one array of shape (n, p, p)."""
+        if self.warm is None:
+            return np.zeros((0, *self.R.shape))
+        stack = np.asarray(self.warm, dtype=np.float64)
+        return stack[None] if stack.ndim == 2 else stack
+
+
+def solve_support(
+    R: Array,
+    floors: Array,
+    mask: Mask,
+    *,
+    bounds: tuple[Array, Array] | None = None,
+    **options: Any,
+) -> Decorrelation:
+    """Least residual correlation among the transformations with a given support.
+
+        minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  f_j ≥ ρ_j,  T_ij = 0 off the support
+
+    The problem is not convex. Structured starts come first; if a bound already meets their best,
+    that is the answer. Otherwise random starts follow, each along up to three routes (directly, by
+    way of the problem without floors, by way of higher floors), and hops from the best of them.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Correlation matrix.
+    floors : ndarray of shape (p,)
+        Fidelity floors. The sign of a column is free, so a floor of zero asks for nothing.
+    mask : ndarray of bool, shape (p, p)
+        True where ``T[i, j]`` may differ from zero.
+    bounds : pair of ndarray of shape (p, p), optional
+        Least and largest value of each coefficient, infinite where free. The sign of a column is
+        then no longer free, and ``f_j ≥ 0`` is required also for a floor of zero.
+    **options
+        ``names`` of the variables, and as in :func:`skcoral.decorrelate` ``criterion``, ``tol``,
+        ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most, structured ones
+        included), ``random_state`` and ``callback``. ``warm`` are transformations to start from as
+        well, such as the solution for a smaller support or higher floors; the answer is never worse
+        than any of them that is feasible. ``threshold`` keeps ρ★ of ``R``. ``proof`` is "quick" or
+        "moments", which looks for a better bound where the gap is open.
+
+    Returns
+    -------
+    Decorrelation
+        ``details`` holds the support, the degrees of freedom, the number of starts, how many of
+        them reached the best value, the name of the lower bound and the violation of stationarity.
+
+    Raises
+    ------
+    InfeasibleError
+        The bounds on coefficients leave some output no admissible column.
+
+    Examples
+    --------
+    >>> R = 0.5 ** np.abs(np.subtract.outer(range(4), range(4)))
+    >>> neighbours = np.abs(np.subtract.outer(range(4), range(4))) <= 1
+    >>> chain = solve_support(R, np.zeros(4), neighbours, names=("a", "b", "c", "d"))
+    >>> chain.status
+    'exact'
+    >>> bool(chain.T[~neighbours].any())
+    False
+    """
+    problem = SupportProblem(R, floors, mask, **options)
+    if bounds is None:
+        return solve_unbounded(problem)
+    from skcoral.solvers.support.bounded import solve_within
+
+    return solve_within(problem, bounds)
+
+
+def solve_unbounded(problem: SupportProblem) -> Decorrelation:
+    """Solve a support problem without bounds on coefficients."""
+    space = feasible_set(problem.R, problem.mask, problem.floors)
+    progress = Progress(problem.callback)
+    search = Search(space, problem.criterion, problem.max_iter, progress)
+    bounds = BestBound(space, problem.criterion, problem.tol, progress)
+    given = problem.warm_starts()
+    first = structured_starts(space, given, problem.threshold or KeptThreshold(problem.R))
+    first = first[: max(1, problem.n_starts) + len(given)]
+    n_random = problem.n_starts - len(first)
+    found = search.run(first, on_caps=True, keep=len(given))
+    found = search.polish(found, only_best=n_random > 0)
+    bounds.improve(found.best)
+    if n_random > 0 and not bounds.certifies(found.best):
+        rng = np.random.default_rng(problem.random_state)
+        found = search.polish(search.explore(found, n_random, rng))
+        bounds.improve(found.best)
+    if problem.proof == "moments" and not bounds.certifies(found.best):
+        bounds.improve_by_moments(found.best)
+    return _result(problem, search, found, bounds.best)
+
+
+class BestBound:
+    """The best lower bound known, and whether it proves an answer optimal."""
+
+    def __init__(self, space: Caps, criterion: Criterion, tol: float, progress: Progress) -> None:
+        self.space, self.criterion, self.tol, self.progress = space, criterion, tol, progress
+        self.least = least_norm_bound(space.R, space.mask)
+        self.best = frame_certificate(space, self.least, criterion, "frobenius")
+        self.frame_done = False
+        progress.step(lower_bound=self.best.value)
+
+    def certifies(self, found: Candidate) -> bool:
+        """Whether the bound meets the objective."""
+        return found.worst <= EXACT or found.value - self.best.value <= self._gap(found)
+
+    def improve(self, found: Candidate) -> None:
+        """Look for a bound that proves ``found`` optimal, the cheapest one first."""
+        if found.worst <= EXACT:
+            return
+        state = multipliers(self.space, found.U, found.half_slope)
+        self._offer(lifted_bound(self.space, state.H, state.floors, self.criterion), found)
+        if self.frame_done or self.certifies(found):
+            return
+        self.frame_done = True
+        squared = self.criterion == "squared"
+        norms: tuple[Norm, ...] = ("frobenius",)
+        if self.criterion == "absolute":
+            norms = ("frobenius", "nuclear")
+        for norm in norms:
+            frame = frame_bound(
+                self.space,
+                norm=norm,
+                start=self.least.M,
+                stop_at=found.value - self._gap(found) if squared else np.inf,
+                tol=self._frame_tol(),
+                on_iteration=lambda _, value: self.progress.step(
+                    found.value, value if squared else 0.0
+                ),
+            )
+            self._offer(frame_certificate(self.space, frame, self.criterion, norm), found)
+
+    def improve_by_moments(self, found: Candidate) -> None:
+        """Look for a bound by second-order moments."""
+
+        def tell(value: float) -> bool:
+            return self.progress.step(found.value, from_squares(self.criterion, max(value, 0.0)))
+
+        goal = to_squares(self.criterion, found.value - self._gap(found))
+        self._offer(moment_certificate(self.space, self.criterion, goal, tell), found)
+
+    def _gap(self, found: Candidate) -> float:
+        """Largest gap that still counts as proved."""
+        return self.tol * max(found.value, 1e-3)
+
+    def _frame_tol(self) -> float:
+        # Only the squared criterion can be met by the frame bound, so only there digits matter. In
+        # large systems the last digits take most of the time, and any early end is a valid bound.
+        if self.space.p > DENSE_LIMIT:
+            return 1e-3
+        return 0.1 * self.tol if self.criterion == "squared" else 1e-6
+
+    def _offer(self, bound: LowerBound | None, found: Candidate) -> None:
+        # A bound above an attained value can only be rounding.
+        if bound is not None and bound.value > self.best.value:
+            self.best = LowerBound(min(bound.value, found.value), bound.name, bound.certificate)
+            self.progress.step(found.value, self.best.value)
+
+
+def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
+    """Give every column its sign, unit variance, and its floor against rounding."""
+    T = np.where(mask, T, 0.0)
+    T = T * np.where(fidelity(R, T) < 0, -1.0, 1.0)
+    return raised_to_floors(R, T, np.eye(len(R)), floors)
+
+
+def _result(
+    problem: SupportProblem, search: Search, found: Found, bound: LowerBound
+) -> Decorrelation:
+    R, floors, mask = problem.R, problem.floors, problem.mask
+    space, best = search.space, found.best
+    T = exact_columns(R, space.transform(best.U[None])[0], floors, space.mask)
+    G = np.eye(space.p) + gram_defect(R, T)
+    state = multipliers(space, best.U, best.half_slope)
+    lam = np.where(space.floors >= 1.0, 0.0, state.floors)
+    # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
+    crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
+    prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
+    status: Status = "best_found" if best.converged else "not_converged"
+    exact = best.worst <= EXACT
+    if exact:
+        bound, status = nothing_proved(space, problem.criterion), "exact"
+    # The half-gradient of the criterion at T, from which the prices follow.
+    arrays = {**bound.certificate.arrays, "slope": best.half_slope}
+    details: dict[str, Any] = {
+        "support": mask,
+        "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
+        "n_starts": len(found.reached),
+        "n_best": search.n_best(found),
+        "bound": bound.name,
+        "stationarity": 0.0 if exact else state.stationarity,
+        "random_state": problem.random_state if isinstance(problem.random_state, int) else None,
+    }
+    result = Decorrelation(
+        T=T,
+        correlation=G,
+        fidelity=fidelity(R, T),
+        rho_min=floors,
+        criterion=problem.criterion,
+        objective=best.value,
+        lower_bound=min(bound.value, best.value),
+        prices=prices,
+        weights=lam,
+        status=status,
+        names=problem.names,
+        certificate=Certificate(bound.certificate.kind, arrays, bound.certificate.info),
+        n_iter=search.progress.iteration,
+        details=details,
+    )
+    return settle(result, R)

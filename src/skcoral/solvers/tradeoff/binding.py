@@ -1,0 +1,134 @@
+"""Which floors bind, and the outputs whose floors do not.
+
+An output whose floor does not bind is uncorrelated with all others at the optimum. So the binding
+outputs are solved among themselves, inside the span of their own sources, and the others are
+completed exactly for the covariance that is left, with the largest mean fidelity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.core.arrays import (
+    Array,
+    block_symmetric,
+    block_triangular,
+    diagonal,
+    eigh,
+    identity,
+    library,
+    submatrix,
+    to_host,
+    zeros,
+)
+from skcoral.solvers.exact import complement, complete_exactly
+from skcoral.solvers.tradeoff.points import Problem, State
+
+Index = NDArray[np.intp]
+
+_MISSED = 1e-9  # a completed output misses its floor if it is short by more than this
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A dual point, the transformation it stands for, and which floors bind there.
+
+    ``lam`` is NumPy's, the matrices lie where R does. ``missed`` are the variables outside the
+    binding set whose completed outputs do not meet their floors.
+    """
+
+    lam: Array
+    H: Any
+    T: Any
+    binding: NDArray[np.bool_]
+    missed: Index
+
+    @property
+    def complete(self) -> bool:
+        """Whether every output meets its floor."""
+        return not len(self.missed)
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Multipliers (NumPy) and H of some variables."""
+
+    members: Index
+    lam: Array
+    H: Any
+
+
+def binding_floors(
+    problem: Problem, state: State, size: float, *, by_slack: bool = False
+) -> NDArray[np.bool_]:
+    """Guess which floors bind at a point of the central path, where all ``λ_j z_j`` are equal.
+
+    A floor is taken to bind if its multiplier, relative to the objective of about ``size``, exceeds
+    its slack, relative to the largest possible. Multipliers grow like ``(1 - ρ_j)^{-1/2}`` as
+    floors tend to one. ``by_slack`` it need only exceed the cube of the slack: weights and chains
+    of variables can make multipliers of binding floors small. The completion tells whether the
+    guess is right.
+    """
+    room = np.maximum(1.0 - problem.floor_values, np.finfo(np.float64).tiny)
+    price = np.asarray(to_host(state.lam)) * np.sqrt(room) / size
+    slack = np.minimum(np.asarray(to_host(state.z)) / (2.0 * room), 1.0)
+    return problem.fixed | (price > (slack**3 if by_slack else slack))
+
+
+def complete(
+    R: Any, floors: Array, T: Any, dual: DualPoint, members: Index | None = None
+) -> Candidate:
+    """Extend a transformation of ``members``, and a dual point of some of them, to all variables.
+
+    ``members`` are those of the dual point unless given.
+    """
+    members = dual.members if members is None else members
+    p = len(floors)
+    if len(dual.members) == p:
+        return Candidate(dual.lam, dual.H, T, np.ones(p, dtype=bool), members[:0])
+    rest = np.setdiff1d(np.arange(p), members)
+    missed = rest[:0]
+    if len(rest):
+        T, best = complete_exactly(R, floors, members, T)
+        if not best.feasible:  # ``members`` was too small
+            short = best.fidelity < floors[rest] - _MISSED
+            missed = rest[short] if short.any() else rest
+    bind = np.zeros(p, dtype=bool)
+    bind[members] = True
+    lam = np.zeros(p)
+    lam[dual.members] = dual.lam
+    H = extended(dual.H, dual.members, np.setdiff1d(np.arange(p), dual.members), R)
+    return Candidate(lam, H, T, bind, missed)
+
+
+def extended(H: Any, members: Index, rest: Index, R: Any) -> Any:
+    """``H`` of some variables as one of all; the bound wants H ≻ 0, so the others get a little."""
+    if not len(rest):
+        return submatrix(H, np.argsort(members), np.argsort(members))
+    if not len(members):
+        return 1e-16 * identity(len(rest), R)
+    largest = float(np.max(diagonal(H), initial=0.0))
+    negligible = 1e-13 * (min(largest, 1.0) or 1e-3)
+    order = np.argsort(np.concatenate([members, rest]))
+    across = zeros((len(members), len(rest)), H)
+    return submatrix(block_triangular(H, across, negligible * identity(len(rest), H)), order, order)
+
+
+def with_joined(R: Any, kept: Index, H: Any, T: Any, joins: Index, small: float) -> Any:
+    """``H`` of all variables where those in ``joins`` begin to bind beside the ``kept`` ones.
+
+    To first order in their multipliers, all of them ``small``, the outputs are still those of the
+    completion: ``H_Sj = λ_j T_S⁻¹ R_SS⁻¹ R_Sj`` and ``H_jj = λ_j R̃_jj^{1/2}``.
+    """
+    residual, mix = complement(R, kept, joins)
+    across = small * library(R).linalg.solve(T, mix)
+    values, vectors = eigh(residual)
+    own = small * (vectors * values**0.5) @ vectors.T
+    own = own + across.T @ library(R).linalg.solve(H, across)
+    H = block_symmetric(H, across, own)
+    rest = np.setdiff1d(np.arange(R.shape[0]), np.concatenate([kept, joins]))
+    return extended(H, np.concatenate([kept, joins]), rest, R)

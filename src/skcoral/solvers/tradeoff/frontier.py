@@ -1,0 +1,227 @@
+"""The whole frontier as one continuation, each point started from its neighbours.
+
+In the angle ``θ = arccos ρ`` the curve and its dual are smooth up to a floor of one: λ and H grow
+like ``1/sin θ``, so ``λ sin θ`` and ``H sin θ`` are interpolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skcoral.core import criteria
+from skcoral.core.arrays import Array, cholesky_or_none, column_dots, to_host
+from skcoral.core.results import Frontier
+from skcoral.solvers.exact import Options, best_exact
+from skcoral.solvers.tradeoff.feasible import correlation_of
+from skcoral.solvers.tradeoff.results import Solved, Warm, warn_open_gap
+from skcoral.solvers.tradeoff.solver import solve_floors
+from skcoral.solvers.tradeoff.zero_weights import ZeroWeights
+
+_NEIGHBOURS = 6  # points that the dual of another one is interpolated from
+
+
+@dataclass(frozen=True)
+class Node:
+    """One solved floor; ``slope`` is the derivative of the objective there."""
+
+    rho: float
+    solved: Solved
+    slope: float
+
+    @cached_property
+    def angle(self) -> float:
+        """``arccos ρ``."""
+        return float(np.arccos(self.rho))
+
+    @cached_property
+    def scaled(self) -> Array:
+        """``H sin θ``, which is smooth."""
+        return np.asarray(np.sin(self.angle) * self.solved.H)
+
+    @cached_property
+    def bound_by(self) -> bytes:
+        """The binding floors, as something that is quick to compare."""
+        return self.solved.binding.tobytes()
+
+
+class Path:
+    """Solve common floors one after the other, each from its nearest neighbours.
+
+    Points of a ``rough`` path are solved no further than to the tolerance.
+    """
+
+    def __init__(self, R: Any, options: Options, *, rough: bool = False) -> None:
+        self._there = R  # the solvers work where the matrix lies
+        self.R: Array = to_host(R)
+        self.options, self.callback = replace(options, callback=None), options.callback
+        self.rough = rough
+        self.threshold = options.kept_threshold(R).solve()
+        # Correlations that lower the threshold by less than this are rounding.
+        self.exact = self.threshold.lower if self.threshold.lower < 1.0 - 1e-12 else 1.0
+        self.edge = self.exact  # the highest floor at which the criterion vanishes
+        self.nodes: dict[float, Node] = {}
+        self.zero: ZeroWeights | None = None
+        counts = criteria.pair_matrix(options.pair_weights, len(self.R)) > 0
+        own = np.eye(len(self.R), dtype=bool)
+        everything = criteria.value("absolute", self.R, counts.astype(np.float64))
+        if self.exact < 1.0 and everything > 0 and not np.all(counts | own):
+            self.zero = ZeroWeights(R, self.options, self.threshold, everything)
+            self.edge = max(self.edge, self.zero.highest)
+
+    def solve(self, rho: float) -> Node:
+        """Solve one common floor, exactly below the threshold and by the trade-off above."""
+        if rho not in self.nodes:
+            floors = np.full(len(self.R), rho)
+            solved = self._exact(floors) if rho <= self.exact else None
+            if solved is None and self.zero is not None and rho <= self.edge:
+                solved = self.zero.solve(rho)
+            if solved is None:
+                solved = solve_floors(
+                    self._there,
+                    floors,
+                    self.options,
+                    warm=self._neighbour(rho) if rho < 1 else None,
+                    rough=self.rough,
+                    refused=self.threshold,
+                )
+            self.nodes[rho] = Node(rho, solved, float(np.sum(solved.prices(floors))))
+            if self.callback is not None:
+                self.callback(len(self.nodes), solved.objective, solved.lower_bound)
+        return self.nodes[rho]
+
+    def highest(self, excess: Callable[[Node], float], *, xtol: float) -> Node:
+        """Return the highest floor found whose ``excess``, an increasing function, is not positive.
+
+        It lies within ``xtol`` of the root.
+        """
+        ends = self.solve(self.edge), self.solve(1.0)
+        if excess(ends[0]) < 0.0 < excess(ends[1]):
+            root = brentq(lambda rho: excess(self.solve(rho)), self.edge, 1.0, xtol=xtol)
+            while excess(self.solve(root)) > 0.0 and root > self.edge:
+                root, xtol = max(root - xtol, self.edge), 4.0 * xtol
+        return max(
+            (node for node in self.nodes.values() if excess(node) <= 0.0),
+            key=lambda node: node.rho,
+            default=ends[0],
+        )
+
+    def _exact(self, floors: Array) -> Solved | None:
+        p, T = len(floors), self.threshold.T
+        if floors[0] < self.exact - 1e-9:
+            best = best_exact(self._there, floors)
+            if not best.feasible:
+                return None
+            T = best.T
+        G = np.asarray(to_host(correlation_of(self._there, T)))
+        return Solved(
+            T=to_host(T),
+            G=G,
+            fidelity=column_dots(self._there, T),
+            objective=criteria.value(self.options.criterion, G, self.options.pair_weights),
+            lower_bound=0.0,
+            lam=np.zeros(p),
+            H=np.zeros((p, p)),
+            binding=np.zeros(p, dtype=bool),
+            n_iter=0,
+        )
+
+    def _neighbour(self, rho: float) -> Warm | None:
+        """Interpolate the dual of the nearest points; None where none of them is any good."""
+        theta = float(np.arccos(rho))
+        known = [n for n in self.nodes.values() if self.edge < n.rho < 1.0]
+        known.sort(key=lambda n: abs(n.angle - theta))
+        if not known or self.options.criterion != "squared":
+            return None
+        sides = [n for n in known if n.rho < rho][:1] + [n for n in known if n.rho > rho][:1]
+        nodes = [n for n in known if n.bound_by == known[0].bound_by][:_NEIGHBOURS]
+        if len({n.bound_by for n in sides}) > 1:  # floors that begin to bind in between
+            nodes = sides
+        binding = np.any([n.solved.binding for n in nodes], axis=0)
+        terms = [(n.angle, n.scaled) for n in nodes]
+        # The dual of the squares vanishes at the threshold.
+        ends = [(float(np.arccos(self.edge)), np.zeros_like(self.R))]
+        if binding.all():
+            ends.append((0.0, self._limit_at_one))
+        for known_at in (terms + ends, terms[:1] + ends, terms[:1]):
+            angles = np.array([angle for angle, _ in known_at])
+            own = np.eye(len(angles), dtype=bool)
+            apart = np.where(own, 1.0, angles[:, None] - angles)
+            weights = np.where(own, 1.0, (theta - angles) / apart).prod(axis=1)
+            H = np.tensordot(weights / np.sin(theta), [dual for _, dual in known_at], axes=1)
+            if cholesky_or_none(H) is not None:
+                return Warm(H, binding)
+        return None
+
+    @cached_property
+    def _limit_at_one(self) -> Array:
+        """Limit of ``H sin θ`` as the floors tend to one: the slope along the sphere there."""
+        K = criteria.pair_matrix(self.options.pair_weights, len(self.R)) * self.R
+        tangent = column_dots(K, self.R @ K) - column_dots(self.R, K) ** 2
+        return np.diag(np.sqrt(np.maximum(tangent, 0.0)))
+
+
+def trace_frontier(
+    R: Any, floors: Array | None, options: Options, *, n_points: int = 25
+) -> Frontier:
+    """Compute the frontier at given common floors, or at points that lie evenly along it.
+
+    Without floors there are ``n_points`` of them from ρ★ to 1, both included. The callback is
+    called as ``callback(point, objective, lower_bound)`` after each point. Warns where the gap of a
+    point could not be closed.
+    """
+    path = Path(R, options, rough=True)
+    if floors is None:
+        nodes = _even(path, n_points)
+    else:
+        for rho in np.unique(floors):
+            path.solve(float(rho))
+        nodes = [path.nodes[float(rho)] for rho in floors]
+    solved = [node.solved for node in nodes]
+    for each in solved:
+        if not each.certified:
+            warn_open_gap(each, options.criterion)
+    return Frontier(
+        rho_min=np.array([node.rho for node in nodes]),
+        objective=np.array([s.objective for s in solved]),
+        lower_bound=np.array([s.lower_bound for s in solved]),
+        slope=np.array([node.slope for node in nodes]),
+        worst_residual=np.array([criteria.value("worst", s.G) for s in solved]),
+        mean_residual=np.array([np.abs(criteria.off(s.G)).sum() for s in solved])
+        / max(len(path.R) * (len(path.R) - 1), 1),
+        min_fidelity=np.array([s.fidelity.min() for s in solved]),
+        mean_fidelity=np.array([s.fidelity.mean() for s in solved]),
+        threshold=path.edge,
+        criterion=options.criterion,
+        names=options.names,
+        pair_weights=options.pair_weights,
+    )
+
+
+def _even(path: Path, n_points: int) -> list[Node]:
+    """Start from the ends, then halve (in angle) the longest step of floor and residual together.
+
+    Each is measured in parts of its whole range, so that points lie evenly along the curve.
+    """
+    nodes = [path.solve(path.edge)]
+    if path.edge >= 1.0:
+        return nodes
+    nodes.append(path.solve(1.0))
+    floors = 1.0 - path.edge
+    residuals = nodes[1].solved.objective - nodes[0].solved.objective
+
+    def length(a: Node, b: Node) -> float:
+        rise = abs(b.solved.objective - a.solved.objective)
+        return (b.rho - a.rho) / floors + rise / max(residuals, 1e-300)
+
+    while len(nodes) < n_points:
+        k = int(np.argmax([length(a, b) for a, b in pairwise(nodes)]))
+        middle = 0.5 * (nodes[k].angle + nodes[k + 1].angle)
+        nodes.insert(k + 1, path.solve(float(np.cos(middle))))
+    return nodes

@@ -1,0 +1,273 @@
+"""A primal-dual interior-point method for the trade-off, whatever the criterion.
+
+The problem lifted to the Gram matrix ``[[R, RT], [TᵀR, G̃]] ⪰ 0`` of sources and outputs is convex
+and tight. Its optimality conditions, relaxed by τ, are
+
+    T H = D_λ,    P H = τ I                        P = G̃ - TᵀRT, what the outputs may vary outside
+    diag(RT) = ρ + z/2,    λ_j z_j = τ             floors
+    G̃ - I = S                                      unit variances, residual correlations
+    the pair model's conditions between S and off(H)
+
+A step solves their linearisation and keeps ``H, P ≻ 0`` and ``λ, z > 0``. ``G̃`` moves along a
+line, so ``P`` loses the second-order term ``dTᵀR dT``. Outputs with a floor of one are their
+sources: the limit λ → ∞, in which their rows of ``H⁻¹`` and ``P`` vanish. Pairs that do not count
+have ``H_ij = 0`` and no equation. All arrays stay in the library and on the device of ``R``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from skcoral.core.arrays import (
+    inner,
+    largest_ratio,
+    library,
+    norm,
+    own_diagonal,
+    plus_diagonal,
+    row_products,
+)
+from skcoral.solvers.tradeoff.equations import Equations, Linearisation, equations
+from skcoral.solvers.tradeoff.points import Problem, State
+
+_INACCURATE = 1e6  # violation over products that calls for equations solved accurately
+_TRUSTED = 1.0 / 3.0  # reach of a predictor whose second-order terms count in full
+_NO_STEP = 1e-6  # a step this short leads nowhere
+_SHORT, _PATIENCE = 0.01, 5  # nor do so many steps in a row that are this short
+_PRODUCTS = 20  # of a step, beside those of its equations
+_SHORTER = (0.95, 0.92, *((0.8,) * 80))  # by which a step is shortened, one after the other
+
+
+@dataclass
+class Allowance:
+    """Steps and work that are left, shared by all that is charged to it.
+
+    Work is counted in products of matrices, each p³: it does not depend on how busy a machine is,
+    so that the same problem gives the same answer everywhere.
+    """
+
+    steps: int
+    work: float = np.inf
+    spent_steps: int = 0
+    spent: float = 0.0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left."""
+        return self.spent_steps >= self.steps or self.spent >= self.work
+
+    def charge(self, work: float) -> None:
+        """Count one step."""
+        self.spent_steps += 1
+        self.spent += work
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the method stopped, after how many steps; the products and the violation there."""
+
+    state: State
+    n_iter: int
+    total: float = np.inf
+    violation: float = np.inf
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class _Direction(State):
+    """Changes of a state, the second-order term of P, and the longest step of the rest."""
+
+    model: Any
+    second: Any
+    longest: float
+
+
+class _Point:
+    """The quantities at one state that every direction from it needs."""
+
+    def __init__(self, problem: Problem, state: State) -> None:
+        self.problem, self.state = problem, state
+        B = problem.inverse(state.H)
+        if B is None:
+            raise sla.LinAlgError("H is not positive definite to rounding")
+        self.B = B
+        self.C = problem.root @ state.W
+        self.G = state.W.T @ state.W
+        self.fidelity = own_diagonal(self.C)
+        self.missing_T = problem.outputs(state.H, B, state.lam) - state.T
+        self.residual = plus_diagonal(self.G + state.P, -1.0)
+        model = state.model
+        self.count = 2 * problem.n_free + model.count
+        self.total = (
+            inner(state.lam * problem.free, state.z) + inner(state.P, state.H) + model.products()
+        )
+        self.mu = self.total / max(self.count, 1)
+
+    @property
+    def violation(self) -> float:
+        """By how much the linear equations are violated, in the units of the criterion."""
+        problem, state = self.problem, self.state
+        off = (self.residual - state.model.residual(state.H)) * problem.live
+        floors = (self.fidelity - problem.floors - 0.5 * state.z) * problem.free
+        xp = library(state.H)
+        by_floors = 2.0 * float(xp.sum(abs(floors * state.lam)))
+        return norm(off) * self.units + by_floors
+
+    @property
+    def units(self) -> float:
+        """About what an error of one in the correlations costs."""
+        return max(norm(self.state.H) / self.problem.p, 1.0)
+
+    def linearised(self) -> Linearisation:
+        state = self.state
+        stiffness = state.model.respond(state.H, 0.0, None).stiffness
+        return Linearisation(
+            self.problem, state.H, self.B, self.C, self.G, state.lam, state.z, stiffness, state.P
+        )
+
+    def direction(
+        self, system: Equations, tau: float, affine: _Direction | None = None, share: float = 1.0
+    ) -> _Direction:
+        """Newton direction towards τ, with a ``share`` of the second-order terms of ``affine``."""
+        problem, state, B = self.problem, self.state, self.B
+        free, held = problem.free, 1.0 - problem.free
+        lam = state.lam + held
+        T0, P0 = self.missing_T, tau * B - state.P
+        product = tau
+        corrector = None
+        if affine is not None:
+            VB = share * (affine.H @ B)
+            T0 = T0 - affine.T @ VB
+            second = affine.P @ VB
+            P0 = P0 - 0.5 * (second + second.T) + share * affine.second
+            product = tau - share * affine.lam * affine.z
+            corrector = state.model.correct(affine.model, share)
+        response = state.model.respond(state.H, tau, corrector)
+        by_T = self.C.T @ T0
+        right = (self.residual + by_T + by_T.T + P0 - response.target) * problem.live
+        missing = problem.floors + 0.5 * product / lam - self.fidelity
+        missing = (missing - row_products(problem.R, T0.T)) * free
+        V, scalar = system.solve(right, missing, response)
+        d_lam = system.multipliers(V, missing) * free
+        VB = V @ B
+        d_T = T0 + d_lam[:, None] * B - state.T @ VB
+        second = state.P @ VB
+        d_z = ((product - state.z * d_lam) / lam - state.z) * free
+        model: Any = state.model.direction(state.H, V, scalar, tau, corrector)
+        ratio = max(largest_ratio(-d_lam, lam), largest_ratio(-d_z, state.z))
+        longest = min(1.0 / ratio if ratio > 0 else np.inf, state.model.longest(model))
+        P = P0 - 0.5 * (second + second.T)
+        W = problem.root.T @ d_T
+        return _Direction(V, d_lam, d_z, d_T, W, P, model, W.T @ W, longest)
+
+    def moved(self, direction: _Direction, length: float) -> State:
+        """Return the state after a step."""
+        s, d = self.state, direction
+        return State(
+            H=s.H + length * d.H,
+            lam=s.lam + length * d.lam,
+            z=s.z + length * d.z,
+            T=s.T + length * d.T,
+            W=s.W + length * d.W,
+            P=self._moved_P(direction, length),
+            model=s.model.moved(d.model, length),
+        )
+
+    def _moved_P(self, d: _Direction, length: float) -> Any:
+        P = self.state.P + length * d.P - length**2 * d.second
+        return 0.5 * (P + P.T)
+
+    def step_length(self, d: _Direction, margin: float) -> float:
+        """Longest step, at most one, that stays a ``margin`` away from the boundary; 0 if none."""
+        definite = self.problem.definite
+        length = min(1.0, margin * d.longest)
+        for shorter in (1.0, *_SHORTER):
+            length *= shorter
+            beyond = length / margin
+            if (
+                definite(self.state.H + beyond * d.H) is not None
+                and definite(self._moved_P(d, beyond)) is not None
+            ):
+                return length
+        return 0.0
+
+    def total_after(self, d: _Direction, length: float, P: Any) -> float:
+        """Sum of all products after a step that leads to ``P``."""
+        s, free = self.state, self.problem.free
+        return (
+            inner((s.lam + length * d.lam) * free, s.z + length * d.z)
+            + inner(P, s.H + length * d.H)
+            + s.model.products(d.model, length)
+        )
+
+
+def follow(
+    problem: Problem,
+    state: State,
+    *,
+    share: float,
+    allowance: Allowance,
+    size_of: Callable[[Any], float] = lambda G: 1.0,
+    tolerance: float = 0.0,
+    careful: bool = True,
+    report: Callable[[State], object] | None = None,
+) -> Progress:
+    """Follow the central path until the products make up ``share`` of the objective.
+
+    ``size_of`` estimates the objective from ``TᵀRT``; it may fall along the path. The sum of the
+    products is the duality gap of a point that meets the linear equations, which may be violated by
+    ``tolerance`` times the objective. ``allowance`` is charged for every step. If not ``careful``,
+    large systems are solved only roughly, which is enough far from the end.
+    """
+    steps, short, formed = 0, 0, False
+    before = nowhere = Progress(state, 0)
+    last = np.inf
+    while True:
+        try:
+            point = _Point(problem, state)
+        except sla.LinAlgError:
+            return Progress(state, steps)
+        violation, size = point.violation, size_of(point.G)
+        goal = share * size
+        stalled = point.total <= 10.0 * goal and point.total > 0.9 * last
+        close, last = point.total <= goal or stalled, point.total
+        here = Progress(state, steps, point.total, violation, done=close)
+        if close and (
+            violation <= max(share, tolerance) * size or violation > 0.5 * before.violation
+        ):
+            return here if violation <= before.violation else replace(before, n_iter=steps)
+        before = here if close else nowhere
+        if allowance.exhausted or not point.count:
+            return here
+        try:
+            formed = formed or violation > _INACCURATE * point.total
+            system = equations(point.linearised(), careful=careful, formed=formed)
+            length, state = _corrected_step(point, system, 0.3 * goal / point.count)
+        except sla.LinAlgError:
+            return here
+        short = short + 1 if length < _SHORT else 0
+        if length <= _NO_STEP or short > _PATIENCE:
+            return here
+        formed = system.exact  # where one point needed it, those after it do
+        steps += 1
+        allowance.charge(system.work + _PRODUCTS * problem.p**3)
+        if report is not None:
+            report(state)
+
+
+def _corrected_step(point: _Point, system: Equations, least: float) -> tuple[float, State]:
+    """Mehrotra's predictor and corrector: two solves of one system; τ is at least ``least``."""
+    affine = point.direction(system, 0.0)
+    reach = point.step_length(affine, 1.0)
+    after = point.total_after(affine, reach, point.state.P + reach * affine.P)
+    centring = min(max(after / point.total, 0.0), 1.0) ** 3
+    tau = max(max(centring, 1e-4) * point.mu, least)
+    share = min(1.0, reach / _TRUSTED) ** 2
+    direction = point.direction(system, tau, affine, share)
+    length = point.step_length(direction, 0.9 + 0.09 * reach)
+    return length, point.moved(direction, length)

@@ -1,0 +1,113 @@
+"""What the criterion leaves open: among all optima, the one with the least sum of squares.
+
+The criterion decides the outputs whose floors have a price: they are the same in every optimum. It
+may leave the others open (other pairs than the worst, pairs of weight zero). The outputs already
+decided are then held, as if they were sources with floors of one, and the squares of the pairs of
+all others are minimised within what the criterion allows. What that leaves open in turn is
+completed exactly. This second level has no part in the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral.core.arrays import (
+    Array,
+    block_triangular,
+    diagonal,
+    identity,
+    inner,
+    scaled,
+    submatrix,
+    to_device,
+    to_host,
+    zeros,
+)
+from skcoral.solvers.tradeoff.binding import binding_floors
+from skcoral.solvers.tradeoff.interior import Allowance, follow
+from skcoral.solvers.tradeoff.pairs import Bounded, PairModel, Quadratic
+from skcoral.solvers.tradeoff.points import Problem, start_from
+
+Index = NDArray[np.intp]
+
+TIE = 1e-9  # what the tie-break may add to the worst pair, so that it has room to move
+# Of the sum of squares that the products make up when the binding floors are guessed, and at the
+# end, where what is left of P shows in the pairs that count.
+_SHARE, _FINAL = 1e-11, 1e-13
+_TOLERANCE = 1e-11  # of the sum of squares by which its equations may be violated
+_START = 0.1  # products at its start
+_NEAR = 1e-3  # of the room above its floor that an output which may bind has left
+_FAILED = 1e-6  # violation of the equations where a guess of the binding floors was wrong
+
+
+def break_ties(
+    R: Any,
+    floors: Array,
+    omega: Array,
+    members: Index,
+    T: Any,
+    worst: float,
+    allowance: Allowance,
+) -> Iterator[tuple[Index, Any]]:
+    """Minimise the squares of the other pairs, the outputs ``T`` of ``members`` held.
+
+    Pairs that count may reach ``worst`` over their weight, or must vanish where that is zero.
+    Yields for every guess of the floors that bind the variables decided on
+    either level and their transformation; the completion tells whether the guess was right.
+    ``allowance`` is charged for every step.
+    """
+    others = np.setdiff1d(np.flatnonzero(floors > 0), members)
+    if not len(others):
+        return
+    every = np.concatenate([members, others])
+    held, p = len(members), len(every)
+    U = identity(p, R)
+    if held:
+        across = zeros((held, p - held), R)
+        U = block_triangular(T, across, identity(p - held, R))
+    sources = U.T @ submatrix(R, every, every) @ U
+    sources = scaled(sources, diagonal(sources) ** -0.5)
+    bounds = np.concatenate([np.ones(held), floors[others]])
+    live = ~np.eye(p, dtype=bool)
+    live[:held, :held] = False
+    weights = omega[np.ix_(every, every)]
+    counts = live & (weights > 0)
+    problem = Problem(sources, bounds, live)
+    model: PairModel
+    room = ((1.0 + TIE) * worst + TIE) / np.where(counts, weights, 1.0)
+    if worst > 0.0 and np.max(room[counts], initial=0.0) > 10.0 * TIE:
+        counted = to_device(counts.astype(np.float64), R)
+        S = sources * problem.pairs
+        model = Bounded.squares(to_device(room, R), problem.pairs, counted, S, _START)
+    else:
+        model = Quadratic(to_device(np.where(live & ~counts, 1.0, 0.0), R))
+    # The end of the first level is no better start: well centred there, but up to four times as
+    # many steps away where many floors are left open.
+    first = start_from(problem, model, _START)
+    towards = partial(follow, tolerance=_TOLERANCE, size_of=_squares, allowance=allowance)
+    end = towards(problem, first, share=_SHARE)
+    if not end.done:
+        return
+    whole = end.state
+    binding = binding_floors(problem, whole, _squares(whole.W.T @ whole.W))
+    close = np.asarray(to_host(whole.z)) <= _NEAR * (1.0 - bounds)
+    for guess in (binding, binding | close):
+        keep = np.flatnonzero(guess)
+        sub = problem.restricted(keep)
+        at = whole.restricted(sub, keep)
+        progress = towards(sub, at, share=_FINAL)
+        if not sub.n_free or (progress.done and progress.violation <= _FAILED):
+            order = np.argsort(every[keep])
+            found = submatrix(U, keep, keep) @ progress.state.T
+            yield every[keep][order], submatrix(found, order, order)
+
+
+def _squares(G: Any) -> float:
+    """The sum of squares of the pairs, and never zero."""
+    own = diagonal(G)
+    return max(0.5 * (inner(G, G) - float(own @ own)), 1e-20)

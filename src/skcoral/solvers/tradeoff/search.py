@@ -1,0 +1,434 @@
+"""The search for one trade-off: path, binding floors, completion, certificate."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from skcoral.core import criteria
+from skcoral.core.arrays import (
+    Array,
+    cholesky_or_none,
+    column_dots,
+    identity,
+    submatrix,
+    to_device,
+    to_host,
+)
+from skcoral.solvers.exact import BestExact, ExactThreshold, Options, best_exact
+from skcoral.solvers.tradeoff.binding import (
+    Candidate,
+    DualPoint,
+    binding_floors,
+    complete,
+    with_joined,
+)
+from skcoral.solvers.tradeoff.dual import dual_bound
+from skcoral.solvers.tradeoff.entry import entry
+from skcoral.solvers.tradeoff.equations import FORMED
+from skcoral.solvers.tradeoff.feasible import correlation_of, make_feasible
+from skcoral.solvers.tradeoff.floors_of_one import (
+    CLOSE,
+    lifted,
+    near_sources,
+    subgradient,
+    with_fixed,
+)
+from skcoral.solvers.tradeoff.interior import Allowance, Progress, follow
+from skcoral.solvers.tradeoff.lexicographic import break_ties
+from skcoral.solvers.tradeoff.newton import ACCURATE, Stationary, refine
+from skcoral.solvers.tradeoff.pairs import Quadratic
+from skcoral.solvers.tradeoff.points import Problem, State, start
+from skcoral.solvers.tradeoff.results import Solved, Warm
+
+Index = NDArray[np.intp]
+Binding = tuple[DualPoint, Any, Index]  # with T, and which floors of the problem they are
+
+# Shares of the objective that the products make up when the binding floors are guessed: early where
+# Newton's method can take over, and further down the path where the guess was wrong.
+_EARLY = (1e-3, 1e-5, 1e-8)
+_EARLY_SHARP = (1e-8,)  # for the criteria that are not smooth
+_GUESS = 1e-4  # of the objective by which the equations may be violated there
+_LATE = (1e-13, 1e-17, 1e-21)
+_TIE_STEPS = 150  # after which there is taken to be no feasible point
+_TIE_BREAK = 0.5  # of the work up to a proof that may be spent on choosing among the optima
+_UNNOTICED = 2e9  # multiply-adds, a fraction of a second, that may be spent on it in any case
+_TRIES = 4  # corrections of one guess
+_ENOUGH = 30  # steps within which the path of the right guess ends
+# Residuals at which the other outputs are completed for the first time, and at the end; where the
+# gap, about their square, need only be within the tolerance, larger ones will do.
+_GOALS, _ROUGH_GOALS = (1e-6, ACCURATE), (2e-5, 1e-8)
+_FIRST = 1e-2  # multiplier of a floor that joins the binding ones, relative to the least of them
+
+
+class Search:
+    """One problem, its weights scaled to a largest one of one, and the steps spent on it."""
+
+    def __init__(self, R: Any, floors: Array, omega: Array, top: float, options: Options) -> None:
+        self.R, self.floors, self.omega, self.top = R, floors, omega, top
+        self.criterion, self.callback = options.criterion, options.callback
+        self.tol, self.max_iter = options.tol, options.max_iter
+        # Floors this close to one leave an interior that rounding fills.
+        self.solved_floors = np.where(floors > CLOSE, 1.0, floors)
+        self.used = 0
+        self.work, self.most_work = 0.0, np.inf  # multiply-adds spent, and allowed
+        self.by_slack = False  # whether binding floors are guessed by their slack alone
+        self.share = 1.0  # of the objective that the products make up where the path has come to
+        self.rough = False  # whether to end as soon as the gap is within the tolerance
+        self.exact: BestExact | ExactThreshold | None = None  # if known, of all variables
+        self.even = bool(np.all(omega + np.eye(len(omega)) == 1.0))
+        positive = floors > 0
+        live = (omega > 0) & np.outer(positive, positive)
+        # A variable none of whose pairs counts is left to the tie-break from the beginning.
+        self.active = np.flatnonzero(live.any(axis=0))
+        whole = len(self.active) == len(floors)
+        self.inner_omega = omega if whole else omega[np.ix_(self.active, self.active)]
+        self.problem: Problem | None = None
+        if len(self.active):
+            self.problem = Problem(
+                R if whole else submatrix(R, self.active, self.active),
+                self.solved_floors[self.active],
+                self.inner_omega > 0,
+            )
+
+    @property
+    def goals(self) -> tuple[float, float]:
+        """Residuals of Newton's method."""
+        return _ROUGH_GOALS if self.rough else _GOALS
+
+    @classmethod
+    def of(cls, R: Any, floors: Array, options: Options) -> Search | None:
+        """Scale the weights; None if all of them are zero."""
+        omega = criteria.pair_matrix(options.pair_weights, len(floors))
+        top = float(omega.max(initial=0.0))
+        return None if top == 0.0 else cls(R, floors, omega / top, top, options)
+
+    def run(self) -> Solved:
+        """Follow the path from a cold start."""
+        problem = self.problem
+        if problem is None:
+            nothing = DualPoint(self.active, np.zeros(0), np.zeros((0, 0)))
+            return self.finish(self._undecided(nothing, None, 0.0))
+        if problem.fixed.all():
+            every = self._solve_binding(problem, None, np.arange(problem.p))
+            assert every is not None
+            return self.finish(self._completed(every, final=True))
+        if self.criterion == "squared" and not problem.fixed.any():
+            entered = self._enter(problem)
+            if entered is not None:
+                return entered
+        state = start(problem, self.criterion, self.inner_omega)
+        early = _EARLY if self.criterion == "squared" else _EARLY_SHARP
+        best: Solved | None = None
+        for share in (*early, *_LATE):
+            progress = self._follow(problem, state, share)
+            state = progress.state
+            self.share = share
+            if self.criterion != "squared":
+                # The end of the path proves what it attains, whatever floors bind. What is left to
+                # decide is which of the optima is returned.
+                whole = replace(self._whole(problem, state), unique=False)
+                best = whole if best is None else best.joined(whole)
+                if best.certified:
+                    more = max(_TIE_BREAK * self.work, _UNNOTICED)
+                    self.most_work = min(self.most_work, self.work + more)
+            for self.by_slack in (False, True) if share in _LATE else (False,):
+                solved = self._guess(problem, state)
+                if solved is not None and solved.certified:
+                    return replace(solved, n_iter=self.used)
+                if solved is not None:
+                    best = solved if best is None else best.joined(solved)
+                if self._exhausted:
+                    break
+            if best is not None and best.certified and self.criterion == "squared":
+                break
+            if self._exhausted or not progress.done:
+                break
+        if best is None:
+            best = replace(self._whole(problem, state), unique=False)
+        return replace(best, n_iter=self.used)
+
+    @property
+    def _exhausted(self) -> bool:
+        return self.used >= self.max_iter or self.work >= self.most_work
+
+    def _whole(self, problem: Problem, state: State) -> Solved:
+        """The state itself, as if all floors were binding."""
+        return self.finish(complete(self.R, self.floors, *_dual_of(state, self.active, problem)))
+
+    def _guess(self, problem: Problem, state: State) -> Solved | None:
+        """Guess which floors bind at a state, and solve for them; None where it was wrong."""
+        size = self._size(state.W.T @ state.W)
+        guess = binding_floors(problem, state, size, by_slack=self.by_slack)
+        final = self.share in _LATE or self.criterion != "squared"
+        return self._attempt(problem, state, guess, final=final)
+
+    def _follow(self, problem: Problem, state: State, share: float) -> Progress:
+        allowance = self._allowance()
+        progress = follow(
+            problem,
+            state,
+            share=share,
+            size_of=self._size,
+            allowance=allowance,
+            # A guess of what binds needs no equations that hold to the last digit.
+            tolerance=0.0 if share in _LATE else _GUESS,
+            careful=share != _EARLY[0],
+            report=self._reporter(problem, self.active),
+        )
+        self._charge(allowance)
+        return progress
+
+    def _allowance(self, most_steps: int | None = None) -> Allowance:
+        """What is left of steps and of work."""
+        left = self.max_iter - self.used
+        if most_steps is not None:
+            left = min(max(left, 1), most_steps)
+        return Allowance(left, self.most_work - self.work)
+
+    def _charge(self, allowance: Allowance) -> None:
+        self.used += allowance.spent_steps
+        self.work += allowance.spent
+
+    def _size(self, G: Any) -> float:
+        """About the objective at ``TᵀRT``, or where that is smaller, what counts as zero."""
+        assert self.problem is not None
+        omega = self.problem.pairs if self.even else to_device(self.inner_omega, self.R)
+        value = criteria.value_there(self.criterion, G, omega)
+        return max(value, 1e-3 * self.tol / self.top, 1e-14)
+
+    def _attempt(
+        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+    ) -> Solved | None:
+        """Solve for the floors that seem to bind, and complete the others; correct the guess.
+
+        ``at`` is a state, or for the squared criterion H. Only a ``final`` attempt looks for what
+        the criterion leaves open; others end after an eighth of the steps. None where the guess
+        could not be corrected.
+        """
+        try:
+            return self._attempted(problem, at, guess, final=final)
+        except sla.LinAlgError:
+            return None  # floors that are guessed wrongly can leave a matrix singular to rounding
+
+    def _attempted(
+        self, problem: Problem, at: State | Any, guess: NDArray[np.bool_], *, final: bool
+    ) -> Solved | None:
+        tried: set[bytes] = set()
+        until = self.used + self.max_iter // (1 if final else 8)
+        for _ in range(_TRIES):
+            if self.used >= until:
+                return None
+            found = self._solve_binding(problem, at, np.flatnonzero(guess))
+            if found is None or found[2].tobytes() in tried:
+                return None
+            tried.add(found[2].tobytes())
+            candidate = self._completed(found, final=final)
+            inexact = self.criterion == "squared" and (self.rough or problem.p > FORMED)
+            if candidate.complete and inexact and not problem.fixed[found[2]].all():
+                solved = self.finish(candidate) if self.rough else None
+                if solved is not None and solved.gap <= self.tol * max(1.0, solved.objective):
+                    return solved
+                H, keep = found[0].H, found[2]
+                del candidate, found  # large matrices
+                found = self._newton(problem, H, keep, self.goals[1])
+                if found is None:
+                    return None
+                candidate = self._completed(found, final=final)
+            if candidate.complete:
+                return self.finish(candidate)
+            dual, T, keep = found
+            joins = np.isin(self.active, candidate.missed)
+            joins[keep] = False
+            if not joins.any():
+                return None
+            guess = joins.copy()
+            guess[keep] = True
+            if self.criterion == "squared" and len(keep):
+                small = _FIRST * float(np.min(dual.lam[dual.lam > 0], initial=1.0))
+                at = with_joined(problem.R, keep, dual.H, T, np.flatnonzero(joins), small)
+            del candidate, found, dual, T  # large matrices
+        return None
+
+    def _completed(self, found: Binding, *, final: bool) -> Candidate:
+        """Complete the other outputs, or at last what the criterion leaves open."""
+        dual, T, _ = found
+        candidate = complete(self.R, self.floors, T, dual)
+        if candidate.complete or not final:
+            return candidate
+        return self._undecided(dual, T, self._worst(dual.members, T))
+
+    def _squares(self, problem: Problem, keep: Index) -> Quadratic:
+        """The model of ``keep``, whose problem it is."""
+        if self.even:
+            return Quadratic(problem.pairs)
+        weights = self.inner_omega[np.ix_(keep, keep)]
+        stiffness = np.where(weights > 0, 1.0 / np.where(weights > 0, weights, 1.0), 0.0)
+        return Quadratic(to_device(stiffness, self.R))
+
+    def _solve_binding(self, problem: Problem, at: State | Any, keep: Index) -> Binding | None:
+        """Solve for the floors ``keep`` alone, without those that turn out not to bind."""
+        if not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
+            keep = np.flatnonzero(problem.fixed)
+        members = self.active[keep]
+        if not len(keep):
+            return DualPoint(members, np.zeros(0), np.zeros((0, 0))), None, keep
+        if problem.fixed[keep].all():
+            # Outputs are sources. The bound tends to the objective as the multipliers grow, λ = s
+            # and H = s I + K with K a subgradient of the criterion. What grows is added at the end.
+            R = np.asarray(to_host(submatrix(self.R, members, members)))
+            K = subgradient(R, self.criterion, self.omega[np.ix_(members, members)])
+            dual = with_fixed(members, np.zeros(len(keep)), K, np.ones(len(keep), dtype=bool))
+            return dual, identity(len(keep), self.R), keep
+        # Iterated equations are solved accurately only when it is known which floors bind.
+        goal = self.goals[0] if self.rough or problem.p > FORMED else self.goals[1]
+        if not isinstance(at, State) or isinstance(at.model, Quadratic):
+            H = at.H if isinstance(at, State) else at
+            H = H if len(keep) == problem.p else submatrix(H, keep, keep)
+            return self._newton(problem, H, keep, goal)
+        for _ in range(_TRIES):
+            sub = problem.restricted(keep)
+            size = self._size(at.W.T @ at.W)
+            allowance = self._allowance(_ENOUGH)
+            progress = follow(
+                sub,
+                at.restricted(sub, keep),
+                share=min(self.share, _LATE[0]) * size,
+                tolerance=1e-11 * size,
+                allowance=allowance,
+            )
+            self._charge(allowance)
+            if not progress.total <= max(_EARLY[-1] * size, self.tol / self.top):
+                return None
+            binding = binding_floors(sub, progress.state, size, by_slack=self.by_slack)
+            if binding.all():
+                T, dual = _dual_of(progress.state, self.active[keep], sub)
+                return dual, T, keep
+            keep = keep[binding]
+            if problem.fixed[keep].all() or not np.any(self.inner_omega[np.ix_(keep, keep)] > 0):
+                return None  # no path is left; the guess cannot be corrected
+        return None
+
+    def _newton(self, problem: Problem, H: Any, keep: Index, goal: float) -> Binding | None:
+        """Newton's method for the floors ``keep`` from their ``H``, for the squared criterion."""
+        while len(keep):
+            sub = problem.restricted(keep) if len(keep) < problem.p else problem
+            members = self.active[keep]
+            found = refine(
+                sub,
+                H,
+                self._squares(sub, keep),
+                goal=goal,
+                max_iter=max(self.max_iter - self.used, 1),
+                report=self._reporter(sub, members),
+            )
+            if found is None:
+                return None
+            self.used += found.n_iter
+            if not found.idle.any():
+                T, dual = _dual_of(found.point, members, sub)
+                return dual, T, keep
+            on = np.flatnonzero(~found.idle)
+            keep, H = keep[on], submatrix(found.point.H, on, on)
+            del found, sub  # large matrices
+        return None
+
+    def _undecided(self, dual: DualPoint, T: Any, worst: float) -> Candidate:
+        """Add the outputs that the criterion leaves open, by the least sum of squares."""
+        allowance = self._allowance(_TIE_STEPS)
+        try:
+            for members, outputs in break_ties(
+                self.R, self.floors, self.omega, dual.members, T, worst, allowance
+            ):
+                candidate = complete(self.R, self.floors, outputs, dual, members)
+                if candidate.complete:
+                    return candidate
+        except sla.LinAlgError:
+            pass  # the tie-break has no part in the proof
+        finally:
+            self._charge(allowance)
+        return complete(self.R, self.floors, T, dual)
+
+    def _worst(self, members: Index, T: Any) -> float:
+        """The worst pair among the decided outputs; zero for the other criteria."""
+        if self.criterion != "worst" or not len(members):
+            return 0.0
+        G = np.asarray(to_host(T.T @ submatrix(self.R, members, members) @ T))
+        return criteria.value("worst", G, self.omega[np.ix_(members, members)])
+
+    def from_neighbour(self, warm: Warm) -> Solved | None:
+        """Newton's method from the dual point of a neighbouring problem; None if it is too far."""
+        if self.problem is None or self.problem.fixed.any():
+            return None
+        H = np.asarray(to_host(warm.H))[np.ix_(self.active, self.active)] / self.top
+        return self._from(self.problem, to_device(H, self.R), warm.binding[self.active])
+
+    def _enter(self, problem: Problem) -> Solved | None:
+        """Newton's method as if all floors were binding; None if it does not arrive."""
+        every = np.ones(problem.p, dtype=bool)
+        whole = problem.p == len(self.floors)
+        exact = self.exact if whole else None
+        exact = exact or best_exact(problem.R, problem.floor_values)
+        H = entry(problem, self._squares(problem, np.arange(problem.p)), exact)
+        return None if H is None else self._from(problem, H, every)
+
+    def _from(self, problem: Problem, H: Any, guess: NDArray[np.bool_]) -> Solved | None:
+        solved = self._attempt(problem, H, guess, final=False)
+        return solved if solved is not None and solved.certified else None
+
+    def finish(self, candidate: Candidate) -> Solved:
+        """Make the candidate feasible to the last digit, and evaluate both bounds."""
+        T, H = to_device(candidate.T, self.R), to_device(candidate.H, self.R)
+        lam = np.maximum(candidate.lam, 0.0)
+        if self.criterion != "squared" or not self.even:
+            H = to_device(criteria.admissible(self.criterion, to_host(H), self.omega), self.R)
+        if np.any((self.floors > CLOSE) & (self.floors < 1.0)):
+            near = near_sources(to_host(self.R), to_host(T), to_host(H), self.floors, lam)
+            T, lam, H = near
+            T, H = to_device(T, self.R), to_device(H, self.R)
+        T = make_feasible(self.R, T, self.floors, candidate.binding)
+        G = correlation_of(self.R, T, precise=not self.even)
+        lam, H = lifted(lam, H, self.floors)
+        omega = None if self.even else self.omega
+        if cholesky_or_none(H) is None:
+            # Rounding has spoiled the dual point; no criterion is negative.
+            lam, H = 0.0 * lam, 1e-16 * identity(len(lam), self.R)
+        bound = dual_bound(
+            self.R, self.floors, lam, H, self.criterion, omega, near=T, near_correlation=G
+        )
+        value = criteria.value_there(self.criterion, G, to_device(self.omega, self.R))
+        return Solved(
+            T=np.asarray(to_host(T)),
+            G=np.asarray(to_host(G)),
+            fidelity=column_dots(self.R, T),
+            objective=self.top * value,
+            lower_bound=self.top * bound,
+            lam=self.top * lam,
+            H=self.top * np.asarray(to_host(H)),
+            binding=candidate.binding,
+            n_iter=self.used,
+        )
+
+    def _reporter(self, problem: Problem, members: Index) -> Callable[[Any], object] | None:
+        callback = self.callback
+        if callback is None:
+            return None
+
+        calls = itertools.count(self.used + 1)
+
+        def report(at: State | Stationary) -> None:
+            solved = self.finish(complete(self.R, self.floors, *_dual_of(at, members, problem)))
+            callback(next(calls), solved.objective, solved.lower_bound)
+
+        return report
+
+
+def _dual_of(at: State | Stationary, members: Index, problem: Problem) -> tuple[Any, DualPoint]:
+    """Transformation and dual point of ``members``, whose problem it is."""
+    return at.T, with_fixed(members, np.asarray(to_host(at.lam)), at.H, problem.fixed)

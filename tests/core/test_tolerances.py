@@ -1,0 +1,361 @@
+"""Tolerances outside the certificates, tested at their size: input, files, caches."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skcoral import CORAL, decorrelate, maximize_fidelity
+from skcoral.certificates import check
+from skcoral.core.deficiency import Relations, linear_relations
+from skcoral.core.lowrank import LowRankTransform
+from skcoral.core.measures import vif
+from skcoral.core.validation import (
+    check_anchors,
+    check_correlation,
+    check_pair_weights,
+    judge_correlation,
+)
+from skcoral.data.effects import measure_matrix
+from skcoral.data.moments import Moments
+from skcoral.data.wide import duplicates
+from skcoral.datasets import load_wine, make_system
+from skcoral.exceptions import (
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidCorrelationError,
+    InvalidTableError,
+    ModelFileError,
+    SingularCorrelationError,
+)
+from skcoral.models import load_model, save_model
+from skcoral.show.sentences import is_certified, status
+from skcoral.solvers.exact import Options, best_exact
+from skcoral.solvers.exact import results as exact_results
+from skcoral.solvers.support import exactness
+from skcoral.solvers.tradeoff.results import Solved
+from skcoral.tables.matrices import named_matrix
+
+R = make_system(6)
+NAMES = [f"x{j}" for j in range(6)]
+
+
+def nudged(i: int, j: int, step: float) -> np.ndarray:
+    out = R.copy()
+    out[i, j] += step
+    return out
+
+
+@pytest.mark.parametrize("place", [(0, 1), (2, 2)])
+def test_symmetry_and_unit_diagonal(place: tuple[int, int]) -> None:
+    check_correlation(nudged(*place, 0.5e-8))
+    with pytest.raises(InvalidCorrelationError):
+        check_correlation(nudged(*place, 5e-8))
+
+
+def test_correlations_beyond_one() -> None:
+    for step, refused in ((5e-8, True), (0.2e-8, False)):
+        two = np.array([[1.0, 1 + step], [1 + step, 1.0]])
+        with pytest.raises(InvalidCorrelationError) as found:
+            check_correlation(two)
+        assert ("lie in" in str(found.value)) == refused
+
+
+def test_a_matrix_that_counts_as_singular() -> None:
+    for least, singular in ((5e-13, True), (5e-12, False)):
+        two = np.array([[1.0, 1 - least], [1 - least, 1.0]])  # eigenvalues 2 - ε and ε
+        two[0, 1] = two[1, 0] = 1 - 2 * least
+        if singular:
+            with pytest.raises(SingularCorrelationError):
+                check_correlation(two)
+        else:
+            check_correlation(two)
+
+
+def test_anchors_that_count_as_dependent() -> None:
+    def pair(step: float) -> np.ndarray:
+        B = np.ones((6, 2))
+        B[0, 1] += step
+        return B
+
+    _, size, _ = np.linalg.svd(pair(1e-4) / np.linalg.norm(pair(1e-4), axis=0))
+    unit = 1e-4 * size[0] / size[1]  # the step that makes the ratio of singular values one
+    check_anchors(pair(5e-10 * unit), 6, NAMES)
+    with pytest.raises(InvalidAnchorError):
+        check_anchors(pair(0.5e-10 * unit), 6, NAMES)
+
+
+def test_pair_weights_are_symmetric() -> None:
+    W = np.ones((6, 6))
+    W[0, 1] += 0.5e-8
+    check_pair_weights(W, 6, NAMES)
+    W[0, 1] += 5e-8
+    with pytest.raises(InvalidArgumentError):
+        check_pair_weights(W, 6, NAMES)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("budget", [1e-3, 0.05, 0.2])
+def test_a_budget_is_kept_by_what_T_leaves(criterion: str, budget: float) -> None:
+    answer = maximize_fidelity(R, budget, criterion=criterion)
+    off = np.abs((answer.T.T @ R @ answer.T)[np.triu_indices(6, 1)])
+    left = {"squared": (off**2).sum(), "worst": off.max(), "absolute": off.sum()}[criterion]
+    assert left <= budget + 1e-9
+    # and is used: a floor a little higher does not fit any more
+    more = decorrelate(R, np.minimum(answer.rho_min + 1e-5, 1.0), criterion=criterion)
+    assert more.lower_bound > budget
+
+
+@pytest.mark.parametrize("floor", [0.3, 0.95, 0.99, 0.999999])
+def test_floors_and_variances_are_met_to_rounding(floor: float) -> None:
+    for result in (decorrelate(R, floor), decorrelate(R, floor, criterion="worst")):
+        assert np.all(np.diag(R @ result.T) >= floor - 2e-15)
+        assert np.abs(np.einsum("ij,ij->j", result.T, R @ result.T) - 1).max() <= 1e-14
+
+
+def test_supports_that_carry_an_exact_transformation_are_never_called_impossible() -> None:
+    """R is made from T, so T itself is the proof; only its digits are rounded away."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        p = int(rng.integers(4, 8))
+        mask = (rng.random((p, p)) < 0.45) | np.eye(p, dtype=bool)
+        T = np.where(mask, rng.normal(size=(p, p)), 0.0) + 2 * np.eye(p)
+        S = np.linalg.inv(T @ T.T)
+        scale = np.sqrt(np.diag(S))
+        C = S / np.outer(scale, scale)
+        C = 0.5 * (C + C.T)
+        np.fill_diagonal(C, 1.0)
+        assert exactness(C, mask).verdict != "impossible"
+
+
+def test_a_model_is_replaced_and_not_written_over(tmp_path: Path) -> None:
+    """Whoever has the old file open goes on reading the old file."""
+    X = load_wine().data
+    path, other = tmp_path / "model.json", tmp_path / "the same file"
+    save_model(CORAL(rho_min=0.5).fit(X), path)
+    os.link(path, other)
+    save_model(CORAL(rho_min=0.9).fit(X), path)
+    assert load_model(other).rho_min == 0.5
+    assert load_model(path).rho_min == 0.9
+
+
+def test_the_moments_of_the_caller_are_unchanged() -> None:
+    X = load_wine().data
+    moments = Moments.from_rows(X[:100])
+    before = {name: np.array(value) for name, value in moments.state().items()}
+    model = CORAL(rho_min=0.5).fit_moments(moments)
+    model.partial_fit(X[100:])
+    assert model.n_samples_seen_ == len(X)
+    for name, value in moments.state().items():
+        np.testing.assert_array_equal(np.array(value), before[name])
+
+
+def test_every_setting_of_the_matrix_is_in_the_key_of_the_app() -> None:
+    """Two questions with different answers are never remembered under one key."""
+    pytest.importorskip("streamlit")
+    from skcoral.app.problem import pose
+    from skcoral.app.settings import Settings
+    from skcoral.app.sources import example
+
+    source, plain = example("wine"), Settings()
+    others = [
+        replace(plain, covariance="LedoitWolf"),
+        replace(plain, covariance="OAS"),
+        replace(plain, without=(source.names[0],)),
+        replace(plain, weights=source.names[0]),
+    ]
+    problems = [pose(source, settings) for settings in (plain, *others)]
+    assert len({problem.key for problem in problems}) == len(problems)
+
+
+def test_the_highest_floor_within_a_limit_on_the_vif() -> None:
+    """Called optimal if its bound is no more than 1e-6 above it."""
+    answer = maximize_fidelity(R, 1.1, criterion="vif")
+    for above, certified in ((5e-6, False), (0.5e-6, True)):
+        details = {**answer.details, "rho_upper": float(answer.rho_min[0]) + above}
+        moved = replace(answer, details=details)
+        assert is_certified(moved) == certified
+        assert status(moved) == ("optimal within the limit" if certified else "best found")
+
+
+@pytest.mark.parametrize(("r", "costs"), [(3e-10, True), (0.3e-10, False)])
+def test_a_correlation_that_makes_a_floor_of_one_cost_anything(r: float, costs: bool) -> None:
+    two = np.array([[1.0, r], [r, 1.0]])
+    answer = decorrelate(two, 1.0, support=np.ones((2, 2), bool))
+    assert np.all(np.isinf(answer.prices) == costs)
+    assert check(answer, two).passed
+    forged = replace(answer, prices=np.where(costs, 0.0, np.full(2, np.inf)))
+    assert not check(forged, two).passed
+
+
+@pytest.mark.parametrize(("part", "takes_part"), [(3e-9, True), (0.3e-9, False)])
+def test_a_variable_that_takes_part_in_a_dependency(part: float, takes_part: bool) -> None:
+    """The fourth is the sum of the first two, and of so much of the third."""
+    rows = np.array([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 2 * part]]) / [1, 1, 1, np.sqrt(2)]
+    dependent = rows.T @ rows
+    np.fill_diagonal(dependent, 1.0)
+    found = vif(dependent, on_singular="solve")
+    assert np.isinf(found[[0, 1, 3]]).all()
+    assert np.isinf(found[2]) == takes_part
+
+
+@pytest.mark.parametrize(("share", "named"), [(3e-6, True), (0.3e-6, False)])
+def test_a_coefficient_that_is_named_in_a_dependency(share: float, named: bool) -> None:
+    null = np.array([[1.0, -1.0, share, 0.0]])
+    (told,) = linear_relations(Relations.of_null_directions(null), ["a", "b", "c", "d"])
+    assert ("c" in told) == named
+    assert "d" not in told
+
+
+@pytest.mark.parametrize(("above", "weakest"), [(3e-9, "b"), (0.3e-9, "a")])
+def test_the_weakest_of_equal_fidelities_is_the_first(above: float, weakest: str) -> None:
+    measured = measure_matrix(np.eye(2), np.eye(2), ("a", "b"))
+    assert replace(measured, fidelity=np.array([0.9 + above, 0.9])).weakest == weakest
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-3e-12, True), (-0.3e-12, False)])
+def test_an_eigenvalue_below_zero_by_rounding(least: float, refused: bool) -> None:
+    values, vectors = np.linalg.eigh(np.full((3, 3), 0.2) + 0.8 * np.eye(3))
+    values[0] = least * values[-1]
+    C = (vectors * values) @ vectors.T
+    size = np.sqrt(np.diag(C))
+    matrix = C / np.outer(size, size)
+    matrix = 0.5 * (matrix + matrix.T)
+    np.fill_diagonal(matrix, 1.0)
+    values = np.linalg.eigvalsh(matrix)
+    assert values[0] == pytest.approx(least * values[-1], rel=0.1)
+    if refused:
+        with pytest.raises(InvalidCorrelationError, match="not positive definite"):
+            judge_correlation(matrix)
+    else:
+        assert judge_correlation(matrix)[1].rank == 2
+
+
+@pytest.mark.parametrize(("spread", "flat"), [(3e-150, False), (0.3e-150, True)])
+def test_a_spread_that_is_too_small_for_squares(spread: float, flat: bool) -> None:
+    X = spread * np.array([[-1.0], [1.0]] * 3)
+    assert Moments.from_rows(X).constant_columns() == (("x0",) if flat else ())
+
+
+@pytest.mark.parametrize(("apart", "copies"), [(3e-10, False), (0.3e-10, True)])
+def test_columns_that_count_as_copies(apart: float, copies: bool) -> None:
+    """Distances are those of 1 - |r|; the projections that the search sorts by are not apart."""
+    rng = np.random.default_rng(0)
+    key = rng.normal(size=5)
+    a, turn = rng.normal(size=(2, 5))
+    a /= np.linalg.norm(a)
+    turn -= np.linalg.qr(np.column_stack([a, key]))[0] @ (
+        np.linalg.qr(np.column_stack([a, key]))[0].T @ turn
+    )
+    turn /= np.linalg.norm(turn)
+    angle = np.arccos(1 - apart)
+    b = np.sin(angle) * turn + np.cos(angle) * a
+    found = duplicates(np.column_stack([a, -b]))
+    assert found == ([(0, 1)] if copies else [])
+
+
+@pytest.mark.parametrize(("least", "inverts"), [(3e-13, True), (0.3e-13, False)])
+def test_a_transformation_of_few_factors_that_inverts(least: float, inverts: bool) -> None:
+    v = np.array([0.6, 0.0, 0.8, 0.0])
+    T = LowRankTransform((least - 1) * v[:, None], v[None, :])  # v shrinks to `least` of itself
+    assert T.invertible == inverts
+    np.testing.assert_allclose(T.solve(least * v), v if inverts else 0 * v, atol=0.02)
+
+
+@pytest.mark.parametrize(("off", "refused"), [(3e-6, True), (0.3e-6, False)])
+def test_figures_of_a_model_file_agree(tmp_path: Path, off: float, refused: bool) -> None:
+    model, path = CORAL(rho_min=0.9).fit(load_wine().data), tmp_path / "model.json"
+    result = model.result_
+    for changes in (
+        {"lower_bound": result.objective + off},
+        {"objective": result.objective + 169 * off},  # relative to the squared number of outputs
+        {"fidelity": result.fidelity + off},
+    ):
+        model.result_ = replace(result, **changes)
+        save_model(model, path)
+        if refused:
+            with pytest.raises(ModelFileError, match=r"residual|fidelities"):
+                load_model(path)
+        else:
+            load_model(path)
+
+
+@pytest.mark.parametrize(("off", "one"), [(3e-6, False), (0.3e-6, True)])
+def test_a_printed_diagonal_of_one(off: float, one: bool) -> None:
+    """A little further off it is a covariance matrix, and has a scale."""
+    matrix = np.array([[1 + off, 0.3, 0.2], [0.3, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    found = named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+    assert found is not None
+    assert (found.scale is None) == one
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-3e-5, True), (-1e-6, False)])
+def test_a_printed_covariance_matrix_is_semidefinite(least: float, refused: bool) -> None:
+    r = (least - 1) / 2  # the smallest eigenvalue of three equal correlations is 1 + 2r
+    matrix = 4 * np.where(np.eye(3) > 0, 1.0, r)
+    if refused:
+        with pytest.raises(InvalidCorrelationError, match="semidefinite"):
+            named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+    else:
+        assert named_matrix(matrix, ("a", "b", "c"), "it", has_labels=True, asked=True)
+
+
+@pytest.mark.parametrize(("off", "word"), [(3e-8, "not_converged"), (0.3e-8, "exact")])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_outputs_that_a_solver_calls_uncorrelated(off: float, word: str) -> None:
+    floors = np.full(6, 0.3)
+    best = best_exact(R, floors)
+    turned = best.T @ (np.eye(6) + 0.5 * off * (np.eye(6, k=1) + np.eye(6, k=-1)))
+    answer = exact_results._result(
+        R, floors, replace(best, T=turned), Options(tuple(NAMES)), proved=True
+    )
+    assert answer.status == word
+
+
+@pytest.mark.parametrize(("lost", "largest"), [(3e-8, False), (0.3e-8, True)])
+def test_a_mean_fidelity_that_a_solver_calls_the_largest(lost: float, largest: bool) -> None:
+    """A turn of two outputs keeps them uncorrelated, and costs its square in their fidelities."""
+    floors = np.zeros(6)
+    best = best_exact(R, floors)
+    C = R @ best.T
+    angle = np.sqrt(2 * 6 * lost / (C[0, 0] + C[1, 1]))
+    turn = np.eye(6)
+    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    other = best.T @ turn
+    assert np.mean(np.diag(C)) - np.mean(np.diag(R @ other)) == pytest.approx(lost, rel=0.01)
+    assert exact_results._has_largest_mean(R, floors, replace(best, T=other)) == largest
+
+
+@pytest.mark.parametrize(("gap", "closed"), [(3e-7, False), (0.3e-7, True)])
+@pytest.mark.parametrize("objective", [0.2, 40.0])
+def test_a_gap_that_a_solver_calls_closed(gap: float, closed: bool, objective: float) -> None:
+    gap = gap * max(1.0, objective)
+    none = np.zeros((6, 6))
+    solved = Solved(
+        T=np.eye(6),
+        G=R,
+        fidelity=np.ones(6),
+        objective=objective,
+        lower_bound=objective - gap,
+        lam=none[0],
+        H=none,
+        binding=none[0] > 0,
+        n_iter=1,
+    )
+    assert solved.certified == closed
+
+
+@pytest.mark.parametrize(
+    ("weight", "refused"), [(3e-100, False), (0.3e-100, True), (0.3e100, False), (3e100, True)]
+)
+def test_row_weights_whose_squares_leave_the_range(weight: float, refused: bool) -> None:
+    X, weights = np.arange(6.0).reshape(3, 2) ** 2, np.array([weight, weight, 0.0])
+    if refused:
+        with pytest.raises(InvalidTableError, match="must lie between"):
+            Moments.from_rows(X, sample_weight=weights)
+    else:
+        Moments.from_rows(X, sample_weight=weights)

@@ -1,0 +1,584 @@
+"""Validation of matrices, floors, budgets, supports and anchors, and its messages."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from skcoral import decorrelate, maximize_fidelity
+from skcoral.core import validation as v
+from skcoral.core.deficiency import (
+    Relations,
+    linear_relations,
+    spectrum,
+)
+from skcoral.exceptions import (
+    InvalidAnchorError,
+    InvalidArgumentError,
+    InvalidBudgetError,
+    InvalidCorrelationError,
+    InvalidFloorError,
+    InvalidSupportError,
+    SingularCorrelationError,
+    SingularCorrelationWarning,
+)
+
+NAMES = ("height", "weight", "age", "income")
+
+
+def table(n=60, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) * 10.0 ** rng.uniform(-3, 3, p) + 50
+
+
+def good(p=4, seed=0):
+    return np.corrcoef(table(20 * p, p, seed).T)
+
+
+def with_condition(p, condition, seed):
+    """Correlation matrix with a condition number of roughly the one asked for."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    C = (Q * np.geomspace(1.0, 1.0 / condition, p)) @ Q.T
+    sd = np.sqrt(np.diag(C))
+    R = C / np.outer(sd, sd)
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+class TestCorrelation:
+    def test_a_good_matrix_comes_back_unchanged_and_apart(self):
+        R = good()
+        R = 0.5 * (R + R.T)
+        np.fill_diagonal(R, 1.0)
+        out = v.check_correlation(R, NAMES)
+        assert out.dtype == np.float64
+        assert np.array_equal(out, R)
+        assert not np.shares_memory(out, R)
+
+    @pytest.mark.parametrize("kind", ["list", "frame", "read-only", "fortran"])
+    def test_forms_of_input(self, kind):
+        R = good()
+        R.flags.writeable = False
+        given = {
+            "list": R.tolist(),
+            "frame": pd.DataFrame(R, NAMES, NAMES),
+            "read-only": R,
+            "fortran": np.asfortranarray(R),
+        }[kind]
+        assert np.allclose(v.check_correlation(given, NAMES), R, rtol=0, atol=1e-15)
+
+    def test_rounding_is_averaged_out(self):
+        R = good()
+        R[0, 1] += 4e-9
+        R[2, 2] = 1 - 4e-9
+        out = v.check_correlation(R)
+        assert np.array_equal(out, out.T)
+        assert np.array_equal(np.diag(out), np.ones(4))
+        assert np.abs(out - R).max() < 5e-9
+
+    def test_single_precision_is_accepted_with_its_own_rounding(self):
+        R = good().astype(np.float32)
+        R[1, 1] = np.float32(1) - np.finfo(np.float32).eps
+        assert np.abs(v.check_correlation(R) - R).max() < 2e-7
+
+    def test_single_precision_singularity_is_seen_through_its_rounding(self):
+        X = table().astype(np.float32)
+        X = np.column_stack([X, X[:, 2]])
+        with pytest.raises(SingularCorrelationError, match=r"`x4` = `x2`"):
+            v.check_correlation(np.corrcoef(X.T).astype(np.float32))
+
+    def test_covariance_is_refused_with_the_way_to_convert(self):
+        C = np.cov(table().T)
+        with pytest.raises(InvalidCorrelationError, match="covariance") as caught:
+            v.check_correlation(C, NAMES)
+        assert "R = C / numpy.outer(sd, sd)" in str(caught.value)
+        assert any(f"`{name}`" in str(caught.value) for name in NAMES)
+        sd = np.sqrt(np.diag(C))
+        v.check_correlation(C / np.outer(sd, sd), NAMES)
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (np.ones((3, 2)), r"square.*\(3, 2\)"),
+            (np.ones(3), r"square.*\(3,\)"),
+            (np.ones((0, 0)), r"square.*\(0, 0\)"),
+            (3.0, r"square.*got 3\.0"),
+            ([[1.0, 0.2], [0.2]], "ragged"),
+            ([[1.0, "high"], ["high", 1.0]], r"numbers; entry \(0, 1\) is the text 'high'"),
+            ([["1", "0.5"], ["0.5", "1"]], r"entry \(0, 0\) is the text '1'"),
+            (np.array([[1, [0.5]], [[0.5], 1]], dtype=object), r"entry \(0, 1\) is \[0\.5\]"),
+            (np.eye(2).astype("M8[D]"), r"entry \(0, 0\) is datetime"),
+            (np.eye(2).astype("m8[s]"), r"entry \(0, 0\) is datetime"),
+            ({"a": 1}, "numbers; got {'a': 1}"),
+            (np.eye(2) * 1j, "complex"),
+            (None, "square.*got None"),
+        ],
+    )
+    def test_not_a_matrix(self, value, told):
+        with pytest.raises(InvalidCorrelationError, match=told):
+            v.check_correlation(value)
+
+    @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+    def test_not_finite_names_the_pair(self, hole):
+        R = good()
+        R[1, 3] = R[3, 1] = hole
+        with pytest.raises(
+            InvalidCorrelationError, match=r"2 of its entries are not.*`weight` and `income`"
+        ):
+            v.check_correlation(R, NAMES)
+
+    def test_a_constant_column_is_named(self):
+        X = table()
+        X[:, 2] = 7.0
+        with np.errstate(all="ignore"):
+            R = np.corrcoef(X.T)
+        with pytest.raises(InvalidCorrelationError, match="`age`: a constant column"):
+            v.check_correlation(R, NAMES)
+
+    def test_not_symmetric_names_the_worst_pair(self):
+        R = good()
+        R[0, 1] += 1e-6
+        R[3, 2] += 1e-3
+        with pytest.raises(InvalidCorrelationError, match=r"symmetric.*`age` and `income`"):
+            v.check_correlation(R, NAMES)
+
+    @pytest.mark.parametrize(("error", "accepted"), [(5e-9, True), (2e-8, False)])
+    def test_symmetry_is_checked_at_1e_8(self, error, accepted):
+        R = good()
+        R[0, 1] += error
+        if accepted:
+            v.check_correlation(R)
+        else:
+            with pytest.raises(InvalidCorrelationError, match="symmetric"):
+                v.check_correlation(R)
+
+    def test_a_zero_diagonal_is_no_covariance(self):
+        R = good()
+        R[2] = R[:, 2] = 0
+        with pytest.raises(InvalidCorrelationError, match=r"`age` is 0: a constant"):
+            v.check_correlation(R, NAMES)
+
+    def test_a_negative_diagonal_is_no_variance(self):
+        with pytest.raises(InvalidCorrelationError, match=r"`age` is -1: no variance is negative"):
+            v.check_correlation(np.diag([1.0, 1.0, -1.0, 1.0]), NAMES)
+
+    def test_hardly_beyond_one_is_reported_with_its_digits(self):
+        with pytest.raises(InvalidCorrelationError, match=r"is -1\.0000001\."):
+            v.check_correlation([[1.0, -1.0000001], [-1.0000001, 1.0]])
+
+    def test_beyond_one_names_the_pair(self):
+        R = good()
+        R[0, 2] = R[2, 0] = -1.2
+        with pytest.raises(InvalidCorrelationError, match=r"`height` and `age` is -1\.2"):
+            v.check_correlation(R, NAMES)
+
+    def test_indefinite_names_the_eigenvalue_and_the_culprits(self):
+        R = np.eye(4)
+        R[:3, :3] = [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]
+        with pytest.raises(InvalidCorrelationError, match=r"eigenvalue is -0\.8") as caught:
+            v.check_correlation(R, NAMES)
+        assert not isinstance(caught.value, SingularCorrelationError)
+        assert "`income`" not in str(caught.value)
+        assert all(f"`{name}`" in str(caught.value) for name in NAMES[:3])
+
+    def test_a_single_variable(self):
+        assert v.check_correlation([[1.0]]) == 1.0
+
+    @pytest.mark.parametrize("p", [2, 10, 40])
+    @pytest.mark.parametrize("condition", [1e2, 1e8])
+    def test_no_eigenvalues_are_computed_when_all_is_well(self, p, condition, monkeypatch):
+        R = with_condition(p, condition, seed=p)
+        for name in ("eigh", "eigvalsh", "svd"):
+            monkeypatch.setattr(np.linalg, name, None)
+        v.check_correlation(R)
+
+
+class TestSingular:
+    def test_sum_in_original_units(self):
+        X = table()
+        X = np.column_stack([X[:, 0], X[:, 0] + X[:, 1], X[:, 1], X[:, 2]])
+        names = ["a", "total", "b", "other"]
+        _, found = v.judge_correlation(np.corrcoef(X.T), names, scale=X.std(axis=0, ddof=1))
+        relation = found.relations[0]
+        assert set(found.variables) == {"a", "total", "b"}
+        assert relation in {"`total` = `a` + `b`", "`a` = `total` - `b`", "`b` = -`a` + `total`"}
+
+    def test_equal_scales_give_total_on_the_left_without_units(self):
+        R = np.array([[1, 0, 0.6], [0, 1, 0.8], [0.6, 0.8, 1]])
+        with pytest.raises(SingularCorrelationError) as caught:
+            v.check_correlation(R, ["a", "b", "total"])
+        assert caught.value.relations == ["`total` = 0.6 `a` + 0.8 `b`"]
+        assert "standardised" in str(caught.value)
+
+    def test_duplicates_and_mirrored_columns_are_distinguished(self):
+        X = table()
+        X = np.column_stack([X, 3 * X[:, 0] - 5, -X[:, 1], X[:, 2] + X[:, 3]])
+        _, found = v.judge_correlation(np.corrcoef(X.T), list("abcdefg"), scale=X.std(axis=0))
+        relations = found.relations
+        assert found.rank == 4
+        assert len(relations) == 3
+        assert "`e` = 3 `a`" in relations
+        assert "`f` = -`b`" in relations
+        assert any(all(f"`{name}`" in one for name in "cdg") for one in relations)
+
+    def test_variables_out_of_it_are_not_named(self):
+        X = table(p=6)
+        X[:, 4] = X[:, 1]
+        with pytest.raises(SingularCorrelationError) as caught:
+            v.check_correlation(np.corrcoef(X.T))
+        assert caught.value.variables == ["x1", "x4"]
+        assert "`x0`" not in str(caught.value)
+
+    @pytest.mark.parametrize(("ratio", "accepted"), [(3e-12, True), (3e-13, False), (0.0, False)])
+    def test_the_limit_is_a_relative_eigenvalue_of_1e_12(self, ratio, accepted):
+        r = (1 - ratio) / (1 + ratio)
+        R = [[1.0, r], [r, 1.0]]
+        if accepted:
+            v.check_correlation(R)
+        else:
+            with pytest.raises(SingularCorrelationError, match="`x1` = `x0`"):
+                v.check_correlation(R)
+
+    def test_fewer_rows_than_variables(self):
+        X = np.random.default_rng(3).normal(size=(10, 25))
+        with pytest.raises(SingularCorrelationError, match="rank 9 of 25") as caught:
+            v.check_correlation(np.corrcoef(X.T))
+        assert len(caught.value.relations) == 16
+        assert "more relations" in str(caught.value)
+        assert len(str(caught.value)) < 2000
+
+    @settings(deadline=None, max_examples=40)
+    @given(p=st.integers(2, 12), condition=st.floats(10.0, 13.5), seed=st.integers(0, 2**32 - 1))
+    def test_the_verdict_is_that_of_the_eigenvalues(self, p, condition, seed):
+        R = with_condition(p, 10**condition, seed)
+        eigenvalues = np.linalg.eigvalsh(R)
+        ratio = eigenvalues[0] / eigenvalues[-1]
+        if ratio > 1.01e-12:
+            v.check_correlation(R)
+        elif ratio < 0.99e-12:
+            with pytest.raises(InvalidCorrelationError):
+                v.check_correlation(R)
+
+    @settings(deadline=None, max_examples=40)
+    @given(
+        p=st.integers(3, 12), k=st.integers(1, 5), n=st.integers(30, 60), seed=st.integers(0, 9999)
+    )
+    def test_relations_hold_in_the_table(self, p, k, n, seed):
+        rng = np.random.default_rng(seed)
+        free = rng.normal(size=(n, p))
+        X = np.column_stack([free, free @ rng.normal(size=(p, k))])[:, rng.permutation(p + k)]
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        eigenvalues, vectors = np.linalg.eigh(np.corrcoef(X.T))
+        null = vectors[:, eigenvalues < 1e-12].T
+        B = np.sqrt(eigenvalues[k:, None]) * vectors[:, k:].T
+        for found in (Relations.of_null_directions(null), Relations.of_factor(B)):
+            both = np.r_[found.independent, found.dependent]
+            assert np.array_equal(np.sort(both), np.arange(p + k))
+            off = Z[:, found.dependent] - Z[:, found.independent] @ found.C
+            assert np.abs(off).max() < 1e-5
+            assert len(linear_relations(found, [f"x{j}" for j in range(p + k)])) == k
+
+    def test_overlapping_sums_are_told_as_sums_that_hold(self):
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            X = rng.normal(size=(60, 5)) * rng.uniform(0.1, 50, 5)
+            sums = [X[:, :3].sum(axis=1), X[:, 2:].sum(axis=1), X.sum(axis=1)]
+            X = np.column_stack([X, *sums])[:, rng.permutation(8)]
+            scale = X.std(axis=0)
+            Z = (X - X.mean(axis=0)) / scale
+            eigenvalues, vectors = np.linalg.eigh(Z.T @ Z / len(Z))
+            B = np.sqrt(eigenvalues[3:, None]) * vectors[:, 3:].T
+            told = []
+            for found in (
+                Relations.of_null_directions(vectors[:, :3].T, scale),
+                Relations.of_factor(B, scale),
+            ):
+                both = np.r_[found.independent, found.dependent]
+                assert np.array_equal(np.sort(both), np.arange(8))
+                off = Z[:, found.dependent] - Z[:, found.independent] @ found.C
+                assert np.abs(off).max() < 1e-5
+                texts = linear_relations(found, [f"x{j}" for j in range(8)], scale=scale)
+                told += [text.partition(" = ")[2] for text in texts]
+            assert any("-" not in text and " 0." not in text for text in told)
+
+    @pytest.mark.parametrize("weakest", [0.5, 1e-5])
+    def test_a_low_rank_is_decomposed_by_its_factor(self, weakest):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(4, 15)) * np.array([1.0, 0.7, 0.5, weakest])[:, None]
+        X[:, [9, 12]] = X[:, [2, 2]]
+        A = X / np.linalg.norm(X, axis=0)
+        R = A.T @ A
+        values, vectors = spectrum(R)
+        assert vectors.shape == (15, 4)
+        assert values == pytest.approx(np.linalg.eigvalsh(A @ A.T), rel=1e-4)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-12)
+        np.testing.assert_allclose((vectors * values) @ vectors.T, R, atol=1e-13)
+        found = Relations.of_factor(A)
+        texts = linear_relations(found, list("abcdefghijklmno"))
+        assert {9, 12} < set(found.dependent.tolist())
+        assert ("`j` = `c`" in texts) == ("`m` = `c`" in texts) == (2 in found.independent)
+
+    def test_an_indefinite_matrix_has_no_factor(self):
+        """Elimination ends after one step, as for a matrix of rank one."""
+        R = np.where(np.eye(6) > 0, 1.0, np.where(np.indices((6, 6)).sum(0) % 2, 1.0, -1.0))
+        assert len(spectrum(R)[0]) == 6
+        with pytest.raises(InvalidCorrelationError, match="not positive definite"):
+            v.check_correlation(R)
+
+
+class TestNames:
+    def test_default_and_conversion(self):
+        assert v.check_names(None, 2) == ("x0", "x1")
+        assert v.check_names([3, "b"], 2) == ("3", "b")
+
+    def test_refused(self):
+        with pytest.raises(InvalidArgumentError, match="3 variables need 3 names, got 2"):
+            v.check_names("ab", 3)
+        with pytest.raises(InvalidArgumentError, match="`a`, `c` occur more than once"):
+            v.check_names("acbac", 5)
+
+
+class TestFloors:
+    @pytest.mark.parametrize(
+        ("value", "wanted"),
+        [
+            (0.9, [0.9] * 4),
+            (1, [1.0] * 4),
+            (np.float32(0.5), [0.5] * 4),
+            ([0.1, 0, 1, 0.3], [0.1, 0, 1, 0.3]),
+            ({"age": 0.8, "height": 0.2}, [0.2, 0, 0.8, 0]),
+            ({}, [0, 0, 0, 0]),
+        ],
+    )
+    def test_accepted(self, value, wanted):
+        floors = v.check_floors(value, 4, NAMES)
+        assert floors.dtype == np.float64
+        assert np.array_equal(floors, wanted)
+
+    def test_the_callers_array_is_unchanged(self):
+        given = np.full(4, 0.5)
+        assert not np.shares_memory(v.check_floors(given, 4, NAMES), given)
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (1.5, r"got 1\.5 for every variable"),
+            (np.nan, "got nan for every variable"),
+            ([0.5, -0.1, 0.2, np.nan], r"`weight`: -0\.1, `income`: nan"),
+            ([0.5, 0.5], r"4 of them.*`income`.*\(2,\)"),
+            (np.full((4, 1), 0.5), r"\(4, 1\)"),
+            ("high", "numbers; got the text 'high'"),
+            ("0.9", "numbers; got the text '0.9'"),
+            ([0.5, "x", 0.5, 0.5], "entry 1 is the text 'x'"),
+            (True, "True and False"),
+            ([True, False, True, False], r"True and False; write 1\.0"),
+            ({"shoe": 0.3}, "`shoe`, which is not among"),
+            ({"age": "old"}, "floor of `age`.*old"),
+            ({"age": np.inf}, "`age`: inf"),
+            (1 + 1e-12, "between 0 and 1"),
+        ],
+    )
+    def test_refused(self, value, told):
+        with pytest.raises(InvalidFloorError, match=told):
+            v.check_floors(value, 4, NAMES)
+
+
+class TestOthers:
+    @pytest.mark.parametrize("value", [0, 0.0, 0.25, np.float64(3)])
+    def test_budget(self, value):
+        assert v.check_budget(value) == value
+
+    @pytest.mark.parametrize("value", [-1e-12, np.nan, np.inf, 1e101, "much", None, [0.1], True])
+    def test_budget_refused(self, value):
+        with pytest.raises(InvalidBudgetError, match=r"budget must be .*number"):
+            v.check_budget(value)
+
+    def test_support_keeps_the_diagonal_free(self):
+        mask = np.zeros((4, 4), dtype=bool)
+        mask[0, 3] = True
+        out = v.check_support(mask, 4, NAMES)
+        assert out.dtype == np.bool_
+        assert np.array_equal(out, mask | np.eye(4, dtype=bool))
+        assert not mask[0, 0]
+        assert np.array_equal(v.check_support(mask.astype(int), 4, NAMES), out)
+
+    def test_support_refused(self):
+        with pytest.raises(InvalidSupportError, match=r"4 by 4 mask.*\(3, 3\)"):
+            v.check_support(np.eye(3), 4, NAMES)
+        with pytest.raises(InvalidSupportError, match=r"\(`height`, `weight`\).*abs\(R\) > 0\.15"):
+            v.check_support(v.check_correlation(good()), 4, NAMES)
+        with pytest.raises(InvalidSupportError, match="only True and False"):
+            v.check_support(np.full((4, 4), "yes"), 4, NAMES)
+
+    def test_anchors(self):
+        B = [[1, 0], [1, 0], [0, 1e-5], [0, 0]]
+        assert np.array_equal(v.check_anchors(B, 4, NAMES), np.array(B, dtype=float))
+
+    @pytest.mark.parametrize(
+        ("anchors", "told"),
+        [
+            (np.ones(4), r"4 rows.*\(4,\)"),
+            (np.ones((3, 1)), r"\(3, 1\)"),
+            (np.ones((4, 0)), r"\(4, 0\)"),
+            (np.ones((4, 5)), r"\(4, 5\)"),
+            ([[1], [np.nan], [0], [0]], "`weight` in composite 0"),
+            ([[1, 0], [1, 0], [0, 0], [0, 0]], "Composite 1 has no coefficient"),
+            ([[1, 3], [2, 6], [0, 0], [0, 0]], "`composite 1` = `composite 0`"),
+            ([[1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 0]], "`composite 0`.*`composite 1`"),
+        ],
+    )
+    def test_anchors_refused(self, anchors, told):
+        with pytest.raises(InvalidAnchorError, match=told):
+            v.check_anchors(anchors, 4, NAMES)
+
+    def test_pair_weights_ignore_the_diagonal(self):
+        W = np.full((4, 4), 2.0)
+        np.fill_diagonal(W, np.nan)
+        out = v.check_pair_weights(W, 4, NAMES)
+        assert np.array_equal(out, 2.0 * (1 - np.eye(4)))
+        assert np.isnan(W[0, 0])
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({(0, 1): -1.0, (1, 0): -1.0}, "negative.*`height` and `weight`"),
+            ({(0, 1): np.nan}, "finite.*`height` and `weight`"),
+            ({(2, 3): 5.0}, "symmetric.*`age` and `income`"),
+        ],
+    )
+    def test_pair_weights_refused(self, change, told):
+        W = np.ones((4, 4))
+        for pair, value in change.items():
+            W[pair] = value
+        with pytest.raises(InvalidArgumentError, match=told):
+            v.check_pair_weights(W, 4, NAMES)
+
+    def test_pair_weights_of_another_size(self):
+        with pytest.raises(InvalidArgumentError, match=r"4 by 4.*\(3, 3\)"):
+            v.check_pair_weights(np.ones((3, 3)), 4, NAMES)
+
+    def test_choice(self):
+        for value in ("worst", np.str_("worst")):
+            found = v.check_choice("criterion", value, ("squared", "worst"))
+            assert found == "worst"
+            assert type(found) is str  # certificates and files know no other text
+        for value in ("best", None, 3):
+            with pytest.raises(InvalidArgumentError, match="criterion must be one of 'squared'"):
+                v.check_choice("criterion", value, ("squared", "worst"))
+
+    def test_numbers(self):
+        assert v.check_positive("tol", 1e-9) == 1e-9
+        assert v.check_count("max_iter", np.int64(3)) == 3
+        assert v.check_count("n_starts", 0, minimum=0) == 0
+        for value in (0, -1, np.nan, np.inf, "tiny", True):
+            with pytest.raises(InvalidArgumentError, match="tol must be"):
+                v.check_positive("tol", value)
+        for value in (0, -1, 2.0, "many", True):
+            with pytest.raises(InvalidArgumentError, match="max_iter must be"):
+                v.check_count("max_iter", value)
+
+
+def test_redundant_variables_are_the_ones_to_leave_out():
+    rng = np.random.default_rng(4)
+    a, b, c = rng.normal(size=(3, 50))
+    table = np.column_stack([a, b, a + b, c, -2 * c])
+    names = ["a", "b", "total", "c", "copy"]
+    R = np.corrcoef(table, rowvar=False)
+    with pytest.raises(SingularCorrelationError) as caught:
+        v.check_correlation(R, names)
+    left_out = caught.value.redundant
+    assert len(left_out) == 2
+    keep = [j for j, name in enumerate(names) if name not in left_out]
+    v.check_correlation(R[np.ix_(keep, keep)], [names[j] for j in keep])
+
+
+class TestContainers:
+    def test_masked_entries_are_missing_and_not_what_lies_under_the_mask(self):
+        R = np.ma.masked_array(good(), mask=False)
+        assert np.array_equal(v.check_correlation(R), v.check_correlation(good()))
+        R[1, 2] = np.ma.masked
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
+            v.check_correlation(R, NAMES)
+
+    def test_a_mask_over_objects_is_a_mask(self):
+        R = np.ma.masked_array(good().astype(object), mask=False)
+        R[1, 2] = np.ma.masked
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `age`"):
+            v.check_correlation(R, NAMES)
+
+    def test_numbers_of_other_kinds(self):
+        half = Fraction(1, 2)
+        for R in ([[1, half], [half, 1]], [[1, Decimal("0.5")], [Decimal("0.5"), 1]]):
+            assert np.array_equal(v.check_correlation(R), [[1.0, 0.5], [0.5, 1.0]])
+
+    def test_a_frame_brings_its_names(self):
+        R = pd.DataFrame(good(), NAMES, NAMES)
+        assert v.frame_names(R) == list(NAMES)
+        R.iloc[1, 3] = np.nan
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `income`"):
+            v.check_correlation(R)
+        with pytest.raises(InvalidCorrelationError, match="between `weight` and `income`"):
+            v.check_correlation(R.astype("Float64"))  # pandas.NA
+
+    def test_rows_of_a_frame_in_another_order(self):
+        R = pd.DataFrame(good(), NAMES, NAMES)
+        with pytest.raises(InvalidCorrelationError, match=r"R\.loc\[R\.columns\]"):
+            v.check_correlation(R.iloc[::-1])
+
+    def test_a_file_read_without_its_index(self):
+        R = pd.DataFrame(good(), NAMES, NAMES).reset_index()
+        told = r"row 0 of column `index` .*index_col=0\)\) is the text 'height'"
+        with pytest.raises(InvalidCorrelationError, match=told):
+            v.check_correlation(R)
+
+    def test_sparse_says_how_to_make_it_dense(self):
+        with pytest.raises(InvalidCorrelationError, match=r"R\.toarray\(\)"):
+            v.check_correlation(csr_array(good()))
+
+    def test_rows_in_place_of_a_matrix(self):
+        with pytest.raises(InvalidCorrelationError, match=r"numpy\.corrcoef"):
+            v.check_correlation(table())
+
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_composites_of_any_scale(self, size):
+        assert np.array_equal(v.check_anchors(size * np.eye(4), 4, NAMES), size * np.eye(4))
+
+
+def test_callbacks_and_seeds():
+    assert v.check_callback(None) is None
+    assert v.check_callback(print) is print
+    with pytest.raises(InvalidArgumentError, match="callback must be a function"):
+        v.check_callback(3)
+    for seed in (None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)):
+        assert v.check_random_state(seed) is seed
+    for bad in (-1, "x", 1.5, True):
+        with pytest.raises(InvalidArgumentError, match="random_state must be"):
+            v.check_random_state(bad)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"n_starts": 0}, "n_starts"), ({"random_state": "a"}, "random_state must be")],
+)
+def test_starts_are_checked_where_none_are_needed(settings, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        decorrelate([[1.0, 0.5], [0.5, 1.0]], 0.99, **settings)
+
+
+def test_a_floor_of_one_unknown_name_is_told_in_the_singular():
+    with pytest.raises(InvalidFloorError, match="`zz`, which is not among"):
+        decorrelate([[1.0, 0.5], [0.5, 1.0]], {"zz": 0.9})
+
+
+def test_a_refused_rank_is_told_once():
+    found = pytest.warns(SingularCorrelationWarning, match="rank 1 of 2")
+    with found, pytest.raises(SingularCorrelationError) as told:
+        maximize_fidelity(np.ones((2, 2)), 2.0, criterion="vif")
+    assert str(told.value).count("rank 1 of 2") == 1

@@ -1,0 +1,96 @@
+"""Correlation matrices of tables against NumPy, and what is refused."""
+
+import numpy as np
+import pytest
+
+from skcoral.data.correlation import estimate, sample_correlation
+from skcoral.data.moments import Moments
+from skcoral.exceptions import InvalidTableError, SingularCorrelationError
+
+
+def table(n=80, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p))
+
+
+def test_pearson_is_numpys():
+    X = table() * [1e-9, 1.0, 1e9, 1.0] + [0.0, 1e6, -1e12, 3.0]
+    got = estimate(Moments.from_rows(X, names=list("abcd")))
+    np.testing.assert_allclose(got.R, np.corrcoef(X.T), atol=1e-13)
+    np.testing.assert_allclose(got.scale, X.std(axis=0, ddof=1), rtol=1e-13)
+    assert got.names == ("a", "b", "c", "d")
+    assert "80 rows" in got.guarantee
+
+
+def test_correlation_of_columns_a_hundred_million_deviations_from_zero():
+    X = table()
+    far = X + 1e8 * X.std(axis=0)
+    stored = far.astype(np.longdouble)
+    stored = stored - stored.mean(axis=0)
+    exact = stored.T @ stored
+    size = np.sqrt(np.diag(exact))
+    expected = (exact / size[:, None] / size).astype(np.float64)
+    np.testing.assert_allclose(estimate(Moments.from_rows(far)).R, expected, atol=1e-9, rtol=0)
+
+
+def test_constant_columns_are_named():
+    X = table()
+    X[:, [1, 3]] = [0.1, 7.0]
+    with pytest.raises(InvalidTableError, match=r"2 columns are constant.*`b`, `d`.*Drop"):
+        estimate(Moments.from_rows(X, names=list("abcd")))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_too_few_rows(n):
+    X = table(n, 4)
+    with pytest.raises(InvalidTableError, match=rf"{n} rows.*4 columns.*`x0`.*5 rows.*LedoitWolf"):
+        estimate(Moments.from_rows(X))
+
+
+def test_one_row_more_than_columns_is_enough():
+    X = table(5, 4)
+    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
+
+
+def test_no_rows_and_one_row():
+    with pytest.raises(InvalidTableError, match="no rows"):
+        estimate(Moments(["a", "b"]))
+    with pytest.raises(InvalidTableError, match=r"1 sample.*`a`, `b`"):
+        estimate(Moments(["a", "b"]).update([[1.0, 2.0]]))
+
+
+def test_repeated_rows_do_not_hide_too_small_a_rank():
+    X = np.repeat(table(4, 4), 5, axis=0)
+    with pytest.raises(SingularCorrelationError, match="shrinkage"):
+        estimate(Moments.from_rows(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_linear_relations_are_reported_in_the_tables_units(dtype):
+    X = table(p=3).astype(dtype)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    with pytest.raises(SingularCorrelationError) as caught:
+        estimate(Moments.from_rows(X, names=["a", "b", "c", "total"]))
+    assert caught.value.variables == ["a", "b", "total"]
+    same = ["`total` = `a` + `b`", "`a` = -`b` + `total`", "`b` = -`a` + `total`"]
+    assert any(relation in str(caught.value) for relation in same)
+    assert "`c`" not in str(caught.value)
+
+
+def test_duplicates_are_named_with_their_factor():
+    X = table(p=3)
+    X = np.column_stack([X, 1000 * X[:, 1] + 5])
+    with pytest.raises(SingularCorrelationError, match="`metres` = 1000 `km`") as caught:
+        estimate(Moments.from_rows(X, names=["a", "km", "c", "metres"]))
+    assert caught.value.redundant == ["metres"]
+
+
+def test_a_table_of_nearly_equal_columns_is_not_singular():
+    X = table(500, 2)
+    X = np.column_stack([X, X[:, 0] + 1e-4 * np.random.default_rng(3).normal(size=500)])
+    np.testing.assert_allclose(estimate(Moments.from_rows(X)).R, np.corrcoef(X.T), atol=1e-12)
+
+
+def test_sample_correlation_of_dependent_columns_is_still_defined():
+    X = table(3, 5)
+    np.testing.assert_allclose(sample_correlation(Moments.from_rows(X)), np.corrcoef(X.T))

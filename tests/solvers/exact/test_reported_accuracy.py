@@ -1,0 +1,88 @@
+"""What results of the exact regime report, at the size of rounding errors."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check
+from skcoral.core.linalg import gram_defect
+from skcoral.datasets import make_system
+from skcoral.solvers.exact import best_exact, exact_threshold
+from skcoral.solvers.exact.threshold import fidelity_allowance
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_no_more_steps_than_allowed(max_iter):
+    R = make_system(18)
+    assert best_exact(R, np.full(18, 0.957), max_iter=max_iter).n_iter <= max_iter
+    assert exact_threshold(R, max_iter=max_iter).n_iter <= max_iter
+    assert exact_threshold(R).n_iter > 3
+
+
+def test_correlations_are_those_of_the_outputs_to_the_last_digits():
+    """Nearly collinear: T has large entries, and TᵀRT misses the identity by what is reported."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    X = np.column_stack([X, X[:, 0] + 3e-5 * rng.normal(size=40)])
+    R = np.corrcoef(X.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = decorrelate(R, 0.1)
+    defect = gram_defect(R, result.T, precise=True)
+    assert np.abs(defect).max() > 1e-15
+    off = np.abs(result.correlation - np.eye(6) - defect).max()
+    assert off <= 0.5 * np.abs(defect).max()
+
+
+def test_what_an_inexact_decorrelator_may_lack():
+    """T (TᵀCT)^{-1/2} is exact; its fidelities lie no further below those of T than is said."""
+    rng = np.random.default_rng(1)
+    for scale in (1.0, 25.0):
+        A = rng.normal(size=(5, 5))
+        C = scale * (A @ A.T + np.eye(5))
+        values, vectors = np.linalg.eigh(C)
+        T = (vectors / np.sqrt(values)) @ vectors.T + 0.003 / scale * rng.normal(size=(5, 5))
+        G = T.T @ C @ T
+        size = float(np.linalg.norm(G - np.eye(5)))
+        g, V = np.linalg.eigh(G)
+        exact = T @ (V / np.sqrt(g)) @ V.T
+        lack = np.diag(C @ T) - np.diag(C @ exact)
+        allowed = fidelity_allowance(C, T, size)
+        assert np.all(lack <= allowed)
+        # the bound by norms: no more than what a change of that size can do
+        assert np.all(allowed <= 0.75 * size * np.sqrt(np.diag(C)) * (1 + size) + 1e-12)
+    assert np.isinf(fidelity_allowance(C, T, 1.0)).all()
+    # √(1 + δ) for the length of T, and what the inverse root changes of it: neither is left out
+    found = fidelity_allowance(np.eye(2), np.eye(2), 0.5)
+    np.testing.assert_allclose(found, np.sqrt(1.5) * (np.sqrt(2) - 1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_floors_of_one_that_exact_decorrelation_can_meet(kept):
+    """Variables that are uncorrelated with each other stay; the others make room around them."""
+    rng = np.random.default_rng(2)
+    p = 6
+    A = np.eye(p) + 0.25 * np.tril(rng.normal(size=(p, p)), -1)
+    A[:kept] = np.eye(p)[:kept]
+    A /= np.linalg.norm(A, axis=1, keepdims=True)
+    R = A @ A.T
+    np.fill_diagonal(R, 1.0)
+    result = decorrelate(R, [1.0] * kept + [0.3] * (p - kept))
+    assert result.status == "exact"
+    np.testing.assert_allclose(result.T[:, :kept], np.eye(p)[:, :kept], atol=1e-9)
+    verdict = check(result, R)
+    assert verdict.passed, verdict.problems
+    # no exact decorrelator with these outputs has a larger mean: the others alone, beside them
+    inner = R[kept:, kept:] - R[kept:, :kept] @ R[:kept, kept:]
+    values, vectors = np.linalg.eigh(inner)
+    best = np.trace((vectors * np.sqrt(values)) @ vectors.T)
+    assert result.fidelity.sum() == pytest.approx(kept + best, abs=1e-7)
+
+
+def test_the_threshold_lies_between_what_it_says():
+    R = make_system(12, seed=5)
+    th = threshold(R)
+    assert th.lower <= float(th.fidelity.min()) <= th.lower + 1e-13
+    assert 0 <= th.upper - th.lower <= 1e-12

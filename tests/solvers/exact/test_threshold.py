@@ -1,0 +1,264 @@
+"""The threshold: closed forms, an independent convex solver, and the definition on ugly data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import datasets as sk
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check
+from skcoral.datasets import load_wine, make_system, wdi_correlation
+from skcoral.exceptions import NotCertifiedWarning
+from skcoral.solvers.exact import Options, exact_threshold, solve_threshold
+
+
+def equicorrelation(p: int, r: float) -> np.ndarray:
+    return np.full((p, p), r) + (1 - r) * np.eye(p)
+
+
+def equicorrelation_threshold(p: int, r: float) -> float:
+    return (np.sqrt(1 + (p - 1) * r) + (p - 1) * np.sqrt(1 - r)) / p
+
+
+def naive_fidelity(R: np.ndarray, T: np.ndarray) -> np.ndarray:
+    return np.array([R[j] @ T[:, j] for j in range(len(R))])
+
+
+def assert_is_threshold(R: np.ndarray, *, gap: float = 1e-9) -> float:
+    """Everything that the threshold promises, from the definition."""
+    th = threshold(R)
+    R = np.asarray(R, dtype=float)
+    assert -1e-14 <= th.gap <= gap
+    assert np.abs(th.T.T @ R @ th.T - np.eye(len(R))).max() < 1e-8
+    f = naive_fidelity(R, th.T)
+    assert np.all(f >= th.lower - 1e-12)
+    assert np.abs(f - th.fidelity).max() < 1e-10
+    assert np.all(th.weights >= 0)
+    assert th.weights.sum() == pytest.approx(1)
+    assert th.bounds["zca"] - 1e-12 <= th.upper
+    assert th.lower <= th.bounds["trace"] + 1e-12
+    assert check(th, R).passed
+    return th.value
+
+
+@pytest.mark.parametrize(
+    ("R", "printed"),
+    [
+        (make_system(6), 0.971817),
+        (make_system(18), 0.958528),
+        (make_system(50), 0.949077),
+        (wdi_correlation().correlation, 0.750852),
+        (load_wine().correlation, 0.826231),
+    ],
+    ids=["p6", "p18", "p50", "wdi", "wine"],
+)
+def test_the_papers_thresholds(R: np.ndarray, printed: float) -> None:
+    """The lower ends of the intervals that the paper prints."""
+    assert assert_is_threshold(R) == pytest.approx(printed, abs=5.1e-7)
+
+
+@pytest.mark.parametrize("r", [-0.999, -0.5, 0.0, 1e-9, 0.3, 0.8, 0.999])
+def test_two_variables(r: float) -> None:
+    value = assert_is_threshold(np.array([[1, r], [r, 1]]))
+    assert value == pytest.approx((np.sqrt(1 + r) + np.sqrt(1 - r)) / 2, abs=1e-10)
+
+
+@pytest.mark.parametrize("p", [2, 3, 5, 17, 60])
+@pytest.mark.parametrize("r", [0.01, 0.5, 0.9, 0.999])
+def test_equicorrelation(p: int, r: float) -> None:
+    value = assert_is_threshold(equicorrelation(p, r))
+    assert value == pytest.approx(equicorrelation_threshold(p, r), abs=1e-10)
+
+
+@pytest.mark.parametrize("p", [3, 8, 21])
+def test_circulant_reaches_the_trace_bound(p: int) -> None:
+    rng = np.random.default_rng(p)
+    first = rng.normal(size=p)
+    spectrum = np.abs(np.fft.fft(first)) ** 2 + 0.1
+    R = np.real(np.fft.ifft(spectrum))[np.subtract.outer(np.arange(p), np.arange(p)) % p]
+    R = (R + R.T) / (2 * R[0, 0])
+    values = np.linalg.eigvalsh(R)
+    assert assert_is_threshold(R) == pytest.approx(np.sqrt(values).sum() / p, abs=1e-10)
+
+
+@pytest.mark.parametrize("sizes", [(4, 5), (3, 3), (2, 4, 6)])
+@pytest.mark.parametrize("rs", [(0.8, 0.0, 0.4), (0.8, 0.8, 0.8), (0.5, 0.9, 0.1)])
+def test_blocks_have_the_threshold_of_the_worst_block(
+    sizes: tuple[int, ...], rs: tuple[float, ...]
+) -> None:
+    blocks = [equicorrelation(p, r) for p, r in zip(sizes, rs, strict=False)]
+    R = np.zeros((sum(sizes), sum(sizes)))
+    start = 0
+    for block in blocks:
+        stop = start + len(block)
+        R[start:stop, start:stop] = block
+        start = stop
+    expected = min(equicorrelation_threshold(p, r) for p, r in zip(sizes, rs, strict=False))
+    assert assert_is_threshold(R) == pytest.approx(expected, abs=1e-10)
+
+
+def test_identity_and_single_variable() -> None:
+    assert assert_is_threshold(np.eye(7)) == pytest.approx(1, abs=1e-12)
+    assert threshold([[1.0]]).value == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_against_a_semidefinite_solver(small_factor_model, seed: int) -> None:
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(seed)
+    R = small_factor_model(rng)
+    p = len(R)
+    root = np.linalg.cholesky(R).T
+    weights = cp.Variable(p, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.normNuc(root @ cp.diag(weights))), [cp.sum(weights) == 1])
+    problem.solve(solver=cp.CLARABEL)
+    assert threshold(R).value == pytest.approx(problem.value, abs=2e-7)
+
+
+def test_definition_on_difficult_matrices(ugly: np.ndarray) -> None:
+    assert_is_threshold(ugly)
+
+
+def test_resampled_tables_are_certified() -> None:
+    """Bootstrap samples have all patterns of binding variables, some found in several rounds."""
+    X = load_wine().data
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        R = np.corrcoef(X[rng.integers(0, len(X), len(X))].T)
+        assert_is_threshold(R)
+
+
+def test_no_random_decorrelator_beats_it(ugly: np.ndarray) -> None:
+    value = threshold(ugly).value
+    values, vectors = np.linalg.eigh(ugly)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1e-1, 1.0):
+        for _ in range(20):
+            turn = np.linalg.qr(np.eye(len(root)) + scale * rng.normal(size=root.shape))[0]
+            turn *= np.sign(np.sum(root * turn, axis=0))
+            assert np.min(np.sum(root * turn, axis=0)) <= value + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_permutation_and_sign_flips(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    R = np.asarray(load_wine().correlation)
+    order = rng.permutation(len(R))
+    signs = rng.choice([-1.0, 1.0], len(R))
+    moved = (R * np.outer(signs, signs))[np.ix_(order, order)]
+    plain, turned = threshold(R), threshold(moved)
+    assert turned.value == pytest.approx(plain.value, abs=1e-10)
+    expected = (plain.T * np.outer(signs, signs))[np.ix_(order, order)]
+    assert np.abs(turned.T - expected).max() < 1e-6
+    assert np.abs(turned.weights - plain.weights[order]).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "digits", "diabetes", "iris"])
+def test_real_tables_are_certified(name: str) -> None:
+    X = getattr(sk, f"load_{name}")().data
+    X = X[:, X.std(axis=0) > 0]
+    assert_is_threshold(np.corrcoef(X.T))
+
+
+@pytest.mark.parametrize("cond", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("p", [5, 30])
+def test_certified_up_to_condition_1e8(cond: float, p: int) -> None:
+    rng = np.random.default_rng(p)
+    Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+    C = (Q * np.logspace(0, -np.log10(cond), p)) @ Q.T
+    d = 1 / np.sqrt(np.diag(C))
+    R = C * np.outer(d, d)
+    assert_is_threshold((R + R.T) / 2)
+
+
+@pytest.mark.parametrize("cond", [1e10, 1e11])
+@pytest.mark.filterwarnings("default::skcoral.exceptions.NotCertifiedWarning")
+def test_status_between_1e8_and_1e12(cond: float) -> None:
+    rng = np.random.default_rng(1)
+    Q, _ = np.linalg.qr(rng.normal(size=(9, 9)))
+    C = (Q * np.logspace(0, -np.log10(cond), 9)) @ Q.T
+    d = 1 / np.sqrt(np.diag(C))
+    R = C * np.outer(d, d)
+    th = threshold((R + R.T) / 2)
+    assert th.lower <= th.upper
+    assert th.gap < 1e-6
+    assert th.status == ("optimal" if th.gap <= 1e-9 else "best_found")
+
+
+def test_too_few_steps_are_reported() -> None:
+    R = load_wine().correlation
+    with pytest.warns(NotCertifiedWarning, match="gap"):
+        th = solve_threshold(R, Options(tuple(map(str, range(13))), max_iter=1))
+    assert th.status == "best_found"
+    assert th.lower < threshold(R).lower < th.upper
+
+
+def test_non_binding_variables_have_the_best_completion() -> None:
+    """Turn the others within the orthogonal complement: no mean fidelity above the returned one."""
+    R = np.asarray(wdi_correlation().correlation)
+    th = threshold(R)
+    free = np.flatnonzero(th.weights == 0)
+    assert len(free) >= 2
+    root = np.linalg.cholesky(R).T
+    tried = 0
+    W = root @ th.T
+    rng = np.random.default_rng(0)
+    for scale in (1e-4, 1e-2, 1.0):
+        for _ in range(50):
+            A = scale * rng.normal(size=(len(free), len(free)))
+            Q = np.linalg.qr(np.eye(len(free)) + A - A.T)[0]
+            Q *= np.sign(np.diag(Q))
+            turned = W[:, free] @ Q
+            f = np.sum(root[:, free] * turned, axis=0)
+            if f.min() >= th.value:
+                tried += 1
+                assert f.mean() <= th.fidelity[free].mean() + 1e-10
+    assert tried > 10
+
+
+def test_callback_sees_the_gap_close() -> None:
+    seen: list[tuple[int, float, float]] = []
+    threshold(load_wine().correlation, callback=lambda *args: seen.append(args))
+    assert all(lower <= upper + 1e-14 for _, upper, lower in seen)
+    assert seen[-1][1] - seen[-1][2] < 1e-9
+
+
+def test_same_input_same_bits() -> None:
+    R = make_system(12, seed=4)
+    assert np.array_equal(threshold(R).T, threshold(R.copy()).T)
+
+
+def test_relative_floors() -> None:
+    """t such that f_j ≥ t·floor_j; a zero floor asks for nothing."""
+    R = make_system(7, seed=2)
+    floors = np.array([0.5, 0.9, 0.0, 0.7, 1.0, 0.0, 0.3])
+    found = exact_threshold(R, floors)
+    assert found.upper - found.lower < 1e-9
+    assert np.all(found.fidelity >= found.lower * floors - 1e-12)
+    assert decorrelate(R, np.minimum(floors * found.lower * (1 - 1e-7), 1)).status == "exact"
+
+
+def test_the_assertions_can_fail() -> None:
+    """Zeros, the identity and untransformed data are not exact decorrelators."""
+    R = np.asarray(load_wine().correlation)
+    for T in (np.zeros_like(R), np.eye(len(R)), 2 * threshold(R).T):
+        assert np.abs(T.T @ R @ T - np.eye(len(R))).max() > 1e-8
+
+
+def test_weights_that_vanish_together_leave_together():
+    """Two weights fall by the same factor; their ratio keeps one fidelity below the threshold."""
+    R = np.array(
+        [
+            [1.0, 0.1364, -0.406, 0.0404],
+            [0.1364, 1.0, -0.0582, 0.5109],
+            [-0.406, -0.0582, 1.0, -0.0009],
+            [0.0404, 0.5109, -0.0009, 1.0],
+        ]
+    )
+    found = exact_threshold(R)
+    assert found.gap < 1e-12
+    pair = 0.5 * (np.sqrt(1.0 + R[1, 3]) + np.sqrt(1.0 - R[1, 3]))  # the threshold of two variables
+    assert found.lower == pytest.approx(pair, abs=1e-12)
+    assert np.allclose(found.weights, [0.0, 0.5, 0.0, 0.5])

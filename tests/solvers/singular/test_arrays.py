@@ -1,0 +1,39 @@
+"""The same algebra in another array library: the strict reference of the array API standard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.core.arrays import to_host
+from skcoral.solvers.singular.solver import solve_squares
+
+xp = pytest.importorskip("array_api_strict")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning"),
+    pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning"),
+]
+
+
+@pytest.mark.parametrize("floor", [0.5, 0.95, 0.99, 1.0])
+def test_the_solver_stays_in_the_library_of_its_factor(tables, floor):
+    A = tables.factor_of(tables.factors(12, 40))
+    floors = np.full(40, floor)
+    there, here = solve_squares(xp.asarray(A), floors), solve_squares(A, floors)
+    assert type(there.U).__module__.startswith("array_api_strict")
+    assert there.objective == pytest.approx(here.objective, rel=1e-8)
+    assert there.lower_bound == pytest.approx(here.lower_bound, rel=1e-8)
+    fidelity = (A * np.asarray(to_host(there.U))).sum(axis=0)
+    assert fidelity.min() >= floor - 1e-12
+
+
+def test_singular_matrices_of_another_library(tables):
+    R = np.corrcoef(tables.noise(10, 25).T)
+    for floor in (0.6, 0.99):
+        there, here = decorrelate(xp.asarray(R), floor), decorrelate(R, floor)
+        assert isinstance(there.T, np.ndarray)
+        assert there.status == here.status == "optimal"
+        assert there.objective == pytest.approx(here.objective, rel=1e-8)
+    assert threshold(xp.asarray(R)).upper == pytest.approx(threshold(R).upper, abs=1e-7)

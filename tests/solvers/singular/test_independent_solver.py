@@ -1,0 +1,151 @@
+"""The bounds against both relaxations in cvxpy, an independent solver."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from skcoral.solvers.singular.caps import on_caps
+from skcoral.solvers.singular.descent import descend, squares
+from skcoral.solvers.singular.dual import maximise_bound
+from skcoral.solvers.singular.lifted import lifted_bound, lifted_proof
+from skcoral.solvers.singular.proof import gap_of, proof_of
+from skcoral.solvers.singular.solver import solve_squares
+from skcoral.solvers.singular.threshold import frame_threshold
+
+CASES = [
+    ("noise", 4, 7),
+    ("noise", 9, 12),
+    ("noise", 12, 12),
+    ("factors", 6, 10),
+    ("factors", 11, 12),
+    ("sums", 1, 9),
+    ("sums", 2, 12),
+]
+
+
+def make(tables, kind, size, p):
+    X = tables.sums(80, p, size) if kind == "sums" else getattr(tables, kind)(size, p)
+    return tables.factor_of(X)
+
+
+def frame_relaxation(A, floors):
+    """½‖F‖² - p/2 with F ⪰ UUᵀ, tr F = p, ‖u_j‖ ≤ 1 and a_jᵀu_j ≥ ρ_j."""
+    r, p = A.shape
+    X = cp.Variable((p + r, p + r), PSD=True)
+    U, F = X[p:, :p], X[p:, p:]
+    constraints = [
+        X[:p, :p] == np.eye(p),
+        cp.trace(F) == p,
+        cp.norm(U, 2, axis=0) <= 1,
+        cp.sum(cp.multiply(A, U), axis=0) >= floors,
+    ]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(F) - p / 2), constraints)
+    return problem.solve(solver=cp.CLARABEL)
+
+
+def lifted_relaxation(A, floors, criterion):
+    """The criterion of off(G) over G ⪰ UᵀU, G_jj = 1, a_jᵀu_j ≥ ρ_j."""
+    r, p = A.shape
+    X = cp.Variable((r + p, r + p), PSD=True)
+    U, G = X[:r, r:], X[r:, r:]
+    off = G - cp.diag(cp.diag(G))
+    loss = {
+        "squared": 0.5 * cp.sum_squares(off),
+        "worst": cp.max(cp.abs(off)),
+        "absolute": 0.5 * cp.sum(cp.abs(off)),
+    }[criterion]
+    constraints = [
+        X[:r, :r] == np.eye(r),
+        cp.diag(G) == 1,
+        cp.sum(cp.multiply(A, U), axis=0) >= floors,
+    ]
+    return cp.Problem(cp.Minimize(loss), constraints).solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize(("kind", "size", "p"), CASES)
+@pytest.mark.parametrize("floor", [0.6, 0.9, 0.97])
+def test_frame_bound_is_the_relaxation(tables, kind, size, p, floor):
+    A = make(tables, kind, size, p)
+    floors = np.full(p, floor)
+    floors[0] = 0.5
+    dual = maximise_bound(A, floors, goal=1e-11, max_iter=200)
+    assert dual.bound == pytest.approx(frame_relaxation(A, floors), abs=1e-6 * p)
+
+
+@pytest.mark.parametrize(("kind", "size", "p"), CASES)
+def test_upper_end_of_the_threshold_is_the_relaxation(tables, kind, size, p):
+    A = make(tables, kind, size, p)
+    r = len(A)
+    U, floor = cp.Variable((r, p)), cp.Variable()
+    problem = cp.Problem(
+        cp.Maximize(floor),
+        [
+            cp.sum(cp.multiply(A, U), axis=0) >= floor,
+            cp.norm(U, 2, axis=0) <= 1,
+            cp.sigma_max(U) <= np.sqrt(p / r),
+        ],
+    )
+    found = frame_threshold(A)
+    assert found.upper == pytest.approx(problem.solve(solver=cp.CLARABEL), abs=1e-6)
+    assert found.lower <= found.upper
+    F = found.U @ found.U.T
+    np.testing.assert_allclose(F, p / r * np.eye(r), atol=1e-5)
+    assert squares(found.U) == pytest.approx(0.5 * p * (p - r) / r, rel=1e-12, abs=1e-12)
+    assert (A * found.U).sum(axis=0).min() == pytest.approx(found.lower, abs=1e-12)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize(
+    ("kind", "size", "p", "floor"), [("sums", 1, 7, 0.97), ("noise", 5, 8, 0.99)]
+)
+def test_lifted_bound_is_the_relaxation(tables, criterion, kind, size, p, floor):
+    A = make(tables, kind, size, p)
+    floors = np.full(p, floor)
+    proof = lifted_proof(A, floors, criterion, None, tol=1e-9, max_iter=200)
+    bound = lifted_bound(proof, A, A, floors, criterion, None)
+    assert bound == pytest.approx(lifted_relaxation(A, floors, criterion), abs=2e-6)
+
+
+@pytest.mark.parametrize(("kind", "size", "p"), CASES)
+@pytest.mark.parametrize("floor", [0.5, 0.85, 0.95, 0.99, 1.0])
+def test_no_start_goes_below_the_bound_or_an_optimum(tables, kind, size, p, floor):
+    A = make(tables, kind, size, p)
+    rng = np.random.default_rng(5)
+    floors = np.full(p, floor)
+    answer = solve_squares(A, floors)
+    np.testing.assert_allclose(np.linalg.norm(answer.U, axis=0), 1.0, rtol=1e-12)
+    assert ((A * answer.U).sum(axis=0) >= floors - 1e-12).all()
+    assert answer.objective == pytest.approx(squares(answer.U), rel=1e-12)
+    for _ in range(4):
+        start = on_caps(A, A + rng.normal(size=A.shape), floors)
+        value = descend(A, start, floors, bound=0.0, goal=1e-12, max_iter=200)[1]
+        slack = 1e-9 * max(1.0, value)
+        assert value >= answer.lower_bound - slack
+        if answer.certified:
+            assert value >= answer.objective - 1e-7 * max(1.0, value)
+
+
+def bound_of(proof, A, floors):
+    """(★★) as it is written."""
+    r, p = A.shape
+    nu = (p - np.trace(proof.N)) / r
+    bound = nu * p - p / 2 - np.sum((proof.N + nu * np.eye(r)) ** 2) / 2
+    for a, rho, lam, kappa in zip(A.T, floors, proof.lam, proof.kappa, strict=True):
+        inverse = np.linalg.solve(proof.N + kappa * np.eye(r), a)
+        bound += 2 * rho * lam - kappa - lam**2 * a @ inverse
+    return bound
+
+
+@pytest.mark.parametrize("floor", [0.7, 0.95, 0.9999, 1.0])
+def test_any_dual_point_is_a_bound_and_the_gap_is_its_distance(tables, floor):
+    A = tables.factor_of(tables.factors(7, 15))
+    floors = np.full(15, floor)
+    floors[:3] = 0.0, 0.3, 0.99
+    dual = maximise_bound(A, floors, goal=1e-3, max_iter=4)  # far from the best
+    proof = proof_of(dual)
+    answer = solve_squares(A, floors)
+    assert bound_of(proof, A, floors) <= answer.objective + 1e-7
+    gap = gap_of(proof, A, answer.U, floors)
+    assert squares(answer.U) - gap == pytest.approx(bound_of(proof, A, floors), rel=2e-7)

@@ -1,0 +1,254 @@
+"""Lower bounds against independent semidefinite programmes and against feasible points."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.linalg as sla
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcoral.certificates.settling import proved_bound
+from skcoral.core.results import Certificate
+from skcoral.exceptions import CertificateError
+from skcoral.solvers.support import solve_support
+from skcoral.solvers.support.caps import feasible_set
+from skcoral.solvers.support.frame_relaxation import FrameBound, frame_bound
+from skcoral.solvers.support.lower_bounds import (
+    frame_certificate,
+    least_norm_bound,
+    lifted_bound,
+    multipliers,
+)
+from skcoral.solvers.support.objectives import residuals
+
+FLOORS = (0.0, 0.8, 0.97, "mixed")
+
+
+def floors_of(kind, p):
+    return np.linspace(0, 0.98, p) if kind == "mixed" else np.full(p, kind)
+
+
+def frame_programme(R, mask, floors, norm="frobenius"):
+    """The frame relaxation as one semidefinite programme in the coefficients of T."""
+    p = len(R)
+    A = np.real(sla.sqrtm(R))
+    total, constraints = 0, []
+    for k in range(p):
+        index = np.flatnonzero(mask[:, k])
+        Y = cp.Variable((len(index), len(index)), PSD=True)
+        pad = np.zeros((p, len(index)))
+        pad[index, np.arange(len(index))] = 1.0
+        r = R[index, k]
+        constraints += [cp.trace(R[np.ix_(index, index)] @ Y) == 1]
+        constraints += [cp.sum(cp.multiply(np.outer(r, r), Y)) >= floors[k] ** 2]
+        total = total + pad @ Y @ pad.T
+    gap = A @ total @ A - np.eye(p)
+    objective = 0.5 * cp.sum_squares(gap) if norm == "frobenius" else 0.5 * cp.normNuc(gap)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+def lifted_programme(R, mask, floors, criterion):
+    """Shor's relaxation of the support problem: all products of coefficients in one matrix."""
+    p = len(R)
+    index = [(i, k) for k in range(p) for i in np.flatnonzero(mask[:, k])]
+    n = len(index)
+    Z = cp.Variable((n + 1, n + 1), PSD=True)
+    block = np.array([[R[i, j] for j, _ in index] for i, _ in index])
+    member = np.array([[float(k == c) for _, k in index] for c in range(p)])
+    G = member @ cp.multiply(block, Z[:n, :n]) @ member.T
+    pull = np.array([[R[i, c] * (k == c) for i, k in index] for c in range(p)])
+    constraints = [Z[n, n] == 1, cp.diag(G) == 1, pull @ Z[:n, n] >= floors]
+    off = cp.multiply(G, 1 - np.eye(p))
+    objective = {
+        "squared": 0.5 * cp.sum_squares(off),
+        "worst": cp.max(cp.abs(off)),
+        "absolute": 0.5 * cp.sum(cp.abs(off)),
+    }[criterion]
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+def least_norm_programme(R, mask):
+    """The least E that makes up for the products that no output shares, and their number."""
+    p = len(R)
+    K = np.linalg.inv(R)
+    root = np.real(sla.sqrtm(K))
+    E = cp.Variable((p, p))
+    pairs = [(i, j) for i in range(p) for j in range(i) if not (mask[i] & mask[j]).any()]
+    # Not a symmetric variable: the conic solvers of cvxpy 1.6 mishandle those.
+    constraints = [E == E.T, *(root[i] @ E @ root[j] == -K[i, j] for i, j in pairs)]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(E)), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value, len(pairs)
+
+
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+@pytest.mark.parametrize("kind", FLOORS)
+def test_the_frame_bound_is_the_optimum_of_its_relaxation(sparse_cases, kind, norm):
+    for R, mask in sparse_cases:
+        floors = floors_of(kind, len(R))
+        bound = frame_bound(feasible_set(R, mask, floors), norm=norm)
+        wanted = frame_programme(R, mask, floors, norm)
+        assert bound.value == pytest.approx(wanted, abs=2e-6)
+        assert bound.value <= wanted + 1e-6
+
+
+def test_a_floor_of_one_and_a_lonely_column_are_the_same_for_the_bound(sparse_cases):
+    R, mask = sparse_cases[1]
+    floors = np.zeros(len(R))
+    floors[2] = 1.0
+    thin = mask.copy()
+    thin[:, 2] = np.arange(len(R)) == 2
+    a = frame_bound(feasible_set(R, mask, floors)).value
+    b = frame_bound(feasible_set(R, thin, np.zeros(len(R)))).value
+    assert a == pytest.approx(b, abs=1e-9)
+    assert a == pytest.approx(frame_programme(R, thin, np.zeros(len(R))), abs=2e-6)
+
+
+def test_the_bound_holds_at_every_iterate_and_rises(sparse_cases):
+    R, mask = sparse_cases[2]
+    seen = []
+    space = feasible_set(R, mask, np.full(len(R), 0.9))
+    final = frame_bound(space, on_iteration=lambda _, value: seen.append(value))
+    assert seen == sorted(seen)
+    assert seen[0] <= final.value == seen[-1]
+    early = frame_bound(space, stop_at=0.5 * final.value)
+    assert 0.5 * final.value <= early.value <= final.value + 1e-12
+    assert early.n_iter < final.n_iter
+
+
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_systems_too_large_to_factorise_have_the_same_bound(sparse_cases, monkeypatch, norm):
+    R, mask = sparse_cases[2]
+    space = feasible_set(R, mask, np.linspace(0, 0.98, len(R)))
+    wanted = frame_bound(space, norm=norm).value
+    monkeypatch.setattr("skcoral.solvers.support.frame_relaxation.DENSE_LIMIT", 0)
+    iterated = frame_bound(space, norm=norm, tol=1e-7).value
+    assert wanted - 1e-6 <= iterated <= wanted + 1e-8
+
+
+def test_least_norm_against_a_quadratic_programme(sparse_cases):
+    for R, mask in sparse_cases:
+        wanted, n_pairs = least_norm_programme(R, mask)
+        least = least_norm_bound(R, mask)
+        assert least.n_pairs == n_pairs > 0
+        assert least.value == pytest.approx(wanted, abs=1e-7)
+        assert least.value <= frame_bound(feasible_set(R, mask, np.zeros(len(R)))).value + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("rho", [0.9, 0.99])
+def test_reported_bounds_lie_below_the_semidefinite_ones_or_are_certified(
+    sparse_cases, names, criterion, rho
+):
+    """A lifted bound cannot exceed Shor's relaxation; where that is tight, ours must meet it."""
+    for R, mask in sparse_cases[:2]:
+        p = len(R)
+        floors = np.full(p, rho)
+        found = solve_support(R, floors, mask, names=names(p), criterion=criterion, n_starts=20)
+        # A column without other sources has fidelity one: both sides may use that.
+        space = feasible_set(R, mask, floors)
+        relaxed = lifted_programme(R, mask, space.floors, criterion)
+        assert relaxed <= found.objective + 1e-5
+        U = space.points(found.T[None])[0]
+        E = residuals(space, U[None])[0]
+        if criterion == "squared":
+            state = multipliers(space, U, E)
+            lifted = lifted_bound(space, state.H, state.floors, criterion)
+            assert lifted is None or lifted.value <= relaxed + 1e-5
+        if relaxed >= found.objective - 1e-6:
+            assert found.status == "optimal"
+            assert found.gap <= 1e-8
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("kind", [0.0, "mixed"])
+def test_a_certificate_is_checked_without_the_solver(sparse_cases, names, criterion, kind):
+    for R, mask in sparse_cases:
+        p = len(R)
+        floors = floors_of(kind, p)
+        found = solve_support(R, floors, mask, names=names(p), criterion=criterion, n_starts=8)
+        again = proved_bound(R, floors, found.certificate)
+        assert again == pytest.approx(found.lower_bound, abs=1e-9)
+        assert again <= found.objective + 1e-12
+        if found.certificate.info["bound"] == "lifted":
+            continue
+        # The same inequality, written out with generalised eigenvalues.
+        P, eta = found.certificate.arrays["P"], found.certificate.arrays["eta"]
+        M = np.linalg.solve(R, P)
+        linear = -np.trace(M)
+        for k in range(p):
+            index = np.flatnonzero(found.certificate.arrays["support"][:, k])
+            r = R[index, k]
+            block = P[np.ix_(index, index)] - eta[k] * np.outer(r, r)
+            linear += sla.eigh(block, R[np.ix_(index, index)], eigvals_only=True)[0]
+            linear += eta[k] * floors[k] ** 2
+        if found.certificate.info["norm"] == "frobenius":
+            naive = max(linear - 0.5 * np.trace(M @ M), 0.0)
+            scale = {"squared": naive, "absolute": np.sqrt(naive)}
+            naive = scale.get(criterion, np.sqrt(naive / (p * (p - 1) / 2)))
+        else:
+            naive = 0.5 * linear / max(1.0, np.abs(np.linalg.eigvals(M)).max())
+        assert again == pytest.approx(max(naive, 0.0), abs=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), rho=st.sampled_from([0.0, 0.5, 0.9]))
+def test_any_dual_point_bounds_any_feasible_point(seed, rho):
+    """Weak duality for arbitrary M and η, and arbitrary transformations."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 6))
+    X = rng.normal(size=(3 * p, p))
+    R = np.corrcoef(X.T)
+    mask = (rng.random((p, p)) < 0.5) | np.eye(p, dtype=bool)
+    space = feasible_set(R, mask, np.full(p, rho))
+    M = rng.normal(size=(p, p)) * rng.uniform(0, 0.5)
+    M = M + M.T
+    eta = rng.uniform(0, 0.3, size=p)
+    U = space.onto_caps(np.where(space.valid, rng.normal(size=(1, p, space.m)), 0.0))
+    E = residuals(space, U)[0]
+    point = FrameBound(0.0, M, eta)
+    squares = frame_certificate(space, point, "squared", "frobenius").certificate
+    assert proved_bound(R, space.floors, squares) <= 0.5 * np.sum(E * E) + 1e-10
+    total = frame_certificate(space, point, "absolute", "nuclear").certificate
+    assert proved_bound(R, space.floors, total) <= 0.5 * np.abs(E).sum() + 1e-10
+
+
+def test_tampered_certificates_are_refused(sparse_cases):
+    R, mask = sparse_cases[0]
+    p = len(R)
+    space = feasible_set(R, mask, np.zeros(p))
+    bound = frame_certificate(space, frame_bound(space), "squared", "frobenius")
+    arrays = dict(bound.certificate.arrays)
+    with pytest.raises(CertificateError, match="negative"):
+        proved_bound(
+            R,
+            np.zeros(p),
+            Certificate("support", {**arrays, "eta": -np.ones(p)}, bound.certificate.info),
+        )
+    with pytest.raises(CertificateError, match="4 by 4"):
+        proved_bound(np.eye(p + 1), np.zeros(p + 1), bound.certificate)
+    for other in ({}, {"weights": np.ones(p), "S": np.eye(p)}):
+        with pytest.raises(CertificateError, match="of kind 'support', got 'exact'"):
+            proved_bound(R, np.zeros(p), Certificate("exact", other, {}))
+    incomplete = {name: array for name, array in arrays.items() if name != "P"}
+    with pytest.raises(CertificateError, match="no array P"):
+        proved_bound(R, np.zeros(p), Certificate("support", incomplete, bound.certificate.info))
+    weaker = Certificate("support", {**arrays, "P": 3 * arrays["P"]}, bound.certificate.info)
+    assert proved_bound(R, np.zeros(p), weaker) < bound.value
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("rho", [0.0, 0.85, 0.95, 0.99])
+def test_the_papers_system(paper_system, rho):
+    R, mask = paper_system
+    assert least_norm_bound(R, mask).value == pytest.approx(
+        least_norm_programme(R, mask)[0], abs=1e-6
+    )
+    floors = np.full(18, rho)
+    bound = frame_bound(feasible_set(R, mask, floors))
+    assert bound.value == pytest.approx(frame_programme(R, mask, floors), abs=1e-6)

@@ -1,0 +1,188 @@
+"""Losses, multipliers and forms of a support problem, against their definitions."""
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates.settling import proved_bound
+from skcoral.core import criteria
+from skcoral.solvers.support import exactness
+from skcoral.solvers.support.caps import feasible_set, fold
+from skcoral.solvers.support.frame_relaxation import _Barrier, frame_bound
+from skcoral.solvers.support.interior_point import refine
+from skcoral.solvers.support.lower_bounds import frame_certificate, multipliers, quadratic_form
+from skcoral.solvers.support.objectives import absolute_loss, power_loss, residuals
+
+
+@pytest.fixture
+def stack():
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(3, 5, 5))
+    E = E + E.swapaxes(1, 2)
+    E[:, np.arange(5), np.arange(5)] = 0.0
+    E[2] *= 1e-3
+    return E
+
+
+@pytest.fixture
+def space(simulated):
+    R = simulated(5, seed=4)
+    mask = (np.abs(R) > 0.15) | np.eye(5, dtype=bool)
+    mask[:, 1] = np.arange(5) == 1
+    return R, mask, feasible_set(R, mask, np.array([0.9, 0.5, 0.0, 0.95, 0.8]))
+
+
+def points(caps, n, seed=0):
+    X = np.where(caps.valid, np.random.default_rng(seed).normal(size=(n, caps.p, caps.m)), 0.0)
+    return caps.onto_caps(fold(caps, X / np.linalg.norm(X, axis=2, keepdims=True)))
+
+
+def pairs(E):
+    return E[:, *np.triu_indices(E.shape[1], 1)]
+
+
+@pytest.mark.parametrize("q", [2.0, 6.0, 80.0])
+def test_the_power_loss_is_the_norm_over_pairs(stack, q):
+    value, slope = power_loss(q)(stack)
+    np.testing.assert_allclose(value, np.linalg.norm(pairs(stack), ord=q, axis=1), rtol=1e-12)
+    # dvalue = Σ_ij C_ij dE_ij over ordered pairs
+    step = 1e-7
+    for i, j in ((0, 1), (2, 4)):
+        near = stack.copy()
+        near[:, i, j] += step
+        near[:, j, i] += step
+        change = (power_loss(q)(near)[0] - value) / step
+        np.testing.assert_allclose(2 * slope[:, i, j], change, atol=1e-4)
+    np.testing.assert_allclose(slope, slope.swapaxes(1, 2), rtol=1e-12)
+
+
+def test_losses_of_nothing():
+    nothing = np.zeros((2, 4, 4))
+    for loss in (power_loss(6.0), absolute_loss(0.1)):
+        value, slope = loss(nothing)
+        assert not value.any()
+        assert not slope.any()
+    one = np.zeros((2, 4, 4))
+    one[1, 0, 2] = one[1, 2, 0] = -0.3
+    value, slope = power_loss(6.0)(one)
+    np.testing.assert_allclose(value, [0, 0.3])
+    assert slope[1, 0, 2] == pytest.approx(-0.5)
+    assert np.isfinite(slope).all()
+
+
+def test_the_absolute_loss_is_the_sum_over_pairs(stack):
+    for width in (1e-1, 1e-6):
+        value, slope = absolute_loss(width)(stack)
+        size = np.abs(pairs(stack))
+        wanted = np.sqrt(size**2 + width**2) - width
+        np.testing.assert_allclose(value, wanted.sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(pairs(2 * slope), pairs(stack) / np.sqrt(size**2 + width**2))
+
+
+def test_criteria_by_their_definition(stack):
+    size = np.abs(pairs(stack))
+    np.testing.assert_allclose(criteria.values("squared", stack), (size**2).sum(axis=1))
+    np.testing.assert_allclose(criteria.values("absolute", stack), size.sum(axis=1))
+    np.testing.assert_allclose(criteria.values("worst", stack), size.max(axis=1))
+
+
+def test_the_quadratic_form_is_that_of_the_outputs(space):
+    """Σ_kl H_kl w_k·w_l as a form in the coefficients of all columns."""
+    _, _, caps = space
+    rng = np.random.default_rng(1)
+    H = rng.normal(size=(5, 5))
+    H = H + H.T
+    Q, first = quadratic_form(caps, H)
+    slots = np.flatnonzero(caps.valid.ravel())
+    assert len(Q) == len(slots)
+    np.testing.assert_array_equal(slots[first], np.arange(5) * caps.m)
+    for U in np.where(caps.valid, rng.normal(size=(4, caps.p, caps.m)), 0.0):
+        W = caps.outputs(U[None])[0]
+        x = U.ravel()[slots]
+        assert x @ Q @ x == pytest.approx(float(np.sum(H * (W @ W.T))), rel=1e-12)
+    np.testing.assert_allclose(Q, Q.T, atol=1e-14)
+
+
+def test_multipliers_of_a_solution(space):
+    """At an optimum the gradient is h u - λ e₁ in every column, with λ ≥ 0 on the rims alone."""
+    R, mask, caps = space
+    result = decorrelate(R, caps.floors, support=mask, n_starts=10)
+    U = caps.points(result.T[None])[0]
+    E = residuals(caps, U[None])[0]
+    found = multipliers(caps, U, E)
+    assert found.stationarity < 1e-6
+    W = caps.outputs(U[None])[0]
+    gradient = np.einsum("kma,ka->km", caps.frames, E @ W)
+    h = np.diag(found.H)
+    rim = caps.on_rim(U, 1e-7) & (caps.valid.sum(axis=1) > 1)
+    for k in range(5):
+        if caps.floors[k] >= 1 or caps.valid[k].sum() == 1:
+            continue
+        left = gradient[k] + h[k] * U[k]
+        left[0] -= found.floors[k]
+        np.testing.assert_allclose(left[caps.valid[k]], 0, atol=1e-6)
+        assert found.floors[k] >= 0
+        assert rim[k] or found.floors[k] == 0
+    np.testing.assert_allclose(found.H - np.diag(h), E)
+    np.testing.assert_allclose(2 * found.floors[rim], result.prices[rim], rtol=1e-4)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_the_interior_point_method_ends_at_full_accuracy(space, criterion):
+    """From a point that is off by 1e-4: the first-order conditions to rounding."""
+    R, mask, caps = space
+    result = decorrelate(R, caps.floors, support=mask, criterion=criterion, n_starts=10)
+    U = caps.points(result.T[None])[0]
+    rng = np.random.default_rng(2)
+    near = caps.onto_caps((U + 1e-4 * rng.normal(size=U.shape) * caps.valid)[None])[0]
+    refined = refine(caps, near, criterion)
+    assert refined.converged
+    assert multipliers(caps, refined.U, refined.half_slope).stationarity < 1e-9
+    E = residuals(caps, refined.U[None])
+    value = criteria.values(criterion, E)[0]
+    assert value == refined.value == pytest.approx(result.objective, abs=1e-10)
+    # off(H) is a subgradient of the criterion: Σ_ij H_ij G_ij is its value (twice, for squares)
+    degree = 2 if criterion == "squared" else 1
+    attained = float(np.sum(refined.half_slope * E[0]))
+    assert attained == pytest.approx(degree * value, abs=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(refined.U, axis=1), 1, atol=1e-13)
+    assert np.all(refined.U[:, 0] >= caps.floors - 1e-13)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_bounds_are_worth_what_their_certificate_proves(space, criterion, norm):
+    if norm == "nuclear" and criterion != "absolute":
+        return  # says nothing about the others
+    R, _, caps = space
+    found = frame_bound(caps, norm=norm)
+    bound = frame_certificate(caps, found, criterion, norm)
+    assert bound.value > 1e-3
+    proved = proved_bound(R, caps.floors, bound.certificate)
+    assert bound.value == pytest.approx(proved, abs=1e-8)
+
+
+def test_exactness_in_words(space):
+    R, mask, _ = space
+    alone = exactness(R, np.eye(5, dtype=bool))  # no two variables share an output
+    assert alone.pair is not None
+    assert f"{alone.pair[0]} and {alone.pair[1]} share no output" in repr(alone)
+    undecided = exactness(R, mask)
+    assert undecided.pair is None
+    assert repr(undecided).startswith("Exactness(undecided: no order")
+    assert "Cholesky factor" in repr(exactness(R, np.ones((5, 5), dtype=bool)))
+
+
+@pytest.mark.parametrize("norm", ["frobenius", "nuclear"])
+def test_points_so_near_the_boundary_that_a_step_overflows(space, norm):
+    """No step is taken from there, and nothing is raised; the search keeps its best bound."""
+    barrier = _Barrier(space[2], norm)
+    M = np.zeros((5, 5))
+    mu, phi = barrier.inside(M, 0.1)
+    step, decrement = barrier.newton(M, mu, phi, 0.03)
+    assert 0 < decrement < np.inf
+    assert np.isfinite(step[0]).all()
+    alone = np.where(barrier.floored > 0, phi, -1e-200)  # slacks of 1e-200
+    with np.errstate(all="ignore"):
+        _, decrement = barrier.newton(M, mu, alone, 0.03)
+    assert np.isnan(decrement)

@@ -1,0 +1,113 @@
+"""Floors up to one: caps that shrink to a point must neither crash nor give a false bound."""
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate
+from skcoral.certificates import check
+from skcoral.certificates.settling import proved_bound
+from skcoral.solvers.support.caps import feasible_set
+from skcoral.solvers.support.frame_relaxation import frame_bound
+
+FLOORS = np.array([0.85, 0.999, 0.9999, 1 - 1e-7, 1 - 1e-10, 1.0])
+CRITERIA = ("squared", "worst", "absolute")
+
+
+def problem(seed):
+    """A small matrix, mixed floors and a random support."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 7))
+    R = np.corrcoef(rng.normal(size=(p + int(rng.integers(2, 10)), p)), rowvar=False)
+    # Multipliers of 1e5 feel the last bit of R: leave nothing to be symmetrised.
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    mask = rng.random((p, p)) < rng.uniform(0.2, 0.9)
+    np.fill_diagonal(mask, True)
+    return R, rng.choice(FLOORS, size=p), mask, rng
+
+
+def naive_best(R, floors, mask, rng, *, starts=40):
+    """Least D2 over random feasible transformations, improved by random moves: no solver used."""
+    best = np.inf
+    p = len(R)
+    roots = [np.linalg.cholesky(R[np.ix_(k, k)]) for k in map(np.flatnonzero, mask.T)]
+    for _ in range(starts):
+        T, value, width = np.eye(p), np.inf, 1.0
+        for _ in range(60):
+            trial = T.copy()
+            j = int(rng.integers(p))
+            index = np.flatnonzero(mask[:, j])
+            t = np.zeros(p)
+            t[index] = np.linalg.solve(roots[j].T, rng.normal(size=len(index)))
+            # On the segment from the source to the random column, as far as the floor allows.
+            share = width * min(1.0, np.sqrt(1 - floors[j])) * rng.random()
+            t = (1 - share) * T[:, j] + share * t
+            t /= np.sqrt(t @ R @ t)
+            if R[j] @ t < floors[j]:
+                continue
+            trial[:, j] = t
+            G = trial.T @ R @ trial
+            now = 0.5 * (np.sum(G * G) - np.sum(np.diag(G) ** 2))
+            if now <= value:
+                T, value = trial, now
+            else:
+                width *= 0.97
+        best = min(best, value)
+    return best
+
+
+def judge(seed, criterion):
+    R, floors, mask, rng = problem(seed)
+    answer = decorrelate(R, floors, support=mask, criterion=criterion, n_starts=8)
+    G = answer.T.T @ R @ answer.T
+    off = np.abs(G[np.triu_indices(len(R), 1)])
+    value = {"squared": (off**2).sum(), "worst": off.max(), "absolute": off.sum()}[criterion]
+    assert answer.objective == pytest.approx(value, abs=1e-11)
+    assert not answer.T[~mask].any()
+    assert np.abs(np.diag(G) - 1).max() < 1e-12
+    assert (np.diag(R @ answer.T) >= floors - 1e-14).all()
+    # The certificate's own bound, not cut off at the value that was reached.
+    proved = proved_bound(R, answer.rho_min, answer.certificate)
+    assert proved <= answer.objective + 1e-12 * max(1.0, answer.objective)
+    assert answer.lower_bound <= proved + 1e-15
+    assert check(answer, R).passed
+    if criterion == "squared":
+        assert proved <= naive_best(R, floors, mask, rng, starts=4) + 1e-12
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize("seed", range(12))
+def test_mixed_high_floors(seed):
+    judge(seed, CRITERIA[seed % 3])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+def test_five_thousand_problems():
+    for seed in (*range(12, 24), *range(1000, 6000)):
+        judge(seed, CRITERIA[seed % 3])
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.NotCertifiedWarning")
+@pytest.mark.parametrize(
+    "floors", [[0.999, 0.999, 0.85], [1 - 1e-10, 0.85, 0.85], [1 - 1e-15, 0.85, 0.999]]
+)
+def test_equicorrelation_with_one_column_restricted(floors):
+    R = 0.7 * np.eye(3) + 0.3
+    support = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 1]])
+    answer = decorrelate(R, floors, support=support)
+    assert 0 < answer.lower_bound <= answer.objective
+    assert check(answer, R).passed
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
+def test_the_frame_bound_of_one_free_column_is_a_closed_form(distance):
+    """Two variables, the second fixed: the output of the first leans away as far as it may."""
+    r, floor = 0.6, 1 - distance
+    R = np.array([[1, r], [r, 1]])
+    space = feasible_set(R, np.array([[1, 0], [1, 1]], dtype=bool), np.array([floor, 1.0]))
+    # cos of the sum of both angles: floor = cos a, r = cos b, and the least square is cos²(a + b).
+    least = (r * floor - np.sqrt((1 - r * r) * (1 - floor) * (1 + floor))) ** 2
+    bound = frame_bound(space, tol=1e-12)
+    assert bound.value == pytest.approx(least, rel=1e-9)
+    assert bound.value <= least * (1 + 1e-14)

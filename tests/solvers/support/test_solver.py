@@ -1,0 +1,414 @@
+"""The support solver against closed forms, other solvers, and its own guarantees."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.optimize as so
+
+from skcoral import decorrelate
+from skcoral.certificates import check
+from skcoral.certificates.settling import proved_bound
+from skcoral.datasets import load_wine
+from skcoral.paper import run_protocol
+from skcoral.solvers.support import (
+    pattern,
+    solve_support,
+    support_from_threshold,
+)
+
+
+def ar(coefficients, p):
+    """Correlation matrix of a stationary autoregression, from its Yule-Walker equations."""
+    k = len(coefficients)
+    # r_m = Σ φ_j r_|m−j|: linear in r_1..r_k with r_0 = 1.
+    M, v = np.eye(k), np.zeros(k)
+    for m in range(1, k + 1):
+        for j, phi in enumerate(coefficients, start=1):
+            lag = abs(m - j)
+            if lag == 0:
+                v[m - 1] += phi
+            else:
+                M[m - 1, lag - 1] -= phi
+    r = [1.0, *np.linalg.solve(M, v)]
+    while len(r) < p:
+        r.append(sum(phi * r[len(r) - j] for j, phi in enumerate(coefficients, start=1)))
+    r = np.array(r[:p])
+    return r[np.abs(np.subtract.outer(np.arange(p), np.arange(p)))]
+
+
+def band(p, width):
+    return np.abs(np.subtract.outer(np.arange(p), np.arange(p))) <= width
+
+
+def assert_feasible(R, mask, result):
+    T = result.T
+    assert not T[~mask].any()
+    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1, atol=1e-12)
+    assert (np.einsum("ij,ij->j", R, T) >= result.rho_min).all()
+    assert (result.fidelity >= result.rho_min).all()
+    E = T.T @ R @ T
+    np.fill_diagonal(E, 0)
+    i, j = np.triu_indices(len(R), 1)
+    attained = {
+        "squared": np.sum(E[i, j] ** 2),
+        "worst": np.abs(E).max(),
+        "absolute": np.abs(E[i, j]).sum(),
+    }[result.criterion]
+    assert result.objective == pytest.approx(attained, abs=1e-10)
+    assert result.lower_bound <= result.objective
+
+
+def slsqp(R, mask, floors, starts, seed=0):
+    """The paper's way: sequential quadratic programming with finite differences."""
+    p = len(R)
+    rows, columns = np.nonzero(mask)
+    rng = np.random.default_rng(seed)
+
+    def build(x):
+        T = np.zeros((p, p))
+        T[rows, columns] = x
+        return T
+
+    def value(x):
+        E = build(x).T @ R @ build(x)
+        return 0.5 * (np.sum(E * E) - np.sum(np.diag(E) ** 2))
+
+    constraints = [
+        {"type": "eq", "fun": lambda x: np.diag(build(x).T @ R @ build(x)) - 1},
+        {"type": "ineq", "fun": lambda x: np.diag(R @ build(x)) - floors},
+    ]
+    best = np.inf
+    for _ in range(starts):
+        T = np.where(mask, np.eye(p) + 0.5 * rng.normal(size=(p, p)), 0)
+        T /= np.sqrt(np.diag(T.T @ R @ T))
+        done = so.minimize(
+            value,
+            T[rows, columns],
+            method="SLSQP",
+            constraints=constraints,
+            options={"ftol": 1e-12},
+        )
+        feasible = max(abs(constraints[0]["fun"](done.x))) < 1e-6
+        if feasible and constraints[1]["fun"](done.x).min() > -1e-6:
+            best = min(best, done.fun)
+    return best
+
+
+# Oracles
+
+
+def test_diagonal_support_leaves_everything_as_it_is(simulated, names):
+    R = simulated(6)
+    for criterion in ("squared", "worst", "absolute"):
+        for rho in (0.0, 0.9, 1.0):
+            result = solve_support(
+                R, np.full(6, rho), np.eye(6, dtype=bool), names=names(6), criterion=criterion
+            )
+            np.testing.assert_array_equal(result.T, np.eye(6))
+            np.testing.assert_allclose(result.correlation, R, atol=1e-15)
+            assert result.status == "optimal"
+            assert result.gap <= 1e-9
+
+
+@pytest.mark.parametrize(("p", "rho"), [(6, 0.99), (18, 0.97), (18, 0.99)])
+def test_full_support_is_the_dense_problem(simulated, names, conic_optimum, p, rho):
+    R = simulated(p)
+    result = solve_support(R, np.full(p, rho), np.ones((p, p), dtype=bool), names=names(p))
+    assert result.objective == pytest.approx(conic_optimum(R, rho), abs=2e-8)
+    assert result.status == "optimal"
+    assert result.details["bound"] == "lifted"
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_full_support_agrees_with_the_dense_solver(simulated, names, criterion):
+    from skcoral import decorrelate
+
+    R = simulated(6)
+    dense = decorrelate(R, 0.985, criterion=criterion)
+    full = solve_support(
+        R, np.full(6, 0.985), np.ones((6, 6), dtype=bool), names=names(6), criterion=criterion
+    )
+    assert full.objective == pytest.approx(dense.objective, abs=1e-7)
+    assert full.status == "optimal"
+
+
+def test_full_support_below_the_threshold_is_exact(simulated, names):
+    R = simulated(6)
+    result = solve_support(R, np.full(6, 0.9), np.ones((6, 6), dtype=bool), names=names(6))
+    assert result.status == "exact"
+    np.testing.assert_allclose(result.correlation, np.eye(6), atol=1e-10)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_autoregressions_need_only_their_order(names, criterion):
+    for coefficients in ([0.8], [0.5, -0.4], [0.3, 0.2, -0.5]):
+        k, p = len(coefficients), 9
+        R = ar(coefficients, p)
+        result = solve_support(R, np.zeros(p), band(p, k), names=names(p), criterion=criterion)
+        assert result.status == "exact"
+        np.testing.assert_allclose(result.correlation, np.eye(p), atol=1e-9)
+        assert_feasible(R, band(p, k), result)
+
+
+def test_a_band_on_both_sides_reaches_twice_as_far(names):
+    """T Tᵀ of a tridiagonal T has five diagonals: enough for order two, not for order three."""
+    two = solve_support(ar([0.5, -0.4], 9), np.zeros(9), band(9, 1), names=names(9), n_starts=30)
+    assert two.status == "exact"
+    three = solve_support(
+        ar([0.3, 0.2, -0.5], 9), np.zeros(9), band(9, 1), names=names(9), n_starts=30
+    )
+    assert three.lower_bound > 1e-2
+
+
+def test_as_good_as_the_papers_solver_from_many_starts(sparse_cases, names):
+    for R, mask in sparse_cases:
+        for rho in (0.0, 0.9):
+            p = len(R)
+            result = solve_support(R, np.full(p, rho), mask, names=names(p))
+            assert result.objective <= slsqp(R, mask, np.full(p, rho), 6) + 1e-7
+            assert_feasible(R, mask, result)
+
+
+# The paper's system
+
+
+def support_frontier(R, grid, mask, **options):
+    """Solve for several floors, the highest first, each from the solution above it."""
+    solved, warm = {}, None
+    for rho in sorted(grid, reverse=True):
+        solved[rho] = solve_support(R, np.full(len(R), rho), mask, warm=warm, **options)
+        warm = solved[rho].T
+    return [solved[rho] for rho in grid]
+
+
+@pytest.fixture(scope="module")
+def frontier(paper_system):
+    R, mask = paper_system
+    grid = (0.0, 0.5, 0.85, 0.95, 0.99)
+    names = tuple(f"x{j}" for j in range(18))
+    return dict(zip(grid, support_frontier(R, grid, mask, names=names), strict=True))
+
+
+def test_the_papers_frontier_is_reached_or_beaten(paper_system, frontier):
+    for result in frontier.values():
+        assert_feasible(*paper_system, result)
+    assert frontier[0.99].status == "optimal"
+    # The paper's D2 without a fidelity requirement, and the mean absolute residuals of its rows.
+    assert frontier[0.0].objective <= 0.25005
+    i, j = np.triu_indices(18, 1)
+    for rho, mean in ((0.0, 0.0302), (0.5, 0.0296), (0.99, 0.0723)):
+        assert np.abs(frontier[rho].correlation[i, j]).mean() <= mean + 5e-5
+
+
+def test_a_lower_floor_never_costs_more(frontier):
+    objectives = [frontier[rho].objective for rho in sorted(frontier)]
+    assert objectives == sorted(objectives)
+    bounds = [frontier[rho].lower_bound for rho in sorted(frontier)]
+    assert all(b >= a - 1e-8 for a, b in pairwise(bounds))
+
+
+def test_prices_are_the_slopes_of_the_frontier(paper_system, frontier, names):
+    """Around a certified optimum the sum of prices is the derivative in a common floor."""
+    R, mask = paper_system
+    h = 1e-5
+    up, down = (
+        solve_support(R, np.full(18, 0.99 + s * h), mask, names=names(18)).objective
+        for s in (1, -1)
+    )
+    assert frontier[0.99].prices.sum() == pytest.approx((up - down) / (2 * h), rel=1e-4)
+
+
+@pytest.mark.parametrize("rho", [0.85, 0.95, 0.99])
+def test_as_good_as_sequential_quadratic_programming_on_the_papers_system(
+    paper_system, frontier, rho
+):
+    R, mask = paper_system
+    run = run_protocol(R, rho, support=mask, n_starts=5)
+    assert frontier[rho].objective <= run.best + 1e-6
+
+
+@pytest.mark.parametrize("criterion", ["worst", pytest.param("absolute", marks=pytest.mark.slow)])
+def test_nonsmooth_criteria_on_the_papers_system(paper_system, names, criterion):
+    """The paper's worst pair without fidelity is 0.0729; at ρ = 0.99 both are certified."""
+    R, mask = paper_system
+    free = solve_support(R, np.zeros(18), mask, names=names(18), criterion=criterion)
+    assert_feasible(R, mask, free)
+    assert free.objective <= (0.0729 if criterion == "worst" else 0.0729 * 18 * 17 / 2)
+    assert free.lower_bound > 0.03
+    high = solve_support(R, np.full(18, 0.99), mask, names=names(18), criterion=criterion)
+    assert_feasible(R, mask, high)
+    assert high.status == "optimal"
+    assert check(high, R).passed
+
+
+# What the paper prints for its best start, without a fidelity requirement.
+@pytest.mark.slow
+@pytest.mark.parametrize(("criterion", "wanted"), [("squared", 0.25), ("worst", 0.0729)])
+def test_no_seed_ends_above_the_papers_optimum(paper_system, names, criterion, wanted):
+    R, mask = paper_system
+    for seed in (1, 2, 3):
+        found = solve_support(
+            R, np.zeros(18), mask, names=names(18), criterion=criterion, random_state=seed
+        )
+        assert found.objective <= wanted
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_one_variable_has_no_pairs(criterion):
+    alone = decorrelate(np.eye(1), 0.5, support=np.ones((1, 1), dtype=bool), criterion=criterion)
+    assert alone.status == "exact"
+    np.testing.assert_array_equal(alone.T, np.eye(1))
+
+
+# Properties
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_more_allowed_entries_never_hurt(simulated, names, criterion):
+    R = simulated(7, seed=5)
+    order = np.random.default_rng(0).permutation(49)
+    warm, last = None, np.inf
+    for n in (0, 12, 49):
+        mask = np.eye(7, dtype=bool)
+        mask.flat[order[:n]] = True
+        result = solve_support(
+            R, np.full(7, 0.9), mask, names=names(7), criterion=criterion, n_starts=9, warm=warm
+        )
+        assert result.objective <= last
+        assert_feasible(R, mask, result)
+        warm, last = result.T, result.objective
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_lower_floors_never_hurt(simulated, names, criterion):
+    R = simulated(6, seed=5)
+    mask = np.abs(R) > 0.2
+    grid = [0.5, 0.99, 0.0]
+    path = support_frontier(R, grid, mask, names=names(6), criterion=criterion, n_starts=4)
+    assert [result.rho_min[0] for result in path] == grid
+    by_floor = sorted(path, key=lambda result: result.rho_min[0])
+    for low, high in pairwise(by_floor):
+        assert low.objective <= high.objective
+        assert_feasible(R, mask, high)
+
+
+def test_no_floor_and_a_floor_of_zero_are_the_same_problem(paper_system):
+    from skcoral import decorrelate
+
+    R, mask = paper_system
+    zero = decorrelate(R, 0.0, support=mask, n_starts=5)
+    none = decorrelate(R, None, support=mask, n_starts=5)
+    by_name = decorrelate(R, {}, support=mask, n_starts=5)
+    assert zero.objective == none.objective == by_name.objective
+    np.testing.assert_array_equal(zero.T, none.T)
+    assert (zero.fidelity >= 0).all()
+
+
+def test_the_same_arguments_give_the_same_bits(simulated, names):
+    R = simulated(8)
+    mask = np.abs(R) > 0.2
+    a, b = (solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5) for _ in range(2))
+    np.testing.assert_array_equal(a.T, b.T)
+    assert a.lower_bound == b.lower_bound
+    other = solve_support(R, np.full(8, 0.8), mask, names=names(8), n_starts=5, random_state=5)
+    assert other.objective == pytest.approx(a.objective, rel=0.05)
+
+
+def test_permuted_and_flipped_variables_have_the_same_value(simulated, names):
+    R = simulated(6, seed=8)
+    mask = np.abs(R) > 0.25
+    floors = np.linspace(0.9, 0.99, 6)
+    order, signs = np.array([3, 0, 5, 1, 4, 2]), np.array([1, -1, 1, 1, -1, -1.0])
+    plain = solve_support(R, floors, mask, names=names(6))
+    moved = solve_support(
+        (signs[:, None] * R * signs)[np.ix_(order, order)],
+        floors[order],
+        mask[np.ix_(order, order)],
+        names=names(6),
+    )
+    assert moved.objective == pytest.approx(plain.objective, abs=1e-9)
+    assert moved.lower_bound == pytest.approx(plain.lower_bound, abs=1e-8)
+
+
+def test_floors_of_one_and_floors_by_variable(simulated, names):
+    R = simulated(6)
+    floors = np.array([1.0, 0.0, 0.95, 1.0, 0.5, 0.0])
+    mask = np.ones((6, 6), dtype=bool)
+    for criterion in ("squared", "worst", "absolute"):
+        result = solve_support(R, floors, mask, names=names(6), criterion=criterion, n_starts=20)
+        assert_feasible(R, mask, result)
+        np.testing.assert_array_equal(result.T[:, [0, 3]], np.eye(6)[:, [0, 3]])
+        assert result.objective >= abs(R[0, 3]) ** 2 - 1e-12
+
+
+def test_warm_starts_are_never_lost(simulated, names):
+    R = simulated(8, seed=3)
+    mask = np.abs(R) > 0.2
+    good = solve_support(R, np.zeros(8), mask, names=names(8), criterion="worst", n_starts=20)
+    again = solve_support(
+        R, np.zeros(8), mask, names=names(8), criterion="worst", n_starts=1, warm=[good.T]
+    )
+    assert again.objective <= good.objective * (1 + 1e-12)
+
+
+def test_the_result_tells_how_it_was_found(simulated, names):
+    R = simulated(8)
+    mask = np.abs(R) > 0.25
+    calls = []
+    result = solve_support(
+        R, np.zeros(8), mask, names=names(8), n_starts=25, callback=lambda *a: calls.append(a)
+    )
+    assert result.details["n_starts"] == 25 or result.status != "best_found"
+    assert 1 <= result.details["n_best"] <= result.details["n_starts"]
+    assert result.details["degrees_of_freedom"]["free"] == mask.sum()
+    assert result.details["bound"] in ("frame", "least-norm", "lifted", "none")
+    assert [c[0] for c in calls] == list(range(1, len(calls) + 1))
+    assert min(c[1] for c in calls) == pytest.approx(result.objective, abs=1e-6)
+    assert all(c[2] <= result.objective + 1e-9 for c in calls)
+
+
+def test_bounds_hold_for_ill_conditioned_matrices(names):
+    rng = np.random.default_rng(4)
+    base = rng.normal(size=(200, 6))
+    X = base @ rng.normal(size=(6, 6)) * 0.01 + rng.normal(size=(200, 1))
+    R = np.corrcoef(X.T)
+    assert np.linalg.cond(R) > 1e3
+    mask = pattern([(0, 1), (1, 2), (3, 4), (4, 5)], names(6))
+    for rho in (0.0, 0.9):
+        result = solve_support(R, np.full(6, rho), mask, names=names(6), n_starts=20)
+        assert_feasible(R, mask, result)
+        assert proved_bound(R, result.rho_min, result.certificate) <= result.objective + 1e-9
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_what_is_reported_is_what_the_certificate_proves(criterion):
+    R = np.asarray(load_wine().correlation)
+    answer = decorrelate(
+        R, 0.9, support=support_from_threshold(R, 0.3), criterion=criterion, n_starts=5
+    )
+    verdict = check(answer, R)
+    assert verdict.passed, verdict.problems
+    assert answer.lower_bound == verdict.lower
+
+
+def test_floors_of_one_have_no_finite_price_and_leave_the_support_as_asked():
+    R = np.asarray(load_wine().correlation)
+    mask = support_from_threshold(R, 0.3)
+    answer = decorrelate(R, 1.0, support=mask)
+    assert np.array_equal(answer.T, np.eye(13))
+    assert np.array_equal(answer.details["support"], mask)
+    assert np.all(np.isinf(answer.prices[mask.sum(axis=0) > 1]))
+    assert np.all(answer.prices[mask.sum(axis=0) == 1] == 0)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "worst", "absolute"])
+def test_unit_variances_to_full_accuracy_when_nearly_singular(criterion):
+    Q = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
+    A = Q @ np.diag(np.logspace(-8, 0, 8)) @ Q.T
+    R = A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    answer = decorrelate(R, 0.0, support=np.abs(R) > 0.2, criterion=criterion)
+    verdict = check(answer, R)
+    assert verdict.passed, verdict.problems

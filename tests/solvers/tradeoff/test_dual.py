@@ -1,0 +1,157 @@
+"""The lower bound holds for any multipliers, and feasible points are feasible."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcoral.core import criteria
+from skcoral.exceptions import CertificateError
+from skcoral.solvers.tradeoff import dual_bound
+from skcoral.solvers.tradeoff.binding import with_joined
+from skcoral.solvers.tradeoff.feasible import make_feasible
+from skcoral.solvers.tradeoff.floors_of_one import with_fixed
+
+CRITERIA = ("squared", "worst", "absolute")
+
+
+def random_point(rng, p, criterion, omega):
+    lam = rng.uniform(0, 3, p)
+    M = rng.normal(size=(p, p))
+    H = criteria.admissible(criterion, M @ M.T / p + 0.1 * np.eye(p), omega)
+    return lam, H
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    p=st.integers(2, 7),
+    seed=st.integers(0, 10_000),
+    criterion=st.sampled_from(CRITERIA),
+    weighted=st.booleans(),
+)
+def test_any_dual_point_bounds_any_feasible_point(
+    naive, random_correlation, p, seed, criterion, weighted
+):
+    rng = np.random.default_rng(seed)
+    R = random_correlation(p, seed)
+    omega = None
+    if weighted:
+        omega = rng.uniform(0.1, 2, (p, p)) * (rng.uniform(size=(p, p)) < 0.8)
+        omega = np.triu(omega, 1) + np.triu(omega, 1).T
+    floors = rng.uniform(0, 0.99, p)
+    T = make_feasible(R, rng.normal(size=(p, p)), floors, np.zeros(p, dtype=bool))
+    lam, H = random_point(rng, p, criterion, omega)
+    bound = dual_bound(R, floors, lam, H, criterion, omega)
+    assert np.isfinite(bound)
+    assert bound <= naive.objective(R, T, criterion, omega) + 1e-9
+    # The rearranged formula is the published one, wherever it is expanded.
+    plain = naive.star(R, floors, lam, H, criterion, omega)
+    size = 1e-11 * (1 + abs(plain) + np.abs(T).sum() ** 2)
+    assert bound == pytest.approx(plain, abs=size, rel=1e-9)
+    assert dual_bound(R, floors, lam, H, criterion, omega, near=T) == pytest.approx(
+        plain, abs=100 * size, rel=1e-8
+    )
+
+
+def test_points_outside_the_domain_prove_nothing():
+    R = np.array([[1.0, 0.5], [0.5, 1.0]])
+    floors = np.array([0.99, 0.99])
+    H = np.array([[2.0, 0.6], [0.6, 2.0]])
+    lam = np.ones(2)
+    assert dual_bound(R, floors, lam, H, "worst") == -np.inf
+    assert dual_bound(R, floors, lam, H, "absolute") == -np.inf
+    none = np.zeros((2, 2))
+    assert dual_bound(R, floors, lam, H, "squared", none) == -np.inf
+    assert np.isfinite(dual_bound(R, floors, lam, H, "squared"))
+
+
+def test_broken_certificates_are_refused():
+    R = np.eye(2)
+    floors = np.ones(2)
+    with pytest.raises(CertificateError, match="not positive definite"):
+        dual_bound(R, floors, np.ones(2), np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(CertificateError, match=r"negative, the least is -0\.1"):
+        dual_bound(R, floors, np.array([1.0, -0.1]), np.eye(2))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10_000), criterion=st.sampled_from(CRITERIA))
+def test_conjugates_satisfy_fenchels_inequality(seed, criterion):
+    rng = np.random.default_rng(seed)
+    p = 5
+    omega = rng.uniform(0.1, 2, (p, p))
+    omega = np.triu(omega, 1) + np.triu(omega, 1).T
+    G, H = (rng.normal(size=(p, p)) for _ in range(2))
+    G, H = G + G.T, H + H.T
+    H = criteria.admissible(criterion, H, omega)
+    pairing = float(np.sum(criteria.off(G) * criteria.off(H)))
+    total = criteria.value(criterion, G, omega) + criteria.conjugate(criterion, H, omega)
+    assert pairing <= total + 1e-9
+    if criterion == "squared":
+        best = omega * G
+        attained = criteria.conjugate(criterion, best, omega) + criteria.value(criterion, G, omega)
+        assert float(np.sum(G * criteria.off(best))) == pytest.approx(attained)
+
+
+def test_caps_are_met_to_the_last_digit(random_correlation):
+    rng = np.random.default_rng(3)
+    R = random_correlation(8, 3)
+    floors = np.array([0.0, 0.3, 0.9, 0.99, 0.9999, 1.0, 0.5, 0.95])
+    pinned = np.array([False, True, True, False, True, True, False, False])
+    T = make_feasible(R, rng.normal(size=(8, 8)), floors, pinned)
+    f = np.diag(R @ T)
+    assert np.all(f >= floors)
+    np.testing.assert_allclose(f[pinned], floors[pinned], atol=1e-13)
+    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1.0, atol=1e-13)
+    np.testing.assert_array_equal(T[:, 5], np.eye(8)[5])
+
+
+def test_rows_of_floors_of_one_are_dominated_by_their_diagonal():
+    """Their multiplier is as large as the diagonal, and what they add to the bound is finite."""
+    rng = np.random.default_rng(1)
+    H = rng.normal(size=(5, 5))
+    H = H + H.T + 9 * np.eye(5)
+    lam, members = rng.uniform(0, 1, 5), np.arange(5)
+    none = with_fixed(members, lam, H, np.zeros(5, dtype=bool))
+    assert none.H is H
+    assert none.lam is lam
+    fixed = np.array([True, False, True, False, False])
+    found = with_fixed(members, lam, H, fixed)
+    wanted = np.abs(H - np.diag(np.diag(H))).sum(axis=1) + 1e-15
+    np.testing.assert_allclose(np.diag(found.H), np.where(fixed, wanted, np.diag(H)), rtol=1e-14)
+    np.testing.assert_allclose(found.lam, lam + np.where(fixed, wanted, 0.0), rtol=1e-14)
+    np.testing.assert_array_equal((found.H - H)[~np.eye(5, dtype=bool)], 0.0)
+    alone = with_fixed(members, lam, np.diag([0.0, 1, 2, 3, 4]), fixed)
+    assert alone.H[0, 0] > 0  # definite without a row as well
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_no_multipliers(random_correlation, criterion):
+    """Without a dual point the bound is zero; with H alone it is what H costs."""
+    R, floors = random_correlation(4, 0), np.full(4, 0.9)
+    assert dual_bound(R, floors, np.zeros(4), np.zeros((4, 4)), criterion=criterion) == 0.0
+    H = np.diag([0.1, 0.2, 0.3, 0.4])
+    H[0, 1] = H[1, 0] = 0.05
+    cost = 1.0 + (0.05**2 if criterion == "squared" else 0.0)
+    found = dual_bound(R, floors, np.zeros(4), H, criterion=criterion)
+    assert found == pytest.approx(-cost, abs=1e-14)
+    with pytest.raises(CertificateError, match="positive definite"):
+        dual_bound(R, floors, np.ones(4), np.zeros((4, 4)), criterion=criterion)
+
+
+def test_floors_that_begin_to_bind(random_correlation):
+    """H_Sj = λ T_S⁻¹R_SS⁻¹R_Sj and the complement of S in H is λ R̃^{1/2}, where R̃ is that in R."""
+    R = random_correlation(6, 2)
+    kept, joins, rest = np.array([0, 3]), np.array([1, 4]), np.array([2, 5])
+    T = np.linalg.inv(np.linalg.cholesky(R[np.ix_(kept, kept)])).T
+    H = np.array([[2.0, 0.3], [0.3, 1.0]])
+    found = with_joined(R, kept, H, T, joins, 1e-3)
+    np.testing.assert_allclose(found[np.ix_(kept, kept)], H)
+    mix = np.linalg.solve(R[np.ix_(kept, kept)], R[np.ix_(kept, joins)])
+    across = 1e-3 * np.linalg.solve(T, mix)
+    np.testing.assert_allclose(found[np.ix_(kept, joins)], across, atol=1e-12)
+    inside = R[np.ix_(joins, joins)] - R[np.ix_(joins, kept)] @ mix
+    left = found[np.ix_(joins, joins)] - across.T @ np.linalg.solve(H, across)
+    np.testing.assert_allclose(left @ left, 1e-6 * inside, atol=1e-15)
+    assert np.linalg.eigvalsh(found)[0] > 0
+    assert not found[np.ix_(rest, np.r_[kept, joins])].any()

@@ -1,0 +1,76 @@
+"""Criteria that leave outputs open: the proof comes first, the choice among optima second."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skcoral import decorrelate, threshold
+from skcoral.certificates import check
+from skcoral.solvers.exact import Options
+from skcoral.solvers.tradeoff.search import Search
+
+
+def brownian(p: int) -> np.ndarray:
+    times = np.arange(1.0, p + 1)
+    return np.minimum.outer(times, times) / np.sqrt(np.outer(times, times))
+
+
+def ten_factors(p: int) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    loadings = rng.normal(0.0, 0.3, (p, 10))
+    C = loadings @ loadings.T + np.diag(0.3 + rng.uniform(0.0, 1.0, p))
+    scale = np.diag(C) ** -0.5
+    R = C * np.outer(scale, scale)
+    np.fill_diagonal(R, 1.0)
+    return R
+
+
+def half_way(R: np.ndarray) -> float:
+    return 0.5 * (1.0 + threshold(R).value)
+
+
+@pytest.mark.parametrize("p", [55, 58, 60])
+def test_brownian_covariances_are_certified_before_ties_are_broken(p: int) -> None:
+    """Guesses of the binding floors are wrong here; the end of the path needs none."""
+    R = brownian(p)
+    result = decorrelate(R, half_way(R), criterion="worst")
+    assert result.status == "optimal"
+    assert result.n_iter < 80
+    assert check(result, R).passed
+
+
+def test_a_chain_with_many_floors_left_open_is_certified() -> None:
+    """The end of the path proves nothing here: idle outputs vary outside the sources there."""
+    R = brownian(44)
+    edge = threshold(R).value
+    result = decorrelate(R, edge + 0.13507443940690145 * (1.0 - edge), criterion="worst")
+    assert result.status == "optimal"
+    assert check(result, R).passed
+
+
+def test_a_tie_break_that_is_given_up_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    R = ten_factors(40)
+    floor = half_way(R)
+    broken = decorrelate(R, floor, criterion="worst")
+    assert broken.details["unique"]
+    monkeypatch.setattr("skcoral.solvers.tradeoff.search._UNNOTICED", 0.0)
+    monkeypatch.setattr("skcoral.solvers.tradeoff.search._TIE_BREAK", 0.0)
+    left = decorrelate(R, floor, criterion="worst")
+    assert not left.details["unique"]
+    assert left.status == "optimal"
+    assert left.objective == pytest.approx(broken.objective, rel=1e-6)
+    squares = [0.5 * np.sum((T.T @ R @ T - np.eye(40)) ** 2) for T in (broken.T, left.T)]
+    assert squares[0] <= squares[1] * (1 + 1e-9)
+    assert check(left, R).passed
+
+
+def test_the_tie_break_spends_at_most_half_of_the_work_of_the_proof() -> None:
+    R = ten_factors(120)
+    floors = np.full(120, half_way(R))
+    search = Search.of(R, floors, Options(names=("",) * 120, criterion="worst"))
+    assert search is not None
+    solved = search.run()
+    assert solved.certified
+    assert np.isfinite(search.most_work)
+    assert search.work <= 1.2 * search.most_work  # by one step at most

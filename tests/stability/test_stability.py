@@ -1,0 +1,323 @@
+"""Other rows: hold-out by hand, coverage of intervals, derivatives."""
+
+import inspect
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import ShuffleSplit
+
+from skcoral import CORAL, threshold
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.stability import bootstrap, confident_floors, holdout, influence
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(as_frame=True).data
+
+
+def rho(X, weights=None):
+    """ρ★ of a table, by NumPy's own weighted covariance."""
+    C = np.cov(np.asarray(X).T, aweights=weights)
+    d = np.sqrt(np.diag(C))
+    return threshold(C / np.outer(d, d), tol=1e-10).value
+
+
+# --- hold-out --------------------------------------------------------------------------------
+
+
+def test_holdout_by_hand(wine):
+    splits = list(ShuffleSplit(3, test_size=0.4, random_state=1).split(wine))
+    report = holdout(CORAL(0.7), wine, cv=splits)
+    for fold, (train, test) in enumerate(splits):
+        coral = CORAL(0.7).fit(wine.iloc[train])
+        for rows, fidelity, residual, criterion in (
+            (train, report.fidelity_fitted, report.residual_fitted, report.criterion_fitted),
+            (test, report.fidelity_new, report.residual_new, report.criterion_new),
+        ):
+            X = wine.iloc[rows].to_numpy()
+            Y = coral.transform(wine.iloc[rows])
+            by_hand = [np.corrcoef(X[:, j], Y[:, j])[0, 1] for j in range(13)]
+            np.testing.assert_allclose(fidelity[fold], by_hand, atol=1e-9)
+            E = np.abs(np.corrcoef(Y.T) - np.eye(13))
+            np.testing.assert_allclose(residual[fold], E.max(axis=0), atol=1e-8)
+            assert criterion[fold] == pytest.approx(0.5 * (E**2).sum(), abs=1e-8)
+    frame = report.to_frame()
+    assert list(frame.index) == list(wine.columns)
+    np.testing.assert_allclose(frame["fidelity_new"], report.fidelity_new.mean(axis=0))
+    np.testing.assert_allclose(frame["residual_new_worst"], report.residual_new.max(axis=0))
+    assert "Fitted 3 times" in repr(report)
+
+
+@pytest.mark.parametrize("criterion", ["squared", "absolute"])
+def test_noise_beside_a_hold_out_is_that_of_independent_columns(wine, criterion):
+    omega = np.triu(np.random.default_rng(0).uniform(0, 2, (3, 3)), 1)
+    coral = CORAL(0.9, criterion=criterion, pair_weights=omega + omega.T)
+    report = holdout(coral, wine.iloc[:60, :3], cv=3)
+    rows = np.random.default_rng(1).normal(size=(4000, 20, 3))
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    r = rows.transpose(0, 2, 1) @ rows
+    by_hand = omega * (r**2 if criterion == "squared" else np.abs(r))
+    expected = by_hand.sum(axis=(1, 2)).mean()
+    np.testing.assert_allclose(report.criterion_noise, expected, rtol=0.05)
+
+
+def test_the_guarantee_holds_on_the_rows_fitted_and_wavers_on_others(wine):
+    report = holdout(CORAL(0.8), wine)
+    assert "(0 on the rows fitted)" in report.sentence()
+    assert report.fidelity_fitted.min() >= 0.8 - 1e-9
+    assert report.criterion_fitted.max() < 1e-12
+    assert report.criterion_new.min() > 0.1
+    assert report.fidelity_new.min() < 0.8
+
+
+def test_a_sorted_table_is_dealt_at_random():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3))
+    X = X[np.argsort(X[:, 0])]
+    report = holdout(CORAL(), X, cv=4)
+    assert report.fidelity_new.min() > 0.6
+
+
+def test_holdout_with_composites(wine):
+    X = wine.iloc[:, :4]
+    B = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    report = holdout(CORAL(anchors=B), X)
+    assert report.fidelity_fitted.shape == (5, 2)
+    assert report.fidelity_fitted.min() > 0.5
+
+
+@pytest.mark.parametrize(("n", "m"), [(400, 100), (100, 1000)])
+def test_what_the_guide_says_about_new_rows(n, m):
+    rng = np.random.default_rng(0)
+    mixing = np.eye(6) + 0.3 * rng.normal(size=(6, 6))
+    squares = []
+    for _ in range(40):
+        coral = CORAL().fit(rng.normal(size=(n, 6)) @ mixing)
+        G = np.corrcoef(coral.transform(rng.normal(size=(m, 6)) @ mixing).T)
+        squares.append(G[np.triu_indices(6, 1)] ** 2)
+    assert np.sqrt(np.mean(squares)) == pytest.approx(np.sqrt(1 / n + 1 / m), rel=0.08)
+
+
+@pytest.mark.parametrize("cv", [1, 0, -3])
+def test_holdout_needs_two_folds(wine, cv):
+    with pytest.raises(InvalidArgumentError, match="cv"):
+        holdout(CORAL(), wine, cv=cv)
+
+
+# --- bootstrap -------------------------------------------------------------------------------
+
+
+def test_bootstrap_replicates_are_refits(wine):
+    seen = []
+    report = bootstrap(CORAL(), wine, n_boot=12, random_state=5, callback=lambda *a: seen.append(a))
+    assert seen == [(i, 12) for i in range(1, 13)]
+    seeds = np.random.SeedSequence(5).spawn(12)
+    for seed, value in zip(seeds, report.threshold_samples, strict=True):
+        counts = np.random.default_rng(seed).multinomial(178, np.full(178, 1 / 178))
+        assert value == pytest.approx(rho(np.repeat(wine.to_numpy(), counts, axis=0)), abs=1e-8)
+    assert report.threshold == pytest.approx(0.826231, abs=5e-7)  # as in the paper
+    low, high = report.threshold_interval
+    assert low < report.threshold < report.threshold_estimate < high
+    assert report.fidelity_interval.shape == (2, 13)
+    frame = report.to_frame()
+    assert list(frame.index) == ["threshold", *wine.columns]
+    assert (frame["low"] <= frame["high"]).all()
+    assert report.n_failed == 0
+
+
+def test_bootstrap_does_not_depend_on_the_number_of_processes(wine):
+    one = bootstrap(CORAL(), wine, n_boot=6)
+    two = bootstrap(CORAL(), wine, n_boot=6, n_jobs=2)
+    # the same rows are drawn; each threshold is certified to 1e-9, whatever the rounding
+    np.testing.assert_allclose(one.threshold_samples, two.threshold_samples, atol=1e-9, rtol=0)
+    np.testing.assert_allclose(one.fidelity_samples, two.fidelity_samples, atol=1e-6, rtol=0)
+
+
+def test_bootstrap_of_another_estimator(wine):
+    report = bootstrap(CORAL(0.7), wine, n_boot=5)
+    assert report.fidelity_samples.min() >= 0.7 - 1e-9
+    np.testing.assert_allclose(report.fidelity, CORAL(0.7).fit(wine).fidelity_, atol=1e-9)
+
+
+def test_replicates_that_fail_are_counted():
+    X = np.random.default_rng(0).normal(size=(7, 4))
+    report = bootstrap(CORAL(), X, n_boot=40)
+    assert 0 < report.n_failed < 40
+    assert len(report.threshold_samples) == 40 - report.n_failed
+    assert f"{report.n_failed} more could not be fitted" in repr(report)
+    with pytest.raises(InvalidTableError, match="None of 20"):
+        bootstrap(CORAL(), np.random.default_rng(0).normal(size=(9, 8)), n_boot=20)
+
+
+def test_bad_arguments(wine):
+    with pytest.raises(InvalidArgumentError, match="n_boot"):
+        bootstrap(CORAL(), wine, n_boot=0)
+    with pytest.raises(InvalidArgumentError, match="confidence"):
+        bootstrap(CORAL(), wine, confidence=95)
+
+
+# --- influence -------------------------------------------------------------------------------
+
+
+def degenerate_table():
+    """The threshold of this table is bound by two of its four columns only."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    X[:, 1] = 0.95 * X[:, 0] + 0.3 * X[:, 1]
+    return X
+
+
+@pytest.mark.parametrize("source", ["wine", "degenerate"])
+def test_first_order_is_the_derivative(wine, source):
+    X = wine.to_numpy() if source == "wine" else degenerate_table()
+    n = len(X)
+    report = influence(CORAL(), X, n_refits=0)
+    if source == "degenerate":
+        weights = CORAL().fit(X).threshold_.weights
+        assert 0 < np.count_nonzero(weights) < 4
+    h = 0.02
+    for i in (0, 7, n - 1, int(np.argmax(np.abs(report.first_order)))):
+        one = np.ones(n)
+        step = h * (np.arange(n) == i)
+        near = (rho(X, one + step) - rho(X, one - step)) / (2 * h)
+        far = (rho(X, one + 2 * step) - rho(X, one - 2 * step)) / (4 * h)
+        derivative = (4 * near - far) / 3
+        assert report.first_order[i] == pytest.approx(-derivative, abs=2e-8)
+
+
+def test_first_order_effects_sum_to_nothing(wine):
+    # multiplying all weights by one number leaves the correlations alone
+    report = influence(CORAL(), wine, n_refits=0)
+    assert abs(report.first_order.sum()) < 1e-9
+    assert np.abs(report.first_order).max() > 1e-4
+
+
+def test_weighted_rows_are_repeated_rows(wine):
+    counts = np.random.default_rng(0).integers(0, 3, size=178)
+    weighted = influence(CORAL(), wine, sample_weight=counts, n_refits=0)
+    repeated = influence(CORAL(), np.repeat(wine.to_numpy(), counts, axis=0), n_refits=0)
+    joined = np.zeros(178)
+    np.add.at(joined, np.repeat(np.arange(178), counts), repeated.first_order)
+    np.testing.assert_allclose(weighted.first_order, joined, atol=1e-8)
+
+
+def test_refits_are_leave_one_out(wine):
+    report = influence(CORAL(), wine, n_refits=4)
+    for i, value in zip(report.refitted, report.threshold_without, strict=True):
+        assert value == pytest.approx(rho(np.delete(wine.to_numpy(), i, axis=0)), abs=1e-8)
+    change = np.abs(report.threshold_without - report.threshold)
+    assert (np.diff(change) <= 0).all()
+    assert set(report.refitted) == set(np.argsort(-np.abs(report.first_order))[:4])
+
+
+def test_an_outlier_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    X[42] = [8.0, 8.0, -8.0]
+    frame = pd.DataFrame(X, index=[f"site {i}" for i in range(100)])
+    frame.columns = list("abc")
+    report = influence(CORAL(), frame, n_refits=3)
+    assert report.to_frame().index[0] == "site 42"
+    assert "site 42" in repr(report)
+
+
+WDI = Path(os.environ.get("SKCORAL_WDI_CSV", Path(__file__).parents[2] / "wdi_2019.csv"))
+
+
+@pytest.mark.skipif(not WDI.exists(), reason="needs the indicators as a CSV file (SKCORAL_WDI_CSV)")
+def test_the_world_development_indicators_depend_on_three_countries():
+    X = pd.read_csv(WDI).set_index("country").drop(columns="iso3")
+    report = influence(CORAL(), X)
+    assert report.threshold == pytest.approx(0.750852, abs=5e-7)  # as in the paper
+    top = report.to_frame().iloc[:3]
+    assert [name.split(",")[0] for name in top.index] == [
+        "Central African Republic",
+        "Chad",
+        "Somalia",
+    ]
+    np.testing.assert_allclose(top["threshold_without"], [0.739606, 0.755347, 0.753808], atol=5e-7)
+
+
+def test_folds_of_single_rows_are_refused_with_the_remedy(wine):
+    with pytest.raises(InvalidArgumentError, match="choose fewer folds"):
+        holdout(CORAL(), wine, cv=len(wine))
+
+
+def test_any_whole_number_of_folds_deals_at_random(wine):
+    ordered = wine.sort_values("proline")
+    by_int, by_numpy = (
+        holdout(CORAL(0.7), ordered, cv=4),
+        holdout(CORAL(0.7), ordered, cv=np.int64(4)),
+    )
+    np.testing.assert_array_equal(by_int.fidelity_new, by_numpy.fidelity_new)
+
+
+def test_folds_at_fault_are_located(wine):
+    rare = wine.assign(rare=(np.arange(178) < 2) * 1.0)
+    with pytest.raises(InvalidTableError, match=r"Fold \d, rows held back: .*`rare`"):
+        holdout(CORAL(), rare)
+    with pytest.raises(InvalidTableError, match=r"Fold 1, rows fitted: 12 rows"):
+        holdout(CORAL(on_singular="raise"), wine[:15])
+    with pytest.raises(InvalidArgumentError, match="no fold"):
+        holdout(CORAL(), wine, cv=[])
+
+
+def test_columns_may_be_called_anything(wine):
+    X = wine.iloc[:, :2]
+    plain = holdout(CORAL(), X)
+    odd = holdout(CORAL(), X.set_axis(["a", "a (output)"], axis=1))
+    np.testing.assert_array_equal(odd.fidelity_new, plain.fidelity_new)
+
+
+def test_a_row_that_determines_everything():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[:, 2] = X[:, 0]
+    X[7, 2] = 9.0
+    report = influence(CORAL(), X, n_refits=3)
+    assert report.refitted[0] == 7
+    assert np.isnan(report.threshold_without[0])
+    assert np.isfinite(report.threshold_without[1:]).all()
+    assert np.isnan(influence(CORAL(), X[[7, *range(3)]], n_refits=4).threshold_without).all()
+
+
+def test_rows_of_weight_zero_are_not_removed(wine):
+    weights = np.ones(178)
+    weights[:160] = 0.0
+    report = influence(CORAL(), wine.iloc[:, :4], sample_weight=weights, n_refits=100)
+    assert sorted(report.refitted) == list(range(160, 178))
+    with pytest.raises(InvalidTableError, match="only numbers"):
+        influence(CORAL(), wine, sample_weight="many")
+    assert repr(influence(CORAL(), wine, n_refits=0)) == "Influence(ρ★ is 0.8262 with all 178 rows)"
+
+
+def test_seeds_and_confidence_that_are_invalid(wine):
+    for settings in ({"random_state": "a"}, {"random_state": -1}, {"confidence": "high"}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(settings))):
+            bootstrap(CORAL(), wine, n_boot=2, **settings)
+    one, two = (bootstrap(CORAL(), wine, n_boot=2, random_state=None) for _ in range(2))
+    assert (one.threshold_samples != two.threshold_samples).any()
+
+
+@pytest.mark.parametrize("function", [holdout, bootstrap, influence, confident_floors])
+def test_the_estimator_comes_before_the_rows(wine, function):
+    assert list(inspect.signature(function).parameters)[:2] == ["estimator", "X"]
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()][2:]
+    assert set(kinds) == {inspect.Parameter.KEYWORD_ONLY}
+    with pytest.raises(InvalidArgumentError, match="The estimator comes first"):
+        function(wine, CORAL(0.9))
+
+
+def test_influence_is_about_the_correlations_of_the_rows(wine):
+    with pytest.raises(InvalidArgumentError, match="leave out covariance"):
+        influence(CORAL(covariance="OAS"), wine)
+
+
+def test_floors_are_those_of_the_estimator(wine):
+    with pytest.raises(InvalidArgumentError, match="give rho_min"):
+        confident_floors(CORAL(), wine)
