@@ -9,8 +9,8 @@ import pytest
 from sklearn import datasets
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral.bounds.vif import proved_floor
 from skcoral.certificates import check, prove
-from skcoral.certificates.inflation import proved_floor
 from skcoral.choosing import compare_floors, floors_within
 from skcoral.data.correlation import estimate
 from skcoral.data.effects import measure_matrix

@@ -49,7 +49,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return function
 
-    for module in ("api", "app.problem", "support", "estimator", "tradeoff", "cli"):
+    for module in ("api", "app.problem", "solvers.support", "estimator", "solvers.tradeoff", "cli"):
         import_module(f"skcoral.{module}")
     originals = {
         "threshold": import_module("skcoral.solvers.exact.threshold").exact_threshold,

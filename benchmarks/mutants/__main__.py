@@ -34,6 +34,7 @@ from running import Collected, names_used
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/skcoral"
 TESTS = {
+    "bounds": ["tests/certificates", "tests/solvers/singular/test_rank_bound.py"],
     "certificates": [
         "tests/certificates",
         "tests/solvers/singular/test_rank_bound.py",
@@ -83,7 +84,8 @@ class Run:
     def mutants(self) -> list[Mutant]:
         room = self.options.room
         if room == "tolerances":
-            files = sorted((SOURCE / "certificates").glob("*.py"))
+            rooms = ("bounds", "certificates")
+            files = [file for room in rooms for file in sorted((SOURCE / room).glob("*.py"))]
             files += [SOURCE / f"{name}.py" for name in JUDGEMENTS]
         else:
             files = sorted((SOURCE / room).glob("*.py"))

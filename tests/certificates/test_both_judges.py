@@ -8,8 +8,8 @@ import flint
 import numpy as np
 import pytest
 
+from skcoral.bounds.arithmetic import PRECISION, Balls
 from skcoral.certificates import Check, Claim, check, checking, prove
-from skcoral.certificates.products import PRECISION, Balls
 from skcoral.core.lowrank import FactoredCorrelation
 from skcoral.exceptions import CertificateError
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
+from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
+from skcoral.bounds.definiteness import definite, definite_of_any_size, require_definite
 from skcoral.certificates import check, prove
-from skcoral.certificates.definiteness import definite, definite_of_any_size, require_definite
-from skcoral.certificates.products import PRECISION, Balls, Floats
 from skcoral.exceptions import CertificateError
 
 ULP = 2.0**-53

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
-from skcoral.certificates.inequalities import definite, root_diagonal
-from skcoral.certificates.products import Balls, Floats
+from skcoral.bounds.arithmetic import Balls, Floats
+from skcoral.bounds.enclosures import Enclosure, around, exactly, up_to
+from skcoral.bounds.tradeoff import definite, root_diagonal
 from skcoral.datasets import make_system
 
 numbers = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)

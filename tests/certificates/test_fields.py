@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, threshold
+from skcoral.bounds.enclosures import exactly
+from skcoral.bounds.frame import criterion_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.enclosures import exactly
-from skcoral.certificates.frame_bounds import criterion_bound
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.support import support_from_threshold

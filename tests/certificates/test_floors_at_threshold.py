@@ -10,10 +10,10 @@ import pytest
 from scipy.linalg import block_diag, sqrtm
 
 from skcoral import decorrelate, maximize_fidelity, threshold
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.exact import rest_room
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.attained import Outputs
-from skcoral.certificates.largest_means import rest_room
-from skcoral.certificates.products import Floats
 from skcoral.core.results import Certificate
 from skcoral.exceptions import NotCertifiedWarning
 from skcoral.solvers.exact import Options, solve_threshold

@@ -16,11 +16,12 @@ import pytest
 import scipy.linalg as sla
 
 from skcoral import decorrelate
-from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
-from skcoral.certificates.claims import tradeoff_bound
-from skcoral.certificates.enclosures import Enclosure
-from skcoral.certificates.frame_bounds import squares_bound, threshold_bound
-from skcoral.certificates.inequalities import (
+from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
+from skcoral.bounds.enclosures import Enclosure
+from skcoral.bounds.exact import floor_room, mean_room, rest_room
+from skcoral.bounds.frame import squares_bound, threshold_bound
+from skcoral.bounds.support import _spectral_size, support_bound
+from skcoral.bounds.tradeoff import (
     complete_square,
     conjugate,
     definite,
@@ -28,9 +29,8 @@ from skcoral.certificates.inequalities import (
     root_diagonal,
     scaled_floors,
 )
-from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
-from skcoral.certificates.products import PRECISION, Balls, Floats
-from skcoral.certificates.supports import _spectral_size, support_bound
+from skcoral.certificates.attained import Attained, FactorOutputs, Outputs
+from skcoral.certificates.claims import tradeoff_bound
 from skcoral.core.results import Certificate
 from skcoral.datasets import make_system
 from skcoral.exceptions import CertificateError

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import flint
 import numpy as np
 import pytest
 
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.vif import least_unique, limited_room, proved_floor
 from skcoral.certificates import check, prove
 from skcoral.certificates.attained import Outputs
-from skcoral.certificates.inflation import _least_unique, limited_room, proved_floor
-from skcoral.certificates.products import Floats
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 
@@ -156,11 +155,10 @@ def test_the_share_that_others_leave(kind_of_arithmetic: str) -> None:
         T[:, 1] = near * T[:, 0] + (1 - near) * T[:, 1]
         arithmetic = ARITHMETICS[kind_of_arithmetic]()
         G = arithmetic.enclosed(T.T, T)
-        found = _least_unique(SimpleNamespace(correlation=G), arithmetic)  # type: ignore[arg-type]
+        found = least_unique(G, arithmetic)
         inverse = (exact(T).transpose() * exact(T)).inv()
         largest = max((inverse[j, j] for j in range(3)), key=float)
         contains(found, 1 / largest, width, float(np.abs(G.middle).max()))
     same = np.ones((2, 2))
-    alike = SimpleNamespace(correlation=arithmetic.enclosed(same, 0.5 * same))
-    found = _least_unique(alike, arithmetic)  # type: ignore[arg-type]
+    found = least_unique(arithmetic.enclosed(same, 0.5 * same), arithmetic)
     assert (found.lower, found.upper) == (-np.inf, np.inf)

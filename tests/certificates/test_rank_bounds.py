@@ -10,8 +10,8 @@ import flint
 import numpy as np
 import pytest
 
-from skcoral.certificates.products import PRECISION, Balls, Floats
-from skcoral.certificates.rank_bounds import rank_bound, rank_factor_bound
+from skcoral.bounds.arithmetic import PRECISION, Balls, Floats
+from skcoral.bounds.rank import rank_bound, rank_factor_bound
 from skcoral.exceptions import CertificateError
 
 p = 5

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
 from skcoral.certificates import check, json_values, reading
 from skcoral.certificates.json_values import (
     array_of,
@@ -26,9 +27,6 @@ from skcoral.certificates.reading import (
     PARTS,
     agree,
     certificate_kind,
-    multipliers_and_matrix,
-    number,
-    numbers,
 )
 from skcoral.core.lowrank import FactoredCorrelation, LowRankTransform
 from skcoral.core.results import Certificate

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate, maximize_fidelity
+from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
 from skcoral.certificates.frame_claims import frame_proof
-from skcoral.certificates.products import Floats
 from skcoral.certificates.settling import settle_factored
 
 ROWS = np.random.default_rng(3).normal(size=(3, 4))

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL, decorrelate, frontier, maximize_fidelity
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.definiteness import require_definite
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.definiteness import require_definite
-from skcoral.certificates.products import Floats
 from skcoral.core.results import Certificate, Decorrelation
 from skcoral.exceptions import CertificateError, InvalidAnchorError
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.certificates.products import Floats
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
+from skcoral.bounds.enclosures import Enclosure
 from skcoral.certificates import check, settling
-from skcoral.certificates.enclosures import Enclosure
 from skcoral.certificates.settling import many_digits, proved_bound, rounding_matters, settle
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError, NotCertifiedWarning

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skcoral.certificates.products import Floats
-from skcoral.certificates.supports import _definite_form, _factor_error
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.support import _definite_form, _factor_error
 from skcoral.exceptions import CertificateError
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from skcoral.bounds.arithmetic import PRECISION, Arithmetic, Balls, Floats
+from skcoral.bounds.definiteness import require_definite
 from skcoral.certificates.claims import judge_decorrelation
-from skcoral.certificates.definiteness import require_definite
 from skcoral.certificates.ledger import Check
-from skcoral.certificates.products import PRECISION, Arithmetic, Balls, Floats
 from skcoral.certificates.reading import claimed_matrix, require_distinct
 from skcoral.certificates.thresholds import judge_threshold
 from skcoral.core.arrays import Array

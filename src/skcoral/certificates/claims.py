@@ -11,22 +11,21 @@ from dataclasses import replace
 
 import numpy as np
 
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.dual import multipliers_and_matrix, number, numbers
+from skcoral.bounds.enclosures import Enclosure, exactly
+from skcoral.bounds.exact import floor_room, mean_room, rest_room
+from skcoral.bounds.support import support_bound
+from skcoral.bounds.tradeoff import complete_square, conjugate
 from skcoral.certificates import supports
 from skcoral.certificates.attained import Attained, FactorAttained
-from skcoral.certificates.enclosures import Enclosure, exactly
 from skcoral.certificates.frame_claims import FrameLedger, frame_prices, frame_proof
-from skcoral.certificates.inequalities import complete_square, conjugate
 from skcoral.certificates.inflation import expect_limit
-from skcoral.certificates.largest_means import floor_room, mean_room, rest_room
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
     FRAME_KINDS,
     agree,
     dual_parts,
-    multipliers_and_matrix,
-    number,
-    numbers,
     require_fields,
 )
 from skcoral.core.arrays import Array
@@ -208,7 +207,7 @@ class _Claims(FrameLedger):
         """The bound on a support, its zeros and prices."""
         result, worst = self.result, self.attained.worst
         supports.expect_support(self, result, R)
-        bound = supports.support_bound(result.certificate, result.rho_min, R, self.arithmetic)
+        bound = support_bound(result.certificate, result.rho_min, R, self.arithmetic)
         if result.status == "exact":
             self.order(bound, self.attained.residual)
             self.uncorrelated()

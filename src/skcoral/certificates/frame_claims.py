@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.definiteness import definite
-from skcoral.certificates.enclosures import Enclosure, exactly
-from skcoral.certificates.frame_bounds import (
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.definiteness import definite
+from skcoral.bounds.dual import number
+from skcoral.bounds.enclosures import Enclosure, exactly
+from skcoral.bounds.frame import (
     certified_factor,
     criterion_bound,
     factor_error,
@@ -22,10 +24,8 @@ from skcoral.certificates.frame_bounds import (
     lifted_bound,
     squares_bound,
 )
+from skcoral.bounds.rank import rank_bound, rank_factor_bound
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.rank_bounds import rank_bound, rank_factor_bound
-from skcoral.certificates.reading import number
 from skcoral.core.arrays import Array
 from skcoral.core.results import (
     CROWDED,

@@ -1,71 +1,19 @@
-"""The claims about a limit on the variance inflation factors (VIF) of the outputs.
-
-Let no VIF exceed v: ``(G⁻¹)_jj ≤ v`` with ``G = TᵀRT``. For any numbers s and vectors ``y_j``,
-
-    2 s_j Y_jj ≤ s_j² (G⁻¹)_jj + y_jᵀ G y_j,   so   ⟨G, YYᵀ⟩ ≥ Σ (2 s_j Y_jj - s_j² v).
-
-For weights λ ≥ 0 and ``H ≻ 0`` the completed square of :mod:`~skcoral.certificates.inequalities`
-bounds ``2 Σ λ_j (f_j - c_j)`` by ``⟨G - I, H⟩`` less its value. No entry of G exceeds one, so
-
-    ⟨G - I, H⟩ ≤ ‖Y‖² + Σ_{i≠j} |H + YYᵀ|_ij + Σ (s_j² v - 2 s_j Y_jj),
-
-and floors that all lie above the bound are not met by any transformation within the limit.
-"""
+"""The claims about a limit on the variance inflation factors (VIF) of the outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from skcoral.certificates.attained import Attained, Outputs
-from skcoral.certificates.definiteness import definite
-from skcoral.certificates.enclosures import UNIT, Enclosure, exactly
-from skcoral.certificates.inequalities import complete_square
-from skcoral.certificates.largest_means import floor_room
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.dual import number
+from skcoral.bounds.enclosures import exactly
+from skcoral.bounds.exact import floor_room
+from skcoral.bounds.vif import least_unique, limited_room
+from skcoral.certificates.attained import Attained
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.products import Arithmetic, Floats
-from skcoral.certificates.reading import VIF_PARTS, number, numbers
+from skcoral.certificates.reading import VIF_PARTS
 from skcoral.core.arrays import Array
 from skcoral.core.results import BUDGET_TOL, REPORTED_TOL, Decorrelation
-from skcoral.exceptions import CertificateError
-
-
-def limited_room(
-    arrays: Mapping[str, Array], limit: float, outputs: Outputs, R: Array, arithmetic: Arithmetic
-) -> Enclosure:
-    """By how much the floors of the outputs can all be raised within the limit, at most."""
-    k = outputs.k
-    weights = numbers(arrays["vif_weights"], (k,), "`vif_weights`", nonnegative=True)
-    H = numbers(arrays["vif_H"], (k, k), "`vif_H`", symmetric=True)
-    s = numbers(arrays["vif_roots"], (k,), "`vif_roots`")
-    Y = numbers(arrays["vif_vectors"], (k, k), "`vif_vectors`")
-    if not weights.any():
-        raise CertificateError("the weights of a limit on the VIF are all zero.")
-    kappa = outputs.scaled(weights)
-    square = complete_square(arithmetic, R, outputs.B, kappa, H, "`vif_H`")
-    left = arithmetic.enclosed(Y, Y.T, minus=-H).size()
-    np.fill_diagonal(left, 0.0)
-    own = exactly(s) * np.diag(Y) * 2.0
-    spent = exactly(Y).square().total() + exactly(left).total()
-    spent = spent + (exactly(s).square() * limit - own).total()
-    room = (spent - square.value(outputs.floors)) * 0.5
-    return room / (outputs.length * kappa).total()
-
-
-def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) -> float:
-    """The bound on the common floor that these arrays prove; infinite where they prove nothing.
-
-    ``T`` is any transformation near the best one: the bound is measured from its weakest fidelity.
-    """
-    arithmetic = Floats()
-    floor = float(np.einsum("ij,ij->j", R, T).min())
-    outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, arithmetic)
-    try:
-        top = limited_room(arrays, limit, outputs, R, arithmetic) + floor
-    except CertificateError:
-        return np.inf
-    return float(np.nan_to_num(top.upper, nan=np.inf))
 
 
 def expect_limit(
@@ -79,7 +27,7 @@ def expect_limit(
         number(result.details.get(name), f"`{name}`")
         for name in ("max_vif", "largest_vif", "rho_upper")
     )
-    unique = _least_unique(attained, arithmetic)
+    unique = least_unique(attained.correlation, arithmetic)
     ledger.expect(
         "VIF",
         limit >= 1.0 and unique.lower >= 1.0 / limit - BUDGET_TOL,
@@ -110,17 +58,3 @@ def expect_limit(
         f"floors above {top:.9g} are proved to exceed the limit, and {reported:.9g} is reported",
         modest=True,
     )
-
-
-def _least_unique(attained: Attained, arithmetic: Arithmetic) -> Enclosure:
-    """The least ``1 / (G⁻¹)_jj``; nothing is known of it where G may be singular."""
-    G = attained.correlation
-    middle = 0.5 * (G.middle + G.middle.T)
-    radius = np.maximum((G - middle).size(), (G - middle).size().T)
-    proof = definite(arithmetic, middle, radius)
-    if proof is None:
-        return Enclosure(-np.inf, np.inf)
-    # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt), and the rounding of the diagonal of KᵀK
-    most = float(np.sum(proof.inverse * proof.inverse, axis=0).max())
-    doubt = proof.doubt + 4.0 * UNIT * (len(middle) + 2)
-    return Enclosure(1.0 - doubt, 1.0 + doubt) / most

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates.frame_bounds import certified_factor, factors_apart
+from skcoral.bounds.frame import certified_factor, factors_apart
 from skcoral.certificates.reading import certificate_kind
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import gram_defect

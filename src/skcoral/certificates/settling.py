@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from skcoral.certificates import largest_means
-from skcoral.certificates.attained import Attained, Outputs
+from skcoral.bounds import exact as largest_means
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.enclosures import Enclosure
+from skcoral.bounds.frame import certified_factor
+from skcoral.bounds.outputs import Outputs
+from skcoral.bounds.support import support_bound
+from skcoral.certificates.attained import Attained
 from skcoral.certificates.claims import fidelity_rooms, tradeoff_bound
-from skcoral.certificates.enclosures import Enclosure
-from skcoral.certificates.frame_bounds import certified_factor
 from skcoral.certificates.frame_claims import frame_proof
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.products import Floats
 from skcoral.certificates.reading import FRAME_KINDS, certificate_kind, dual_parts
-from skcoral.certificates.supports import expect_support, support_bound
+from skcoral.certificates.supports import expect_support
 from skcoral.core.arrays import Array
 from skcoral.core.results import (
     EXACT_TOL,

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.certificates.attained import FactorOutputs, Outputs
-from skcoral.certificates.enclosures import Enclosure, exactly, up_to
-from skcoral.certificates.frame_bounds import threshold_bound
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.dual import multipliers_and_matrix
+from skcoral.bounds.enclosures import Enclosure, exactly, up_to
+from skcoral.bounds.exact import rest_room
+from skcoral.bounds.frame import threshold_bound
+from skcoral.bounds.outputs import Outputs
+from skcoral.bounds.tradeoff import complete_square, floors_of, root_diagonal
+from skcoral.certificates.attained import FactorOutputs
 from skcoral.certificates.frame_claims import FrameLedger
-from skcoral.certificates.inequalities import complete_square, floors_of, root_diagonal
-from skcoral.certificates.largest_means import rest_room
 from skcoral.certificates.ledger import Ledger
-from skcoral.certificates.products import Arithmetic
 from skcoral.certificates.reading import (
     dual_parts,
-    multipliers_and_matrix,
     require_threshold_fields,
 )
 from skcoral.core.arrays import Array

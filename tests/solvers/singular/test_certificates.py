@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL, decorrelate, threshold
+from skcoral.bounds.arithmetic import Floats
 from skcoral.certificates import check, prove
 from skcoral.certificates.frame_claims import frame_proof
-from skcoral.certificates.products import Floats
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError

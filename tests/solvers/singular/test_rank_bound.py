@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from skcoral import decorrelate
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.rank import largest_squares
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.products import Floats
-from skcoral.certificates.rank_bounds import largest_squares
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular import rank_bound

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from skcoral import CORAL
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.rank import rank_factor_bound
 from skcoral.certificates import certificate_text, check, parse_certificate, prove
-from skcoral.certificates.products import Floats
-from skcoral.certificates.rank_bounds import rank_factor_bound
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
 from skcoral.solvers.singular.answer import RankFactorProof

@@ -10,8 +10,8 @@ import pytest
 
 import skcoral.solvers.support.moment_admm as moment_admm
 from skcoral import decorrelate
-from skcoral.certificates.moment_bounds import MomentDual, moment_bound, spheres
-from skcoral.certificates.products import Floats
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.moments import MomentDual, moment_bound, spheres
 from skcoral.core.results import Array
 from skcoral.exceptions import InvalidArgumentError, InvalidSupportError
 from skcoral.solvers.support.caps import Caps, feasible_set

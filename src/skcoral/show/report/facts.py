@@ -39,7 +39,8 @@ class ReportFacts:
 
     Examples
     --------
-    >>> from skcoral import CORAL, report
+    >>> from skcoral import CORAL
+    >>> from skcoral.show import report
     >>> from skcoral.datasets import load_wine
     >>> facts = report.gather(CORAL(rho_min=0.9).fit(load_wine().to_frame()), n_points=0)
     >>> facts.passed, facts.problems
@@ -120,7 +121,8 @@ def gather(
 
     Examples
     --------
-    >>> from skcoral import CORAL, report
+    >>> from skcoral import CORAL
+    >>> from skcoral.show import report
     >>> from skcoral.datasets import load_wine
     >>> coral = CORAL(rho_min=0.8).fit(load_wine().to_frame())
     >>> facts = report.gather(coral, n_points=0, title="Wine")

@@ -44,7 +44,8 @@ def render(facts: ReportFacts) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from skcoral import CORAL, report
+    >>> from skcoral import CORAL
+    >>> from skcoral.show import report
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> facts = report.gather(CORAL().fit(X), title="noise")
     >>> "<script" in report.render(facts)

@@ -18,7 +18,7 @@ Four dual points prove a bound, each from a few arrays and without the solver th
 
   in the points u, whose Hessian is 2Q with blocks ``Q_kl = H_kl B_kᵀ B_l``: if Q ⪰ 0, the point
   is globally optimal;
-* ``"moments"``: sums of squares, see :mod:`skcoral.certificates.moment_bounds`.
+* ``"moments"``: sums of squares, see :mod:`skcoral.bounds.moments`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import scipy.linalg as sla
 import scipy.optimize as so
 from numpy.typing import NDArray
 
-from skcoral.certificates.moment_bounds import packed
+from skcoral.bounds.moments import packed
 from skcoral.core import criteria
 from skcoral.core.results import Array, Certificate, Criterion
 from skcoral.solvers.support.caps import Caps

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.certificates.moment_bounds import MomentDual
+from skcoral.bounds.moments import MomentDual
 from skcoral.core.linalg import conjugate_gradient
 from skcoral.core.results import Array
 from skcoral.solvers.support.moments import Blocks, Relaxation

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.certificates.moment_bounds import MomentDual
+from skcoral.bounds.moments import MomentDual
 from skcoral.core.results import Array
 from skcoral.exceptions import InvalidSupportError
 from skcoral.solvers.support.caps import Caps

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from skcoral.certificates.inflation import proved_floor
+from skcoral.bounds.vif import proved_floor
 from skcoral.core import criteria
 from skcoral.core.arrays import Array, column_dots, to_host
 from skcoral.core.measures import inflation_factors
@@ -134,7 +134,7 @@ def _proof(R: Array, L: Array, W: Array, lam: Array, mu: Array, limit: float) ->
     """Bound the common floor within the limit by the multipliers of the solution.
 
     With weights λ of sum one and ``X = G⁻¹`` they give ``H = D - X diag(μ) Xᵀ``, D diagonal; see
-    :mod:`skcoral.certificates.inflation`.
+    :mod:`skcoral.bounds.vif`.
     """
     G = W.T @ W
     X = np.linalg.inv(G)

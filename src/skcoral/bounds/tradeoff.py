@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import Enclosure, around, exactly, up_to
-from skcoral.certificates.products import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.definiteness import definite, first_definite
+from skcoral.bounds.enclosures import Enclosure, around, exactly, up_to
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

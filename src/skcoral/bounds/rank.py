@@ -28,12 +28,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.certificates.definiteness import Definite, definite, first_definite
-from skcoral.certificates.enclosures import WIDER, Enclosure, around, down, exactly, up_to
-from skcoral.certificates.frame_bounds import floors_of_columns, from_columns, from_dual
-from skcoral.certificates.inequalities import complete_square
-from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.reading import numbers
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.definiteness import Definite, definite, first_definite
+from skcoral.bounds.dual import numbers
+from skcoral.bounds.enclosures import WIDER, Enclosure, around, down, exactly, up_to
+from skcoral.bounds.frame import floors_of_columns, from_columns, from_dual
+from skcoral.bounds.tradeoff import complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

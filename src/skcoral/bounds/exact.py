@@ -18,11 +18,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.certificates.attained import Outputs
-from skcoral.certificates.enclosures import Enclosure, exactly, up_to
-from skcoral.certificates.inequalities import complete_square
-from skcoral.certificates.products import Arithmetic
-from skcoral.certificates.reading import multipliers_and_matrix
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.dual import multipliers_and_matrix
+from skcoral.bounds.enclosures import Enclosure, exactly, up_to
+from skcoral.bounds.outputs import Outputs
+from skcoral.bounds.tradeoff import complete_square
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg as sla
 
-from skcoral.certificates.enclosures import UNIT, WIDER
-from skcoral.certificates.products import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.enclosures import UNIT, WIDER
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skcoral.certificates.enclosures import UNIT, Enclosure, around, down, up
+from skcoral.bounds.enclosures import UNIT, Enclosure, around, down, up
 from skcoral.core.arrays import Array
 from skcoral.core.linalg import slices, two_sum
 

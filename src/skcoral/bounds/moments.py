@@ -23,9 +23,9 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import UNIT, WIDER, Enclosure, exactly
-from skcoral.certificates.products import Arithmetic
+from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.definiteness import definite, first_definite
+from skcoral.bounds.enclosures import UNIT, WIDER, Enclosure, exactly
 from skcoral.core.arrays import Array
 from skcoral.exceptions import CertificateError
 

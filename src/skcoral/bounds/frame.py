@@ -16,11 +16,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from skcoral.certificates.definiteness import definite, first_definite
-from skcoral.certificates.enclosures import Enclosure, exactly, up_to
-from skcoral.certificates.inequalities import Floors, complete_square, conjugate
-from skcoral.certificates.products import Arithmetic, column_dots
-from skcoral.certificates.reading import multipliers_and_matrix, numbers
+from skcoral.bounds.arithmetic import Arithmetic, column_dots
+from skcoral.bounds.definiteness import definite, first_definite
+from skcoral.bounds.dual import multipliers_and_matrix, numbers
+from skcoral.bounds.enclosures import Enclosure, exactly, up_to
+from skcoral.bounds.tradeoff import Floors, complete_square, conjugate
 from skcoral.core.arrays import Array
 from skcoral.core.results import FACTOR_TOL, Certificate
 from skcoral.exceptions import CertificateError

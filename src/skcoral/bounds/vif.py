@@ -1,0 +1,78 @@
+"""The bound on the common floor within a limit on the variance inflation factors (VIF).
+
+Let no VIF exceed v: ``(G⁻¹)_jj ≤ v`` with ``G = TᵀRT``. For any numbers s and vectors ``y_j``,
+
+    2 s_j Y_jj ≤ s_j² (G⁻¹)_jj + y_jᵀ G y_j,   so   ⟨G, YYᵀ⟩ ≥ Σ (2 s_j Y_jj - s_j² v).
+
+For weights λ ≥ 0 and ``H ≻ 0`` the completed square of :mod:`~skcoral.bounds.tradeoff`
+bounds ``2 Σ λ_j (f_j - c_j)`` by ``⟨G - I, H⟩`` less its value. No entry of G exceeds one, so
+
+    ⟨G - I, H⟩ ≤ ‖Y‖² + Σ_{i≠j} |H + YYᵀ|_ij + Σ (s_j² v - 2 s_j Y_jj),
+
+and floors that all lie above the bound are not met by any transformation within the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from skcoral.bounds.arithmetic import Arithmetic, Floats
+from skcoral.bounds.definiteness import definite
+from skcoral.bounds.dual import numbers
+from skcoral.bounds.enclosures import UNIT, Enclosure, exactly
+from skcoral.bounds.outputs import Outputs
+from skcoral.bounds.tradeoff import complete_square
+from skcoral.core.arrays import Array
+from skcoral.exceptions import CertificateError
+
+
+def limited_room(
+    arrays: Mapping[str, Array], limit: float, outputs: Outputs, R: Array, arithmetic: Arithmetic
+) -> Enclosure:
+    """By how much the floors of the outputs can all be raised within the limit, at most."""
+    k = outputs.k
+    weights = numbers(arrays["vif_weights"], (k,), "`vif_weights`", nonnegative=True)
+    H = numbers(arrays["vif_H"], (k, k), "`vif_H`", symmetric=True)
+    s = numbers(arrays["vif_roots"], (k,), "`vif_roots`")
+    Y = numbers(arrays["vif_vectors"], (k, k), "`vif_vectors`")
+    if not weights.any():
+        raise CertificateError("the weights of a limit on the VIF are all zero.")
+    kappa = outputs.scaled(weights)
+    square = complete_square(arithmetic, R, outputs.B, kappa, H, "`vif_H`")
+    left = arithmetic.enclosed(Y, Y.T, minus=-H).size()
+    np.fill_diagonal(left, 0.0)
+    own = exactly(s) * np.diag(Y) * 2.0
+    spent = exactly(Y).square().total() + exactly(left).total()
+    spent = spent + (exactly(s).square() * limit - own).total()
+    room = (spent - square.value(outputs.floors)) * 0.5
+    return room / (outputs.length * kappa).total()
+
+
+def proved_floor(R: Array, T: Array, arrays: Mapping[str, Array], limit: float) -> float:
+    """The bound on the common floor that these arrays prove; infinite where they prove nothing.
+
+    ``T`` is any transformation near the best one: the bound is measured from its weakest fidelity.
+    """
+    arithmetic = Floats()
+    floor = float(np.einsum("ij,ij->j", R, T).min())
+    outputs = Outputs(T, np.eye(len(R)), np.full(T.shape[1], floor), R, arithmetic)
+    try:
+        top = limited_room(arrays, limit, outputs, R, arithmetic) + floor
+    except CertificateError:
+        return np.inf
+    return float(np.nan_to_num(top.upper, nan=np.inf))
+
+
+def least_unique(G: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+    """The least ``1 / (G⁻¹)_jj``; nothing is known of it where G may be singular."""
+    middle = 0.5 * (G.middle + G.middle.T)
+    radius = np.maximum((G - middle).size(), (G - middle).size().T)
+    proof = definite(arithmetic, middle, radius)
+    if proof is None:
+        return Enclosure(-np.inf, np.inf)
+    # KᵀK / (1 + doubt) ⪯ G⁻¹ ⪯ KᵀK / (1 - doubt), and the rounding of the diagonal of KᵀK
+    most = float(np.sum(proof.inverse * proof.inverse, axis=0).max())
+    doubt = proof.doubt + 4.0 * UNIT * (len(middle) + 2)
+    return Enclosure(1.0 - doubt, 1.0 + doubt) / most
