@@ -1,6 +1,6 @@
 """How often confident floors hold for the population: a simulation, and its table in the docs.
 
-    python benchmarks/coverage.py --write docs/guide/new_rows.md --picture confidence.png
+    python benchmarks/coverage.py --jobs 8 --write docs/theory/sampling.md --picture confidence.png
 
 Every cell draws tables from a population whose correlations are known, fits with the floors asked
 for and with floors raised for 95 % confidence, and counts the tables in which every fidelity of
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from skcoral import CORAL, threshold
 from skcoral.stability import confident_floors
@@ -27,6 +28,9 @@ from skcoral.stability.resampling import Resampler
 MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
 CONFIDENCE = 0.95
 COUNTED = ("plain", "floors", "bounds", "residual", "interval")
+KINDS = ("normal", "t(5)", "skewed", "AR(0.5)", "AR(0.8)", "clusters")
+SIDES = ("above", "below")
+STUDY = 2  # part of every seed: a new number draws tables that no earlier study has seen
 
 
 def population(p: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -69,70 +73,74 @@ def in_population(coral: CORAL, covariance: np.ndarray) -> tuple[np.ndarray, np.
     return own, G / np.outer(spread, spread) - np.eye(len(G))
 
 
+def one_table(kind: str, p: int, n: int, side: str, seed: int) -> tuple[float, ...]:
+    """What holds for one table, and what it costs: the values of a cell before they are averaged."""
+    warnings.simplefilter("ignore")
+    start = time.process_time()
+    mixing, covariance, rho_star = population(p)
+    floor = asked(rho_star, side)
+    rng = np.random.default_rng([STUDY, seed, p, n, KINDS.index(kind), SIDES.index(side)])
+    X, said = draw(kind, n, mixing, rng)
+    plain, _ = in_population(CORAL(floor).fit(X), covariance)
+    report = confident_floors(CORAL(floor), X, confidence=CONFIDENCE, **said)
+    sure, left = in_population(CORAL(report.floors).fit(X), covariance)
+    sample = Resampler(CORAL(), X, **said)
+    _, low, high = threshold_interval(sample, threshold(sample.table()).value, CONFIDENCE)
+    return (
+        plain.min() >= floor,
+        sure.min() >= floor,
+        (sure >= report.lower).all(),
+        (np.abs(left).max(axis=1) <= report.residual_bound).all(),
+        low <= rho_star <= high,
+        plain.min(),
+        sure.min(),
+        report.floors.mean() - floor,
+        report.objective_plain,
+        report.objective,
+        time.process_time() - start,
+    )
+
+
+def asked(rho_star: float, side: str) -> float:
+    """The floor of a cell."""
+    return rho_star - 0.03 if side == "below" else 0.5 * (1.0 + rho_star)
+
+
 def cell(
-    kind: str, p: int, n: int, side: str, tables: int, known: dict[str, Any] | None = None
+    kind: str, p: int, n: int, side: str, tables: range, known: dict[str, Any] | None, jobs: int
 ) -> dict[str, Any]:
     """Count the tables in which the floors hold, with and without confidence.
 
-    ``known`` is what is known from fewer tables, which are not drawn again.
+    ``known`` is what is known from the tables before these.
     """
-    mixing, covariance, rho_star = population(p)
-    floor = rho_star - 0.03 if side == "below" else 0.5 * (1.0 + rho_star)
-    found = []
-    start = time.process_time()
-    first = 0 if known is None else known["tables"]
-    for seed in range(first, tables):
-        rng = np.random.default_rng([seed, p, n])
-        X, said = draw(kind, n, mixing, rng)
-        plain, _ = in_population(CORAL(floor).fit(X), covariance)
-        report = confident_floors(CORAL(floor), X, confidence=CONFIDENCE, **said)
-        sure, left = in_population(CORAL(report.floors).fit(X), covariance)
-        sample = Resampler(None, X, **said)
-        _, low, high = threshold_interval(sample, threshold(sample.whole).value, CONFIDENCE)
-        found.append(
-            (
-                plain.min() >= floor,
-                sure.min() >= floor,
-                (sure >= report.lower).all(),
-                (np.abs(left).max(axis=1) <= report.residual_bound).all(),
-                low <= rho_star <= high,
-                plain.min(),
-                sure.min(),
-                report.floors.mean() - floor,
-                report.objective_plain,
-                report.objective,
-            )
-        )
-    names = (*COUNTED, "weakest_plain", "weakest", "raise", "price_plain", "price")
-    means = np.mean(np.array(found, dtype=float), axis=0)
-    seconds = time.process_time() - start
+    rho_star = population(p)[2]
+    calls = (delayed(one_table)(kind, p, n, side, seed) for seed in tables)
+    names = (*COUNTED, "weakest_plain", "weakest", "raise", "price_plain", "price", "seconds")
+    means = np.mean(np.array(Parallel(n_jobs=jobs)(calls), dtype=float), axis=0)
     if known is not None:
         before = np.array([known[name] for name in names])
-        means = (first * before + (tables - first) * means) / tables
-        seconds += known["seconds"]
+        means = (tables.start * before + len(tables) * means) / tables.stop
     return {
         "kind": kind,
         "p": p,
         "n": n,
         "side": side,
-        "floor": floor,
+        "floor": asked(rho_star, side),
         "rho_star": rho_star,
-        "tables": tables,
-        "seconds": seconds,
+        "tables": tables.stop,
         **dict(zip(names, means.tolist(), strict=True)),
     }
 
 
 def cells() -> list[tuple[str, int, int, str]]:
     """The most telling cells first, for a run that is cut short."""
-    plain, series = ("normal", "t(5)", "skewed"), ("AR(0.5)", "AR(0.8)", "clusters")
-    order = [(k, 8, 60, s) for k in plain for s in ("above", "below")]
+    plain, series = KINDS[:3], KINDS[3:]
+    order = [(k, 8, 60, s) for k in plain for s in SIDES]
     order += [(k, 8, 200, "above") for k in (*series, *plain)]
     order += [(k, p, n, "above") for n in (60, 200) for p in (4, 20) for k in plain]
     order += [(k, 8, 1000, "above") for k in (*plain, *series)]
-    sides = ("above", "below")
     order += [
-        (k, p, n, s) for p in (8, 4, 20) for n in (60, 200, 1000) for k in plain for s in sides
+        (k, p, n, s) for p in (8, 4, 20) for n in (60, 200, 1000) for k in plain for s in SIDES
     ]
     order += [(k, p, 400, "below") for k in series for p in (4, 20)]
     return list(dict.fromkeys(order))
@@ -145,8 +153,7 @@ def as_table(records: list[dict[str, Any]]) -> str:
         "| residual bounds hold | interval holds ρ★ | mean raise | residual, plain → confident |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    kinds = ["normal", "t(5)", "skewed", "AR(0.5)", "AR(0.8)", "clusters"]
-    for r in sorted(records, key=lambda r: (kinds.index(r["kind"]), r["p"], r["n"], r["side"])):
+    for r in sorted(records, key=lambda r: (KINDS.index(r["kind"]), r["p"], r["n"], r["side"])):
         share = [f"{100 * r[name]:.0f} %" for name in COUNTED]
         lines.append(
             f"| {r['kind']} | {r['p']} | {r['n']:,} | {r['floor']:.3f} ({r['side']} ρ★) | "
@@ -201,10 +208,11 @@ def picture(path: Path, tables: int = 60) -> None:
 def main() -> None:
     """Run what is missing, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", type=int, default=60, help="tables drawn per cell")
+    parser.add_argument("--tables", type=int, default=120, help="tables drawn per cell")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--write", type=Path, help="page whose table is replaced")
     parser.add_argument("--picture", type=Path, help="where to draw the picture of that page")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only-write", action="store_true", help="run nothing")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -213,9 +221,10 @@ def main() -> None:
     records = {(r["kind"], r["p"], r["n"], r["side"]): r for r in map(json.loads, known)}
     for key in [] if options.only_write else cells():
         before = records.get(key)
-        if before is not None and before["tables"] >= options.tables:
+        tables = range(0 if before is None else before["tables"], options.tables)
+        if not tables:
             continue
-        records[key] = cell(*key, options.tables, before)
+        records[key] = cell(*key, tables, before, options.jobs)
         with options.results.open("a") as file:
             file.write(json.dumps(records[key]) + "\n")
         print(as_table([records[key]]).splitlines()[-1], flush=True)
