@@ -232,3 +232,51 @@ def test_the_papers_lower_ends_are_rounded_to_nearest(wine):
     printed = np.array([0.971817, 0.958528, 0.949077, 0.826231])
     assert ((printed > true) == [False, True, True, True]).all()
     assert np.abs(printed - true).max() < 1e-6
+
+
+def _ill_conditioned(seed, p):
+    """Correlations of p columns from p + 2 rows of unequal scales: VIFs in the thousands."""
+    rng = np.random.default_rng(seed)
+    return np.corrcoef((rng.normal(size=(p + 2, p)) @ rng.normal(size=(p, p))).T)
+
+
+def _root(M):
+    values, V = np.linalg.eigh(M)
+    return (V * np.sqrt(values)) @ V.T
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("p", [2, 7, 30])
+@pytest.mark.parametrize("family", [correlation, _ill_conditioned])
+def test_mixing_the_correlations_with_the_identity_keeps_the_root_of_the_share(family, p, share):
+    """Proposition 6.4, by its explicit transformation."""
+    R = family(p, p)
+    G = share * R + (1 - share) * np.eye(p)
+    T = np.linalg.solve(_root(R), _root(G))
+    assert np.linalg.norm(T.T @ R @ T - G) < 1e-7
+    assert np.diag(R @ T).min() >= np.sqrt(share) - 1e-9
+    assert np.diag(np.linalg.inv(G)).max() <= 1 / (1 - share) + 1e-9
+
+
+@pytest.mark.parametrize("p", [2, 5, 20])
+def test_every_regular_table_keeps_seventy_percent_within_half_a_correlation_and_a_vif_of_two(p):
+    R = _ill_conditioned(p, p)
+    assert np.diag(np.linalg.inv(R)).max() > 2
+    by_vif = maximize_fidelity(R, 2.0, criterion="vif").rho_min[0]
+    by_pair = maximize_fidelity(R, 0.5, criterion="worst").rho_min[0]
+    assert min(by_vif, by_pair) >= np.sqrt(0.5)
+
+
+def test_with_many_variables_of_equal_correlation_no_more_is_kept_within_the_limit():
+    """The converse: the highest floor tends to √(1 − 1/ℓ), from above."""
+    limit, kept = 2.0, []
+    for p in (2, 8, 32):
+        R = np.full((p, p), 1 - 1e-7)
+        np.fill_diagonal(R, 1.0)
+        kept.append(maximize_fidelity(R, limit, criterion="vif").rho_min[0])
+        # the equal correlation g of outputs whose VIF is the limit: (p − 1) g² = m (1 + (p − 2) g)
+        m = 1 - 1 / limit
+        g = np.roots([p - 1, -m * (p - 2), -m]).max()
+        assert kept[-1] == pytest.approx(np.sqrt(g + (1 - g) / p), abs=1e-3)
+    assert kept[0] == pytest.approx(np.cos(np.pi / 8), abs=1e-3)
+    assert kept[0] > kept[1] > kept[2] > np.sqrt(0.5)
