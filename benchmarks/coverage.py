@@ -74,7 +74,7 @@ def in_population(coral: CORAL, covariance: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def one_table(kind: str, p: int, n: int, side: str, seed: int) -> tuple[float, ...]:
-    """What holds for one table, and what it costs: the values of a cell before they are averaged."""
+    """What holds for one table, and what it costs: the values that a cell averages."""
     warnings.simplefilter("ignore")
     start = time.process_time()
     mixing, covariance, rho_star = population(p)
