@@ -110,3 +110,23 @@ def test_many_columns_are_measured_in_blocks(monkeypatch):
     few = Measurement(names, names).add(X[:6], Y[:6]).result()
     assert few.largest_vif == np.inf
     assert "largest VIF ∞ → ∞" in few.headline()
+
+
+def test_measured_is_a_small_table_in_a_notebook():
+    X = pd.DataFrame(rows(), columns=["a", "b", "c", "d"])
+    coral = CORAL(rho_min=0.95).fit(X)
+    measured, found = coral.measured_, figures(X.to_numpy(), coral.transform(X))
+    frame = measured.to_frame()
+    assert list(frame.index) == ["a", "b", "c", "d"]
+    assert list(frame) == ["fidelity", "residual_before", "residual", "vif_before", "vif"]
+    assert frame["residual"].max() == pytest.approx(found["largest_correlation"], abs=1e-9)
+    assert frame["vif_before"].max() == pytest.approx(found["largest_vif_before"])
+    assert measured._repr_html_().count("<tr>") == 5
+    assert repr(measured) == f"Measured({measured.headline()[:-1]})"
+
+
+def test_composites_have_no_figures_of_their_own_before():
+    X = rows()
+    composites = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]).T
+    frame = CORAL(anchors=composites).fit(X).measured_.to_frame()
+    assert list(frame) == ["fidelity", "residual", "vif"]

@@ -6,15 +6,20 @@ A class says its :meth:`Shown.summary` and :meth:`Shown._table`; everything else
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Rows = Sequence[Sequence[Any]]
 _MOST_ROWS = 12
+_MIDNIGHT = re.compile(r" 00:00(:00(\.0+)?)?$")
 # No colours of its own: the text of a notebook is dark on light or light on dark.
 _CELL = "padding:.15em .8em .15em 0;text-align:{};border-bottom:1px solid rgba(128,128,128,.3)"
 
@@ -63,6 +68,20 @@ def short(value: float, zero: float = 1e-12) -> str:
     return "0" if abs(value) < zero else f"{value:.4g}"
 
 
+def label_of(value: Any) -> str:
+    """The label of a row as people write it: a date at midnight is a date.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> label_of(datetime(2020, 3, 31)), label_of(datetime(2020, 3, 31, 9, 30)), label_of("Q1")
+    ('2020-03-31', '2020-03-31 09:30:00', 'Q1')
+    """
+    text = str(value).replace("T", " ") if isinstance(value, np.datetime64) else str(value)
+    timed = isinstance(value, np.datetime64 | datetime)
+    return _MIDNIGHT.sub("", text) if timed else text
+
+
 class Shown:
     """A result with ``summary()``, ``to_frame()`` and an HTML view for notebooks."""
 
@@ -88,7 +107,7 @@ class Shown:
         """Header and rows of the small table of a notebook: a label first, then numbers."""
         name, labels, columns = self._table()
         header = [column.replace("_", " ") for column in (name, *columns)]
-        return header, list(zip(map(str, labels), *columns.values(), strict=True))
+        return header, list(zip(map(label_of, labels), *columns.values(), strict=True))
 
     def _repr_html_(self) -> str:
         return html(type(self).__name__, self.summary(), *self._glance())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from skcoral.core import measures
-from skcoral.core.display import shortened
+from skcoral.core.display import Shown, shortened
 from skcoral.core.frozen import Fidelities, Frozen
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
@@ -27,8 +27,8 @@ _WIDE = 3000
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Measured(Fidelities, Frozen):
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured(Shown, Fidelities, Frozen):
     """The effect of a transformation, measured on rows or on a correlation matrix.
 
     Attributes
@@ -105,8 +105,20 @@ class Measured(Fidelities, Frozen):
             "rows_given": self.rows_given,
         }
 
-    def headline(self) -> str:
+    def summary(self) -> str:
         """The figures in one sentence."""
+        return self.headline()
+
+    def _table(self) -> tuple[str, tuple[str, ...], dict[str, Array]]:
+        columns = {"fidelity": self.fidelity, "residual": self.residual, "vif": self.vif}
+        if len(self.vif_before) == len(self.vif):  # composites have no figures of their own before
+            columns["residual_before"] = self.residual_before
+            columns["vif_before"] = self.vif_before
+        order = ("fidelity", "residual_before", "residual", "vif_before", "vif")
+        return "output", self.names, {name: columns[name] for name in order if name in columns}
+
+    def headline(self) -> str:
+        """The figures in one sentence, for the person who decides."""
         what = "weighted correlation" if self.weighted else "correlation"
         said = (
             f"largest {what} {self.largest_correlation_before:.2f} → "
@@ -124,15 +136,18 @@ class Measured(Fidelities, Frozen):
         return f"{self.rows_used:,} of {self.rows_given or self.rows_used:,} rows used"
 
     def _kept(self) -> str:
-        kept = f"{rounded_down(self.min_fidelity, 3):.3f}"
+        weakest = rounded_down(self.min_fidelity, 3)
+        kept = f"{weakest:.3f}"
         if self.min_fidelity < 0:
             return (
                 "the weakest output has a negative correlation with its variable "
                 f"({shortened(self.weakest)} {kept})"
             )
-        if len(self.names) > 1 and f"{rounded_down(float(self.fidelity.max()), 3):.3f}" == kept:
-            who = "both" if len(self.names) == 2 else f"all {len(self.names)}"
-            return f"{who} variables keep {kept}"
+        p, at = len(self.names), sum(rounded_down(f, 3) == weakest for f in self.fidelity.tolist())
+        if 1 < at == p:
+            return f"{'both' if p == 2 else f'all {p}'} variables keep {kept}"
+        if at > 1:
+            return f"{at} of {p} variables keep {kept}, the rest more"
         return f"every variable keeps at least {kept} (weakest: {shortened(self.weakest)})"
 
 

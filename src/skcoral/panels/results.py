@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcoral.core.display import Drawn
+from skcoral.core.display import Drawn, label_of
 from skcoral.core.results import Array
 from skcoral.estimator import CORAL
 from skcoral.exceptions import SkippedWindowsWarning, warn
@@ -155,7 +155,7 @@ class Panel(Drawn):
         names = ("status", "threshold", "min_fidelity", "objective")
         labels = zip(*self.keys.values(), strict=True)
         rows = [
-            [" · ".join(map(str, key)), *(self.columns[name][k] for name in names)]
+            [" · ".join(map(label_of, key)), *(self.columns[name][k] for name in names)]
             for k, key in enumerate(labels)
         ]
         return ("window", *names), rows
@@ -188,7 +188,7 @@ def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> 
     """Warn once for all windows of what single fits warn of, and of windows without a model."""
     for category, (message, windows) in warned.items():
         count = f"{len(windows)} window{'s' if len(windows) > 1 else ''}"
-        first = labels[windows[0]]
+        first = label_of(labels[windows[0]])
         warn(f"{count}, first {first}: {message}", category)
     status, parts = columns["status"], []
     if not len(status):
@@ -203,7 +203,7 @@ def warn_about_windows(warned: Warned, columns: dict[str, Any], labels: Any) -> 
             k = int(where[0])
             few = f"{columns['rows'][k]} rows, {columns['missing'][k]} missing"
             why = few if kind == "short" else columns["reason"][k]
-            parts.append(f"{len(where)} {reason} (first: {labels[k]}, {why})")
+            parts.append(f"{len(where)} {reason} (first: {label_of(labels[k])}, {why})")
     if parts:
         warn(
             f"{np.isin(status, ('short', 'refused')).sum()} of {len(status)} windows have no "

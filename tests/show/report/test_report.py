@@ -243,7 +243,7 @@ def test_guarantee_in_every_state(wine):
     from skcoral import decorrelate
 
     exact = decorrelate(wine.correlation)
-    assert "at least 0.826 (weakest: " in exact.summary()
+    assert ", 12 of 13 variables keep 0.826, the rest more." in exact.summary()
     assert "uncorrelated" in words.certificate(exact)
     best = decorrelate(wine.correlation, 0.85)
     assert words.certificate(best).startswith("Certified for the matrix given: no transformation")
@@ -267,6 +267,18 @@ def test_a_guarantee_is_never_rounded_up(wine):
     fidelity = np.linspace(0.82999, 0.9, 13)
     some = replace(measured, fidelity=fidelity[::-1])
     assert "every variable keeps at least 0.829 (weakest: x12)" in some.headline()
+
+
+def test_ties_at_the_weakest_fidelity_are_counted(wine):
+    from dataclasses import replace
+
+    from skcoral import decorrelate
+
+    measured = decorrelate(wine.correlation).measured
+    ties = replace(measured, fidelity=np.r_[np.full(6, 0.85), np.full(7, 0.9)])
+    assert ", 6 of 13 variables keep 0.850, the rest more." in ties.headline()
+    same_digits = replace(measured, fidelity=np.r_[0.8501, 0.8509, np.full(11, 0.851)])
+    assert ", 2 of 13 variables keep 0.850, the rest more." in same_digits.headline()
 
 
 def test_the_top_says_what_when_and_how_many(wine):
