@@ -149,6 +149,13 @@ def test_frontier_numbers(fitted, wine, conic_optimum):
     texts = " ".join(text.get_text() for text in ax.texts)
     assert "ρ★ = 0.8262" in texts
     assert f"price {fitted.result_.prices.sum():.3g}" in texts
+    # what the legend tells apart differs in shape
+    handles, names = ax.get_legend_handles_labels()
+    shapes = {
+        name: h.get_marker() if hasattr(h, "get_marker") else h.get_paths()[0].vertices.tobytes()
+        for h, name in zip(handles, names, strict=True)
+    }
+    assert len(set(shapes.values())) == len(names) == 5
 
 
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")

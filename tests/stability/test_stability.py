@@ -321,3 +321,18 @@ def test_influence_is_about_the_correlations_of_the_rows(wine):
 def test_floors_are_those_of_the_estimator(wine):
     with pytest.raises(InvalidArgumentError, match="give rho_min"):
         confident_floors(CORAL(), wine)
+
+
+def test_a_hold_out_says_what_it_left_out(wine):
+    n = len(wine)
+    groups = np.arange(n) % 9
+    assert holdout(CORAL(0.7), wine).procedure().endswith("one part of the rows and measured on it")
+    by_group = holdout(CORAL(0.7), wine, groups=groups)
+    assert by_group.left_out == "groups"
+    assert "without one part of the groups" in by_group.summary()
+    dated = pd.DataFrame(np.asarray(wine), index=pd.date_range("2020-01-31", periods=n, freq="ME"))
+    assert "on the rows before a date" in holdout(CORAL(0.7), dated, cv=2).summary()
+    blocks = holdout(CORAL(0.7), wine, block_length=5)
+    assert "one stretch of time and its neighbours" in blocks.summary()
+    splits = [(np.arange(100), np.arange(100, n))]
+    assert "on some rows and measured on others" in holdout(CORAL(0.7), wine, cv=splits).summary()

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import gammaln
@@ -33,6 +33,15 @@ from skcoral.stability.dependence import read_dependence
 from skcoral.stability.resampling import check_estimator
 from skcoral.stability.sampling_errors import mean_of, standardised
 
+LeftOut = Literal["rows", "groups", "stretches", "later", "others"]
+_PROCEDURES: Mapping[LeftOut, str] = {
+    "rows": "without one part of the rows and measured on it",
+    "groups": "without one part of the groups and measured on their rows",
+    "stretches": "without one stretch of time and its neighbours, and measured on that stretch",
+    "later": "on the rows before a date and measured on rows that follow",
+    "others": "on some rows and measured on others",
+}
+
 
 @dataclass(frozen=True, repr=False)
 class Holdout(Drawn, Frozen):
@@ -52,9 +61,12 @@ class Holdout(Drawn, Frozen):
         The same for the sources as they are, on the rows left out.
     criterion_noise : ndarray of shape (folds,)
         The same for independent normal numbers, as many as the rows left out: what sampling alone
-        leaves (the mean of 20 draws with a fixed seed).
+        leaves on average.
     n_new : int
         Rows left out in the smallest fold.
+    left_out : {"rows", "groups", "stretches", "later", "others"}
+        What a fold leaves out: rows at random, whole groups, stretches of time, what follows a
+        date, or whatever the splitter given leaves out.
 
     Examples
     --------
@@ -75,6 +87,7 @@ class Holdout(Drawn, Frozen):
     criterion_raw: Array
     criterion_noise: Array
     n_new: int
+    left_out: LeftOut
 
     _pictures: ClassVar[Mapping[str, str]] = {"fidelity": "HoldoutDisplay"}
 
@@ -83,11 +96,14 @@ class Holdout(Drawn, Frozen):
         fitted, new = (f.mean(axis=0) for f in (self.fidelity_fitted, self.fidelity_new))
         weakest = int(np.argmin(new))
         return (
-            f"Fitted {len(self.criterion_new)} times without one part of the rows and measured on "
-            f"it: the weakest fidelity is {fitted.min():.4f} on the rows fitted and "
-            f"{new.min():.4f} on those left out ({shortened(self.names[weakest])}).\n"
+            f"{self.procedure()}: the weakest fidelity is {fitted.min():.4f} on the rows fitted "
+            f"and {new.min():.4f} on those left out ({shortened(self.names[weakest])}).\n"
             f"{self.sentence()}"
         )
+
+    def procedure(self) -> str:
+        """What was fitted and what was left out."""
+        return f"Fitted {len(self.criterion_new)} times {_PROCEDURES[self.left_out]}"
 
     def sentence(self) -> str:
         """The residual on new rows, between that of the raw table and that of pure noise."""
@@ -156,7 +172,7 @@ def holdout(
     """
     check_estimator(estimator)
     weights = checked_weights(sample_weight, _n_rows(X))
-    splits = _splits(estimator, X, cv, groups, block_length)
+    kind, splits = _splits(estimator, X, cv, groups, block_length)
     fitted, new, noise, sizes = [], [], [], []
     names: tuple[str, ...] = ()
     for fold, (train, test) in enumerate(splits, start=1):
@@ -198,6 +214,7 @@ def holdout(
         criterion_raw=unseen[3],
         criterion_noise=np.array(noise),
         n_new=min(sizes),
+        left_out=kind,
     )
 
 
@@ -205,28 +222,32 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _splits(estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any) -> Any:
-    """Pairs of rows fitted and rows left out."""
+def _splits(
+    estimator: CORAL, X: Any, cv: Any, groups: Any, block_length: Any
+) -> tuple[LeftOut, Any]:
+    """What is left out, and pairs of rows fitted and rows left out."""
     n = _n_rows(X)
     if not isinstance(cv, Integral):
-        return check_cv(cv).split(X, groups=groups)
+        return "others", check_cv(cv).split(X, groups=groups)
     folds, gap = check_count("cv", cv, minimum=2), 0
     if groups is not None or block_length is not None:
         rows = read_rows(clone(estimator), X, reset=True)
         known = read_dependence(rows, groups=groups, block_length=block_length)
         if groups is not None:
-            return known.folds(folds)
+            return "groups", known.folds(folds)
         gap = known.block_length or 0
     time = _times(X)
     if time is not None:
         order = np.argsort(time, kind="stable")
         ahead = TimeSeriesSplit(folds, gap=gap).split(order)
-        return [(order[train], order[test]) for train, test in ahead]
+        return "later", [(order[train], order[test]) for train, test in ahead]
     if block_length is None:
-        return KFold(folds, shuffle=True, random_state=0).split(X)
+        return "rows", KFold(folds, shuffle=True, random_state=0).split(X)
     rows = np.arange(n)
     parts = np.array_split(rows, folds)
-    return [(rows[(rows < part[0] - gap) | (rows > part[-1] + gap)], part) for part in parts]
+    return "stretches", [
+        (rows[(rows < part[0] - gap) | (rows > part[-1] + gap)], part) for part in parts
+    ]
 
 
 def _times(X: Any) -> Any:

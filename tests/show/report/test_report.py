@@ -96,9 +96,9 @@ def test_every_section_is_there(wine_page):
         "The trade-off",
         "Correlations before and after",
         "Variance inflation",
-        "What each output is made of",
         "On rows not used for fitting",
         "Good to know",
+        "What each output is made of",
         "To repeat it",
     ]
 
@@ -127,6 +127,35 @@ def test_held_out_numbers(wine_facts):
     assert held.criterion_new.mean() > held.criterion_fitted.mean()
     difference = held.fidelity_new.mean(axis=0) - held.fidelity_fitted.mean(axis=0)
     assert np.all(np.abs(difference) < 0.1)
+
+
+def test_groups_are_held_out_whole_and_said(wine):
+    X, groups = wine.to_frame(), np.arange(178) % 20
+    coral = CORAL(rho_min=0.85).fit(X)
+    facts = report.gather(coral, X=X, known={"groups": groups}, n_points=0)
+    assert facts.holdout.left_out == "groups"
+    assert "Fitted 5 times without one part of the groups" in report.render(facts)
+
+
+@pytest.mark.browser
+def test_wide_screens_show_two_sections_side_by_side(browser, wine_page, tmp_path):
+    (tmp_path / "page.html").write_text(wine_page, "utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((tmp_path / "page.html").as_uri())
+    boxes = {
+        title: page.locator("section", has=page.get_by_role("heading", name=title)).bounding_box()
+        for title in ("What was asked", "Certificate", "Fidelity and prices", "The trade-off")
+    }
+    assert boxes["What was asked"]["y"] == boxes["Certificate"]["y"]
+    assert boxes["Fidelity and prices"]["y"] == boxes["The trade-off"]["y"]
+    assert boxes["The trade-off"]["x"] + boxes["The trade-off"]["width"] > 0.9 * 1280
+    # no table is cut off in its half of the page
+    inside = "all => all.every(e => e.scrollWidth <= e.clientWidth)"
+    assert page.eval_on_selector_all(".columns > section:not(.full) .scroll", inside)
+    page.set_viewport_size({"width": 800, "height": 900})
+    asked = page.locator("section", has=page.get_by_role("heading", name="What was asked"))
+    assert asked.bounding_box()["width"] > 700
+    page.close()
 
 
 def test_held_out_residual_stands_beside_raw_table_and_noise(wine_facts, wine_page, wine):
@@ -289,7 +318,7 @@ def test_the_top_says_what_when_and_how_many(wine):
         CORAL(0.85).fit(X), title="T", file="wine.csv", dropped="Row <3> left out.", n_points=0
     )
     page = report.render(facts)
-    top = page[page.index("<h1>") : page.index("<main>")]
+    top = page[page.index("<h1>") : page.index("<main")]
     today = date.today()
     for said in ("<h1>T</h1>", "wine.csv", f"{today.day} {today:%B %Y}", "178 of 178 rows used"):
         assert said in top

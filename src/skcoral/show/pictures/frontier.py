@@ -143,10 +143,12 @@ class FrontierDisplay(_style.Display):
             )  # fmt: skip
         if self.chosen is not None:
             x, y = self.chosen
+            # a shape and a colour that no other point has
             ax.scatter(
-                [x], [y], s=60, color=_style.BLUE, edgecolors="white", label="chosen", zorder=5
-            )
-            told = f"floor {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
+                [x], [y], s=170, marker="*", color=_style.YELLOW, edgecolors=_style.INK,
+                linewidths=0.8, label="chosen", zorder=5,
+            )  # fmt: skip
+            told = f"weakest fidelity {x:.3f}, residual {y if y > 1e-12 else 0:.4g}"
             price = self.chosen_price
             if price is not None:
                 told += f"\nprice {price:.3g} per unit of floor"
