@@ -181,7 +181,7 @@ def test_what_is_invalid_is_refused(wine):
             confident_floors(CORAL(0.8), wine, **settings)
     with pytest.raises(InvalidArgumentError, match="rho_min"):
         CORAL(confidence=0.9).fit(wine)
-    with pytest.raises(InvalidArgumentError, match="No floor lies between"):
+    with pytest.raises(InvalidArgumentError, match="never raised: give one between"):
         confident_floors(CORAL(0.0), wine)
     with pytest.raises(InvalidArgumentError, match="all rows are needed"):
         CORAL(0.8, confidence=0.9).fit(iter([wine]))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from skcoral import CORAL
+from skcoral.exceptions import InvalidArgumentError
 from skcoral.stability import automatic_block_length, bootstrap, holdout
 from skcoral.stability.dependence import Dependence, read_dependence
 
@@ -120,3 +121,18 @@ def test_effective_numbers():
     assert Dependence(4, weights=weights).n_effective == pytest.approx(100 / 30)
     assert Dependence(8, groups=np.arange(8) // 2).n_effective == 4.0
     assert Dependence(9, block_length=2).n_effective == 4.0
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (list("aabbccaabb"), "^3 groups are too few .* at least 4 are needed. Without groups, "),
+        (["a"] * 10, "^1 group is too few"),
+        (["a", None, *"bcdefghi"], "^1 row has no group; .* number 2 of the rows used"),
+        ([*"abcdefg", np.nan, "h", np.nan], "^2 of 10 rows have no group; .* number 8 of"),
+    ],
+)
+def test_groups_that_tell_nothing_are_refused_in_words_of_the_table(groups, said):
+    labels = np.array(groups, dtype=object)
+    with pytest.raises(InvalidArgumentError, match=said):
+        read_dependence(np.zeros((10, 1)), groups=labels)

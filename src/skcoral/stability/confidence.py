@@ -250,7 +250,8 @@ def confident_floors(
     promised = (asked > 0.0) & (asked < 1.0)
     if not promised.any():
         raise InvalidArgumentError(
-            "No floor lies between 0 and 1, so there is none to be confident of: give rho_min."
+            "Floors are raised for confidence, and those given are 0 or 1, which are never raised: "
+            "give one between them."
         )
     raiser = FloorRaiser(
         sample,

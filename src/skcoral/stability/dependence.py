@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.core.requirements import checked_weights, listing, shown_value
+from skcoral.core.requirements import checked_weights, shown_value
 from skcoral.core.results import Array
 from skcoral.core.validation import check_count
 from skcoral.exceptions import InvalidArgumentError
@@ -105,7 +105,7 @@ class Dependence:
     def noun(self) -> str:
         """What was taken as independent, in words."""
         if self.groups is not None:
-            return f"{self.n_units:,} groups"
+            return "1 group" if self.n_units == 1 else f"{self.n_units:,} groups"
         if self.block_length is not None:
             return f"{self.n_units:,} blocks of {self.block_length} rows"
         return f"{self.n_rows:,} rows"
@@ -134,9 +134,10 @@ def read_dependence(
     length = None if block_length is None else _length(rows, block_length)
     found = Dependence(n, codes, length, weights)
     if found.n_units < _FEWEST_UNITS:
+        instead = " Without groups, single rows count as independent." if groups is not None else ""
         raise InvalidArgumentError(
-            f"{found.noun} are too few for conclusions about others: at least {_FEWEST_UNITS} "
-            "independent ones are needed. Without groups or blocks, rows count as independent."
+            f"{found.noun} {'is' if found.n_units == 1 else 'are'} too few to say anything about "
+            f"others: at least {_FEWEST_UNITS} are needed.{instead}"
         )
     return found
 
@@ -229,9 +230,11 @@ def _codes(groups: Any, n: int) -> Index:
         )
     missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
     if missing:
+        who = "1 row has" if len(missing) == 1 else f"{len(missing):,} of {n:,} rows have"
         raise InvalidArgumentError(
-            f"groups has no label in row {listing([str(i) for i in missing])}: every row belongs "
-            "to a group; give rows of their own a label of their own."
+            f"{who} no group; the first of them is number {missing[0] + 1:,} of the rows used. "
+            "Every row needs the label of its group; a row that is independent of all others, one "
+            "that no other has."
         )
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     # numbered in order of appearance, so that the labels themselves do not matter
