@@ -51,7 +51,8 @@ def test_an_example_has_a_title_true_links_and_names_its_data(name):
     assert re.fullmatch(r"plot_\d\d_\w+", name)
     for other in re.findall(r"<sphx_glr_gallery_(\w+)\.py>", text):
         assert other in EXAMPLES
-    if not re.search("load_wine|load_diabetes|wdi_correlation|Longley", text):
+    known = "load_wine|load_diabetes|load_breast_cancer|wdi_correlation|Longley"
+    if not re.search(f"{known}|Kenneth R. French|American National Election Studies", text):
         assert "**simulated**" in text
 
 

@@ -1,6 +1,6 @@
 """
-Composite indicators without double counting
-============================================
+For indicator builders: composites without double counting
+==========================================================
 
 An index that gives eight indicators equal weights does not give them equal influence: where
 several of them measure much the same, that theme counts several times. Here an index of

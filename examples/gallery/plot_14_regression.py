@@ -1,6 +1,6 @@
 """
-Regression on the outputs
-=========================
+For econometricians: regression on the outputs
+==============================================
 
 Longley's economic series are the textbook case of collinear regressors: six variables that mostly
 grow with time, and coefficients whose signs nobody believes. A regression on decorrelated outputs
