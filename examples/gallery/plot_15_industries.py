@@ -83,8 +83,7 @@ assert table["weakest fidelity"].idxmax() == "CORAL at ρ★"
 assert int(np.argmax(np.diag(np.linalg.inv(R)))) == names.index("manufacturing")
 assert table.loc[["ZCA-cor", "minimum torsion"], "manufacturing"].max() < 0.6
 exact = methods["CORAL at ρ★"]
-display = FidelityDisplay.from_result(exact, R).plot()
-display.ax_.set_title("How much of its industry each bet keeps")
+FidelityDisplay.from_result(exact, R).plot()
 plt.show()
 
 # %%

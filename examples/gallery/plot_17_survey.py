@@ -75,7 +75,7 @@ ax.barh(places + 0.2, table["output"], height=0.38, color="C0", label="its outpu
 ax.set_yticks(places, table.index)
 ax.invert_yaxis()
 ax.set_xlabel("squared correlation with the vote")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
