@@ -259,3 +259,13 @@ def test_no_more_is_guaranteed_than_the_bounds_show(wine):
     met = found.lower.min() >= 0.8 - 1e-4
     assert ("at least 0.8," in found.sentence()) == met
     assert ("below a floor asked" in found.sentence()) != met
+
+
+def test_the_bound_on_correlations_is_rounded_up_and_said_where_it_says_something(wine):
+    from dataclasses import replace
+
+    report = confident_floors(CORAL(0.8), wine.iloc[:, :4])
+    bounds = np.array([0.1, 0.3412, 0.3412, 0.2])
+    assert "larger than 0.35 in" in replace(report, residual_bound=bounds).sentence()
+    vacuous = replace(report, residual_bound=np.full(4, 0.997))
+    assert "No correlation left" not in vacuous.sentence()

@@ -336,3 +336,14 @@ def test_a_hold_out_says_what_it_left_out(wine):
     assert "one stretch of time and its neighbours" in blocks.summary()
     splits = [(np.arange(100), np.arange(100, n))]
     assert "on some rows and measured on others" in holdout(CORAL(0.7), wine, cv=splits).summary()
+
+
+@pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
+def test_dependent_columns_are_resampled_without_a_threshold_of_their_own(wine):
+    X = np.column_stack([wine.iloc[:, :3], wine.iloc[:, :3].sum(axis=1)])
+    report = bootstrap(CORAL(0.8), X, n_boot=5)
+    assert report.dependent
+    assert "ρ★" not in report.summary()
+    regular = bootstrap(CORAL(0.8), X[:, :3], n_boot=5)
+    assert not regular.dependent
+    assert "confidence of approximately 0.95" in regular.summary()

@@ -178,9 +178,10 @@ def proved_points(curve: Frontier) -> str:
     open_gap = curve.gap > OPTIMAL_GAP * np.maximum(1.0, curve.objective)
     if not open_gap.any():
         return "All points are certified."
+    count = int(open_gap.sum())
     return (
-        f"{int(open_gap.sum())} of {len(curve)} points are not certified; the widest gap is "
-        f"{float(curve.gap.max()):.2g}."
+        f"{count} of {len(curve)} points {'is' if count == 1 else 'are'} not certified; the "
+        f"widest gap is {float(curve.gap.max()):.2g}."
     )
 
 

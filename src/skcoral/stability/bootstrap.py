@@ -56,6 +56,9 @@ class Bootstrap(Shown, Frozen):
         Of the intervals.
     n_failed : int
         Replicates that could not be fitted (resampling made them singular) and are left out.
+    dependent : bool
+        Whether variables are linearly dependent: then there is no ρ★, and ``threshold`` is the
+        highest floor at which the residual has its least value.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Bootstrap(Shown, Frozen):
     fidelity_samples: Array
     confidence: float
     n_failed: int
+    dependent: bool
 
     def _table(self) -> tuple[str, list[str], dict[str, Array]]:
         low, high = np.c_[self.threshold_interval, self.fidelity_interval]
@@ -86,10 +90,11 @@ class Bootstrap(Shown, Frozen):
         """The threshold of the table and its interval for the population, in one sentence."""
         low, high = self.threshold_interval
         failed = f"; {self.n_failed} more could not be fitted" if self.n_failed else ""
+        what = "The highest floor with the least residual" if self.dependent else "ρ★"
         return (
-            f"ρ★ is {self.threshold:.4f} for these rows and lies between {low:.4f} and {high:.4f} "
-            f"in the population, with a confidence of {self.confidence:g} "
-            f"({len(self.threshold_samples)} samples with replacement{failed})."
+            f"{what} is {self.threshold:.4f} for these rows and lies between {low:.4f} and "
+            f"{high:.4f} in the population, with a confidence of approximately "
+            f"{self.confidence:g} ({len(self.threshold_samples)} samples with replacement{failed})."
         )
 
 
@@ -182,6 +187,7 @@ def bootstrap(
         fidelity_samples=fidelities,
         confidence=level,
         n_failed=n_boot - len(samples),
+        dependent=whole.result.rank is not None,
     )
 
 

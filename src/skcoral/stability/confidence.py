@@ -107,8 +107,9 @@ class ConfidentFloors(Drawn, Frozen):
             f"{self.about}, taken as independent). The residual is {self._residuals()}."
         )
         if self.residual_bound is not None and len(self.names) > 1:
-            bound = float(self.residual_bound.max())
-            said += f" No correlation left is larger than {bound:.2f} in the population."
+            bound = -rounded_down(-float(self.residual_bound.max()), 2)  # rounded up
+            if bound < 1.0:  # any correlation is at most one
+                said += f" No correlation left is larger than {bound:.2f} in the population."
         return f"{said} {self.limits()}".rstrip()
 
     summary = sentence

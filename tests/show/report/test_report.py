@@ -208,7 +208,8 @@ def test_points_of_a_curve_that_are_not_certified_are_counted(wine):
     gap = curve.objective - curve.lower_bound
     count = int((gap > 1e-6 * np.maximum(1, curve.objective)).sum())
     assert count > 0
-    told = f"{count} of 4 points are not certified; the widest gap is {gap.max():.2g}."
+    verb = "is" if count == 1 else "are"
+    told = f"{count} of 4 points {verb} not certified; the widest gap is {gap.max():.2g}."
     assert told in report.render(facts)
 
 
