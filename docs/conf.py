@@ -51,21 +51,21 @@ numpydoc_xref_aliases = {
     name: f"skcoral.{home}{name}"
     for home, names in {
         "": ["CORAL"],
-        "results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
+        "core.results.": ["Threshold", "Decorrelation", "Frontier", "Certificate"],
         "choosing.": ["FloorComparison", "Recommendation", "Choice"],
         "certificates.": ["Check", "CertificateFile", "Claim"],
-        "support.": ["DegreesOfFreedom", "Exactness"],
+        "solvers.support.": ["DegreesOfFreedom", "Exactness"],
         "baselines.": ["Baseline"],
-        "correlation.": ["CorrelationEstimate"],
+        "data.correlation.": ["CorrelationEstimate"],
         "stability.": ["Holdout", "Bootstrap", "ConfidentFloors", "Influence"],
-        "measured.": ["Measured"],
-        "moments.": ["Moments"],
+        "data.effects.": ["Measured"],
+        "data.moments.": ["Moments"],
         "panels.": ["Panel", "Bets"],
         "tables.": ["Table"],
-        "limits.": ["Limits"],
-        "report.": ["ReportFacts"],
+        "core.limits.": ["Limits"],
+        "show.report.": ["ReportFacts"],
         "datasets.": ["Dataset", "NamedCorrelation"],
-        "paper.": ["Cell", "ProtocolComparison", "ProtocolRun", "Reproduction", "Row", "Study"],
+        "paper.": ["Cell", "ProtocolRun", "Reproduction", "Row", "Study"],
     }.items()
     for name in names
 }
