@@ -158,6 +158,19 @@ def test_frontier_numbers(fitted, wine, conic_optimum):
     assert len(set(shapes.values())) == len(names) == 5
 
 
+def test_the_tangent_is_drawn_at_points_of_the_curve_only(wine):
+    R = wine.correlation
+    curve = api.frontier(R, n_points=3)
+    above = [
+        api.maximize_fidelity(R, 2.0, criterion="vif"),
+        api.decorrelate(R, np.linspace(0.85, 0.95, 13)),
+    ]
+    for chosen in above:
+        assert FrontierDisplay.from_result(curve, chosen=chosen).chosen_price is None
+        assert chosen.objective > api.decorrelate(R, chosen.min_fidelity).objective + 1e-3
+    assert FrontierDisplay.from_result(curve, chosen=api.decorrelate(R, 0.9)).chosen_price > 0
+
+
 @pytest.mark.filterwarnings("ignore::skcoral.exceptions.SingularCorrelationWarning")
 def test_dependent_columns_have_no_threshold_but_a_least_residual(wine):
     X = np.column_stack([wine.data[:, :4], wine.data[:, :4].sum(axis=1)])

@@ -86,7 +86,7 @@ class FrontierDisplay(_style.Display):
             criterion=frontier.criterion,
             points={} if R is None else landmark_points(R, frontier.criterion),
             chosen=None if chosen is None else (chosen.min_fidelity, chosen.objective),
-            chosen_price=None if chosen is None else float(chosen.prices.sum()),
+            chosen_price=None if chosen is None else _price_on_the_curve(chosen),
         )
 
     @classmethod
@@ -166,6 +166,15 @@ class FrontierDisplay(_style.Display):
         ax.set_ylabel(CRITERIA.get(self.criterion, self.criterion))
         ax.legend(loc="upper left", bbox_to_anchor=(0.01, 0.93), frameon=False, fontsize=9)
         _style.hide_spines(ax)
+
+
+def _price_on_the_curve(chosen: Decorrelation) -> float | None:
+    """The slope of the curve at a solution; None for one that may lie above it.
+
+    Floors of their own and limits on the VIF leave more than the least residual of a common floor.
+    """
+    least = chosen.status in ("exact", "optimal") and np.ptp(chosen.rho_min) < 1e-12
+    return float(chosen.prices.sum()) if least else None
 
 
 def curve_of(estimator: Any, n_points: int) -> Frontier:

@@ -217,7 +217,8 @@ def _asked(estimator: Any, result: Decorrelation) -> list[tuple[str, str]]:
     if estimator.estimate_.source:
         asked.append(("correlations", f"estimated by {estimator.estimate_.source}"))
     if sure is not None:
-        asked.append(("confidence", f"{sure.confidence:g} that the population keeps the floors"))
+        said = f"approximately {sure.confidence:g} that the population keeps the floors"
+        asked.append(("confidence", said))
     if estimator.estimate_.weighted:
         asked.append(("weights", "rows are weighted"))
     asked.append(("outputs", words.units(result, estimator.output_scale)))
