@@ -208,7 +208,7 @@ def picture(path: Path, tables: int = 60) -> None:
 def main() -> None:
     """Run what is missing, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", type=int, default=120, help="tables drawn per cell")
+    parser.add_argument("--tables", type=int, default=200, help="tables drawn per cell")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--write", type=Path, help="page whose table is replaced")
     parser.add_argument("--picture", type=Path, help="where to draw the picture of that page")

@@ -247,7 +247,7 @@ def test_floors_hold_for_the_rows_whatever_estimated_the_matrix(wine, settings):
 def test_a_residual_that_stays_the_same_is_said_once(wine):
     found = confident_floors(CORAL(0.5), wine)
     assert found.objective < 1e-8
-    assert "The residual is 0, as without." in found.sentence()
+    assert "The residual is 0, as with the floors asked for." in found.sentence()
     dear = confident_floors(CORAL(0.9), wine)
     assert f"is {dear.objective:.4g} instead of {dear.objective_plain:.4g}." in dear.sentence()
 

@@ -118,9 +118,12 @@ class ConfidentFloors(Drawn, Frozen):
         """What cannot be promised where no floor below one is confident; otherwise empty."""
         if not self.untouched:
             return ""
+        left = "this variable is left as it is"
+        if len(self.untouched) > 1:
+            left = "these variables are left as they are"
         said = (
             f"No floor below one is confident for {listing(self.untouched)}: {self.about} are too "
-            "few, and these variables are left as they are."
+            f"few, and {left}."
         )
         instead = []
         if self.largest_confidence:
@@ -144,7 +147,11 @@ class ConfidentFloors(Drawn, Frozen):
     def _residuals(self) -> str:
         """The residual at these floors, beside that at the floors asked for."""
         raised, plain = _residual(self.objective), _residual(self.objective_plain)
-        return f"{raised}, as without" if raised == plain else f"{raised} instead of {plain}"
+        return (
+            f"{raised}, as with the floors asked for"
+            if raised == plain
+            else f"{raised} instead of {plain}"
+        )
 
 
 @refusing_former_parameters
