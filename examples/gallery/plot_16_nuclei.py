@@ -87,16 +87,16 @@ ax.set_xlabel("malignant less benign, standard deviations")
 ax.legend(frameon=False)
 plt.show()
 print(before.round(2).to_frame("variable").assign(output=after.round(2)))
+# sphinx_gallery_thumbnail_number = 2
 assert after.abs().idxmax() == before.abs().idxmax() == "concave points"
 less = ["texture", "smoothness", "symmetry"]
 assert (after[less].abs() < 0.5 * before[less].abs()).all()
 
 # %%
-# Concave points differ most, before and after: this is not only size seen again. Texture,
-# smoothness and symmetry differ less than half as much once what they share with the others is
-# divided. The outputs show how the difference is *divided* among measurements, each still close
-# to the one that it is named after. They do not show what one measurement adds to the others; for
+# Concave points differ most, before and after. Texture, smoothness and symmetry differ less than
+# half as much once what they share with the others is divided. The outputs show how the difference
+# is *divided* among measurements, each still close to the one that it is named after, and some of
+# them still correlate by up to 0.5. They do not show what one measurement adds to the others; for
 # that, adjust for the others in a regression (:doc:`regression on the outputs
 # </guide/regression>`). With more columns than samples, as in gene expression, see the page on
 # :ref:`wide tables <sphx_glr_gallery_plot_08_wide_table.py>`.
-# sphinx_gallery_thumbnail_number = 2
