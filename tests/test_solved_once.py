@@ -130,7 +130,7 @@ def test_app(chosen: dict[str, Any], wine_csv: Path, calls: Counter[str]) -> Non
 
     problem = pose(read_file(wine_csv.read_bytes(), "wine.csv", key="wine"), Settings())
     assert problem.deficiency is None
-    threshold(problem.judged)
+    threshold(problem.data.judged)
     fitted(problem, chosen)
-    compare_floors(problem.judged)
+    compare_floors(problem.data.judged)
     assert calls == {"judgement": 1, "threshold": 1}

@@ -9,7 +9,7 @@ import pytest
 
 from skcoral import CORAL
 from skcoral.app import exports, sources
-from skcoral.app.problem import arguments, fitted, group_columns, pose, raised
+from skcoral.app.problem import arguments, fitted, group_columns, groups, pose, raised
 from skcoral.app.settings import Settings, from_query, to_query
 from skcoral.models.files import load_model, model_json
 
@@ -48,8 +48,8 @@ def test_columns_that_name_groups_are_no_variables(sites):
     source = sources.read_file(sites.to_csv(index=False).encode(), "s.csv", key="k")
     settings = Settings(floor=0.8, confidence=0.95, groups="a", without=("batch",))
     problem = pose(source, settings)
-    assert group_columns(problem, settings) == ["site", "batch"]
-    assert "groups" not in arguments(problem, settings)  # a is a variable
+    assert group_columns(problem) == ["site", "batch"]
+    assert groups(problem, settings) is None  # a is a variable
 
 
 def test_a_column_that_is_not_there_is_reported(open_app):
@@ -71,13 +71,13 @@ def test_what_is_taken_away_repeats_the_floors(sites, tmp_path, monkeypatch, cap
     settings = Settings(floor=0.8, confidence=0.95, without=("batch",), groups="site")
     source = sources.read_file(sites.to_csv(index=False).encode(), "sites.csv", key="k")
     problem = pose(source, settings)
-    chosen = arguments(problem, settings)
-    sure = raised(problem, chosen, lambda done, total: None)
-    model = fitted(problem, chosen, sure)
+    sure = raised(problem, settings, lambda done, total: None)
+    fit = fitted(problem, arguments(problem, settings), sure)
+    model = fit.model
     np.testing.assert_allclose(model.floors_, sure.floors)
     (tmp_path / "m.json").write_text(model_json(model))
     np.testing.assert_allclose(load_model(tmp_path / "m.json").floors_, sure.floors)
-    assert sure.about in exports.page(problem, settings, model, chosen, command="").decode()
+    assert sure.about in exports.page(problem, fit, command="").decode()
     left = {}
     exec(exports.snippet(problem, settings), left)
     np.testing.assert_allclose(left["model"].floors_, sure.floors, atol=1e-7)

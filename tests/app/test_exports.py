@@ -71,7 +71,7 @@ def by_hand(mine, source, settings, scale="unit"):
     sd = np.sqrt((w[:, None] * (X - mean) ** 2).sum(axis=0) / (w.sum() - w @ w / w.sum()))
     if settings.covariance:  # such estimators divide by n
         sd *= np.sqrt(1 - 1 / len(X))
-    out = (X - mean) / sd @ fitted(problem, arguments(problem, settings)).T_
+    out = (X - mean) / sd @ fitted(problem, arguments(problem, settings)).model.T_
     return complete, out * sd + mean if scale == "original" else out
 
 
@@ -80,37 +80,37 @@ def by_hand(mine, source, settings, scale="unit"):
 def test_decorrelated_table(mine, source, ending, scale):
     settings = MODES[1]
     problem = pose(source, settings)
-    model = fitted(problem, arguments(problem, settings))
-    model = for_download(problem, model, scale=scale)
-    data = exports.decorrelated(problem, model, ending=ending)
+    fit = for_download(fitted(problem, arguments(problem, settings)), scale=scale)
+    data = exports.decorrelated(fit, ending=ending)
     read_excel = partial(pd.read_excel, engine="calamine")
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": read_excel}[ending]
     found = read(io.BytesIO(data))
     complete, expected = by_hand(mine, source, settings, scale)
     assert list(found.columns) == list(mine.columns)
-    assert np.allclose(found[list(problem.names)].to_numpy(float), expected, atol=1e-9)
-    assert found["who"].tolist() == complete["who"].tolist()
+    outputs = found[list(problem.names)]
+    assert np.allclose(outputs.loc[complete.index].to_numpy(float), expected, atol=1e-9)
+    assert outputs.drop(index=complete.index).isna().all(axis=None)
+    assert found["who"].tolist() == mine["who"].tolist()
 
 
 def test_model_and_report(source, tmp_path):
     settings = MODES[0]
     problem = pose(source, settings)
-    chosen = arguments(problem, settings)
     path = tmp_path / "model.json"
-    model = fitted(problem, chosen)
-    path.write_text(model_json(for_download(problem, model, scale="unit")))
-    assert np.array_equal(load_model(path).T_, model.T_)
-    html = exports.page(problem, Settings(), model, chosen, command="coral fit x").decode()
-    assert f"{model.result_.objective:.9g}" in html
+    fit = for_download(fitted(problem, arguments(problem, settings)), scale="unit")
+    path.write_text(model_json(fit.model))
+    assert np.array_equal(load_model(path).T_, fit.model.T_)
+    html = exports.page(problem, fit, command="coral fit x").decode()
+    assert f"{fit.model.result_.objective:.9g}" in html
     assert "coral fit x" in html
-    assert "1 row with missing values is left out" in html
+    assert "1 row with missing values is not used" in html
 
 
 def test_transformation_file(source):
     settings = MODES[0]
     problem = pose(source, settings)
-    result = fitted(problem, arguments(problem, settings)).result_
-    data = io.BytesIO(exports.matrix_file(result.names, result.T))
+    result = fitted(problem, arguments(problem, settings)).model.result_
+    data = io.BytesIO(exports.matrix_file(problem, result.T))
     found = pd.read_csv(data, index_col=0)
     assert np.allclose(found.to_numpy(), result.T, rtol=1e-14, atol=0)
     assert list(found.index) == list(found.columns) == list(result.names)
@@ -118,10 +118,8 @@ def test_transformation_file(source):
 
 def test_transformation_of_a_variable_called_source():
     problem = pose(sources.pasted("source b\n1 .5\n.5 1"), Settings(floor=0.99))
-    result = fitted(problem, {"rho_min": 0.99}).result_
-    found = pd.read_parquet(
-        io.BytesIO(exports.matrix_file(result.names, result.T, ending="parquet"))
-    )
+    result = fitted(problem, {"rho_min": 0.99}).model.result_
+    found = pd.read_parquet(io.BytesIO(exports.matrix_file(problem, result.T, ending="parquet")))
     assert np.array_equal(found[["source", "b"]].to_numpy(), result.T)
 
 
@@ -156,7 +154,7 @@ def test_snippet_of_examples(given, settings):
     problem = pose(given(), settings)
     left = run_code(exports.snippet(problem, settings))
     result = left["result"] if "result" in left else left["model"].result_
-    expected = fitted(problem, arguments(problem, settings)).result_
+    expected = fitted(problem, arguments(problem, settings)).model.result_
     assert result.objective == pytest.approx(expected.objective, abs=1e-9)
     assert result.names == expected.names
 
@@ -169,7 +167,7 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     command = exports.command(problem, settings, ending="csv")
     if settings.mask:
         chosen = arguments(problem, settings)
-        support = exports.matrix_file(problem.names, chosen["support"])
+        support = exports.matrix_file(problem, chosen["support"])
         (folder / exports.SUPPORT_FILE).write_bytes(support)
     words = shlex.split(command)[1:]
     if settings.criterion == "worst":
@@ -178,11 +176,11 @@ def test_command_repeats_the_numbers(folder, mine, source, settings, capsys):
     status = cli.main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert status in (0, 4)
-    expected = fitted(problem, arguments(problem, settings)).result_
+    expected = fitted(problem, arguments(problem, settings)).model.result_
     assert told["objective"] == pytest.approx(expected.objective, abs=1e-7)
     _, outputs = by_hand(mine, source, settings)
-    found = pd.read_csv("decorrelated.csv")[list(problem.names)].to_numpy()
-    assert np.allclose(found[: len(outputs)], outputs, atol=1e-6)
+    found = pd.read_csv("decorrelated.csv")[list(problem.names)].dropna().to_numpy()
+    assert np.allclose(found, outputs, atol=1e-6)
     assert os.path.exists("report.html") or settings.criterion == "worst"
 
 

@@ -42,7 +42,7 @@ def test_missing_marks_do_not_cost_the_columns(bring, metric, frame):
     assert "55 of 60 rows used" in text
     for mark in ("'..'", "'-'", "'n.a.'", "'NA'", "'…'"):
         assert mark in text
-    assert "5 rows with missing values are left out." in text
+    assert "5 rows with missing values are not used, and outputs" in text
     assert "Not used as variables: id (counts up in steps of 1), year (looks like years)." in text
     assert at.multiselect[0].value == list(frame.columns)
     captions = " ".join(c.value for c in at.caption).replace("\\", "")

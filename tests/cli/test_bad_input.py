@@ -95,7 +95,7 @@ def test_a_constant_column_passes_through_and_keeps_its_rows(main, answer, tmp_p
     status, told = answer("fit", path, "-o", out, "--model", model)
     assert status == 0
     assert told["passed_through"] == ["same"]
-    assert told["dropped_rows"] == []
+    assert told["incomplete_rows"] == []
     written = [line.split(",") for line in out.read_text().splitlines()]
     assert [row[1] for row in written] == ["same", *["07.0", ""] * 15]
     status, told = answer("transform", path, "--model", model, "-o", tmp_path / "again.csv")

@@ -113,16 +113,16 @@ def test_missing_marks_ids_and_years_are_reported_next_to_the_answer(main, answe
     assert list(told["fidelity"]) == list(frame.columns)
     assert (told["measured"]["rows_used"], told["measured"]["rows_given"]) == (57, 60)
     after = pd.read_csv(out)
-    kept = np.delete(np.arange(60), [3, 10, 12])
-    assert after["id"].tolist() == (kept + 1).tolist()
-    assert after["Time"].tolist() == (2000 + kept % 5).tolist()
+    assert after["id"].tolist() == list(range(1, 61))
+    assert after["Time"].tolist() == (2000 + np.arange(60) % 5).tolist()
+    assert np.flatnonzero(after[list(frame.columns)].isna().all(axis=1)).tolist() == [3, 10, 12]
     _, text, _ = main("fit", path, "--rho-min", "0.9")
     text = " ".join(text.split())
     for needle in (
         "Read as missing: 'n.a.' (1 cell), '..' (1 cell), '…' (1 cell).",
         "Not used as variables: id (counts up in steps of 1), Time (looks like years). "
         "To use one: --include id.",
-        "3 rows with missing values are left out: lines 5, 12, 14.",
+        "3 rows with missing values are not used: lines 5, 12, 14.",
     ):
         assert needle in text
         assert text.index("Certified") < text.index(needle) < text.index("fidelity floor price")
@@ -140,7 +140,7 @@ def test_more_marks_by_option(answer, frame, tmp_path):
     _, told = answer("threshold", path, "--na", "-999")
     assert plain["rows"] == 60
     assert told["rows"] == 59
-    assert told["dropped_rows"] == [7]
+    assert told["incomplete_rows"] == [7]
     expected = api.threshold(np.corrcoef(frame.drop(index=5).T)).value
     assert told["value"] == pytest.approx(expected, abs=1e-9)
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcoral.cli import fit
+from skcoral.models.files import load_model
+from skcoral.workflow import dataset
 
 
 def read(path, separator=","):
@@ -115,16 +116,30 @@ def test_columns_that_pass_through_and_single_rows_are_reported(main, iris_csv, 
     assert "1 row transformed" in " ".join(out.split())
 
 
-def test_missing_rows_are_left_out_and_named(coral, birds_csv, tmp_path):
-    done = coral("fit", birds_csv, "--rho-min", "0.9", "-o", tmp_path / "out.csv")
-    assert done.returncode == 0, done.stderr
-    assert "2 rows with missing values are left out: lines 5, 12." in done.stdout
-    header, before = read(birds_csv)
-    new_header, after = read(tmp_path / "out.csv")
-    assert new_header == header
-    kept = [i for i in range(120) if i not in (3, 10)]
-    for name in ("island", "seen", "sex"):
-        assert after[name] == [before[name][i] for i in kept]
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_incomplete_rows_stay_in_their_place_without_outputs(main, birds_csv, tmp_path, ending):
+    """So does a transformation by the model, to the same numbers; dropping them is an option."""
+    out, model = tmp_path / f"out.{ending}", tmp_path / "m.json"
+    asked = ("--rho-min", "0.9", "--model", model)
+    status, told, errors = main("fit", birds_csv, *asked, "-o", out)
+    assert status == 0, errors
+    told = " ".join(told.split())
+    assert "2 rows with missing values are not used, and outputs" in told
+    assert "left empty: lines 5, 12." in told
+    reader = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[ending]
+    before, after = pd.read_csv(birds_csv), reader(out)
+    assert list(after.columns) == list(before.columns)
+    empty = after[load_model(model).feature_names_in_].isna()
+    assert np.flatnonzero(empty.all(axis=1)).tolist() == [3, 10]
+    assert empty.to_numpy().sum() == 2 * empty.shape[1]
+    for name in ("island", "sex"):
+        assert after[name].tolist() == before[name].tolist()
+    again, few = tmp_path / f"again.{ending}", tmp_path / f"few.{ending}"
+    assert main("transform", birds_csv, "--model", model, "-o", again)[0] == 0
+    pd.testing.assert_frame_equal(reader(again), after)
+    status, told, _ = main("fit", birds_csv, "--rho-min", "0.9", "--drop-incomplete", "-o", few)
+    assert "2 rows with missing values are left out: lines 5, 12." in " ".join(told.split())
+    pd.testing.assert_frame_equal(reader(few), after.drop(index=[3, 10]).reset_index(drop=True))
 
 
 def test_excluded_and_chosen_columns(answer, iris_csv, tmp_path):
@@ -181,7 +196,6 @@ def test_support_from_a_number_and_from_files(answer, wine, tmp_path):
         assert (status == 0) == told[support]["certified"]
     first, *others = (t["objective"] for t in told.values())
     assert others == pytest.approx([first] * 3, rel=1e-9)
-    from skcoral.models.files import load_model
 
     assert np.all(load_model(tmp_path / "m.json").T_[~mask] == 0.0)
 
@@ -227,6 +241,8 @@ def test_transform_says_how_the_file_was_read(main, answer, iris_csv, tmp_path):
     notes = [
         "Read with semicolons between the cells and decimal commas.",
         "Read as missing: 'k.A.' (1 cell).",
+        "1 row with missing values is not used, and outputs that cannot be computed are left "
+        "empty: line 5.",
     ]
     status, out, _ = main("transform", other, *options)
     assert status == 0
@@ -249,7 +265,7 @@ def test_transform_needs_the_columns_of_the_model(main, iris_csv, wine_csv, tmp_
 
 def test_a_table_read_in_parts_gives_the_same(main, answer, iris_csv, tmp_path, monkeypatch):
     _, whole = answer("fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(fit, "IN_MEMORY", 0)
+    monkeypatch.setattr(dataset, "IN_MEMORY", 0)
     monkeypatch.setattr("skcoral.tables.table.BATCH_CELLS", 7 * 5)
     _, parts = answer(
         "fit", iris_csv, "--rho-min", "0.9", "-o", tmp_path / "parts.csv", "--report",
@@ -272,7 +288,7 @@ def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path
     rows = rng.integers(0, 9, size=(2 * BATCH_ROWS + 5, 2))
     np.savetxt(path, rows, fmt="%d", delimiter=",", header="a,b", comments="")
     alive = []
-    fit = CORAL.fit
+    fit = CORAL._fit_estimate
 
     def batches():
         gc.collect()
@@ -284,7 +300,7 @@ def test_cells_of_a_large_table_are_not_kept_beside_their_numbers(main, tmp_path
         alive.append(len(batches()) - len(of_other_tests))
         return fit(self, *args, **kwargs)
 
-    monkeypatch.setattr(CORAL, "fit", count)
+    monkeypatch.setattr(CORAL, "_fit_estimate", count)
     assert main("fit", path)[0] == 0
     assert alive[0] <= 1
 

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from skcoral.cli import fit
+from skcoral.workflow import dataset
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -43,11 +43,12 @@ def columns_of(path, names=NAMES):
     return np.array([[float(row[name]) for name in names] for row in kept]), len(rows)
 
 
-def figures(before, after, names=NAMES):
+def figures(before, after, weights=None, names=NAMES):
     """The figures of the headline, by numpy and inverses."""
-    R, G = np.corrcoef(before.T), np.corrcoef(after.T)
-    p = len(R)
-    fidelity = np.diag(np.corrcoef(before.T, after.T)[:p, p:])
+    p = before.shape[1]
+    C = np.cov(before.T, after.T, aweights=weights)
+    C /= np.sqrt(np.outer(np.diag(C), np.diag(C)))
+    R, G, fidelity = C[:p, :p], C[p:, p:], np.diag(C[:p, p:])
     return {
         "largest_correlation_before": np.abs(R - np.eye(p)).max(),
         "largest_correlation": np.abs(G - np.eye(p)).max(),
@@ -103,12 +104,19 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
         measured = told["measured"]
         assert list(measured) == [
             "largest_correlation_before", "largest_correlation", "largest_vif_before",
-            "largest_vif", "min_fidelity", "weakest", "rows_used", "rows_given",
+            "largest_vif", "min_fidelity", "weakest", "rows_used", "rows_given", "weighted",
         ]  # fmt: skip
-        assert_same(measured, figures(before, after))
+        w = None
+        if weights != "plain":
+            w = columns_of(skewed_csv, [*NAMES, WEIGHTS[weights][1]])[0][:, -1]
+        assert_same(measured, figures(before, after, w))
+        assert measured["weighted"] == (w is not None)
+        assert told["headline"].startswith(f"Largest {'weighted ' * (w is not None)}correlation")
+        fidelity = np.array(list(told["fidelity"].values()))
+        assert fidelity.min() == pytest.approx(measured["min_fidelity"], abs=1e-12)
         assert measured["rows_given"] == n_given == 120
         assert measured["rows_used"] == 118
-        own = matrix == "own" and weights == "plain"
+        own = matrix == "own"
         sentence = told["certificate"]["sentence"]
         assert told["certificate"]["is_about_rows"] == own
         assert sentence.startswith("Certified for" if told["certified"] else "Not certified for")
@@ -121,7 +129,7 @@ def test_measured_is_what_the_file_shows(answer, skewed_csv, tmp_path, goal):
 
 def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monkeypatch):
     status, whole = answer("fit", skewed_csv, "--exclude", "w,n", "-o", tmp_path / "a.csv")
-    monkeypatch.setattr(fit, "IN_MEMORY", 0)
+    monkeypatch.setattr(dataset, "IN_MEMORY", 0)
     for k, extra in enumerate(([], ["-o", tmp_path / "b.csv"], ["--weights", "w"])):
         status, told = answer("fit", skewed_csv, "--exclude", "w,n", *extra)
         assert status == 0
@@ -132,7 +140,8 @@ def test_streamed_rows_give_the_same_figures(answer, skewed_csv, tmp_path, monke
         else:
             out = tmp_path / "weighted.csv"
             answer("fit", skewed_csv, "--exclude", "n", *extra, "-o", out)
-            assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0]))
+            w = columns_of(skewed_csv, [*NAMES, "w"])[0][:, -1]
+            assert_same(told["measured"], figures(columns_of(skewed_csv)[0], columns_of(out)[0], w))
 
 
 def test_few_rows_of_noise_are_not_called_uncorrelated(main, answer, tmp_path):

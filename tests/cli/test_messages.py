@@ -75,7 +75,7 @@ def test_too_little_memory_is_reported(main, wine_csv, monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr("skcoral.cli.threshold.correlations", full)
+    monkeypatch.setattr("skcoral.cli.threshold.load", full)
     status, out, err = main("threshold", wine_csv)
     assert (status, out) == (3, "")
     assert err.startswith("coral: the table does not fit in memory.\n")

@@ -48,7 +48,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_reads_its_table_once(main, counted, iris_csv, tmp_path, monkeypatch, command):
     if command == "in parts":
-        monkeypatch.setattr("skcoral.cli.fit.IN_MEMORY", 0)
+        monkeypatch.setattr("skcoral.workflow.dataset.IN_MEMORY", 0)
     arguments = [word.format(table=iris_csv, out=tmp_path) for word in COMMANDS[command]]
     status, _, errors = main(*arguments)
     assert status in (0, 4), errors
@@ -67,7 +67,7 @@ def test_a_matrix_without_names_is_opened_once(main, counted, tmp_path):
 
 def test_the_app_parses_an_upload_once(counted, iris_csv):
     source = read_file(iris_csv.read_bytes(), "iris.csv", key="k")
-    assert list(source.table.cells("species"))[:1] == ["setosa"]
+    assert list(source.opened.table.cells("species"))[:1] == ["setosa"]
     assert counted["passes"] == 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcoral.cli import fit
+from skcoral.workflow import dataset
 
 P = 100
 
@@ -67,7 +67,7 @@ def test_a_wide_table_is_held_up_to_the_limit_of_cells(main, wide_csv, command, 
 
 
 def test_a_large_wide_table_needs_no_matrix_of_all_pairs(answer, wide_csv, monkeypatch):
-    monkeypatch.setattr(fit, "IN_MEMORY", 0)
+    monkeypatch.setattr(dataset, "IN_MEMORY", 0)
     monkeypatch.setenv("CORAL_MAX_VARIABLES", "99")
     status, told = answer("fit", wide_csv, "--rho-min", "0.9")
     assert status == 0

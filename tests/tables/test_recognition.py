@@ -14,7 +14,7 @@ from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
 from skcoral.tables.cells import plain_cells, to_numbers
 from skcoral.tables.columns import profile, select_variables
 from skcoral.tables.matrices import matrix_in
-from skcoral.tables.notes import reading_notes
+from skcoral.tables.notes import assumed, reading_notes
 from skcoral.tables.reading import open_table
 
 
@@ -39,7 +39,7 @@ def test_dialects_are_recognised_and_reported(separator, decimal, encoding):
     table = open_table(data, name="t.csv")
     assert table.names == tuple(frame.columns)
     pd.testing.assert_frame_equal(table.to_frame(), frame.astype({"Land": object}))
-    told = " ".join(table.assumed)
+    told = " ".join(assumed(table))
     assert ("semicolons" in told) == (separator == ";")
     assert ("decimal commas" in told) == (decimal == ",")
     assert ("not UTF-8" in told) == (encoding in ("cp1252", "utf-16"))
@@ -61,7 +61,7 @@ def test_a_title_above_the_header_is_found_and_reported():
     text += "Country,x,y\nA,1.5,2\nB,2.5,1\nC,0.5,4\n\nSource: World Bank\n"
     table = open_table(text.encode(), name="t.csv")
     assert table.names == ("Country", "x", "y")
-    assert any("header was found in line 5" in sentence for sentence in table.assumed)
+    assert any("header was found in line 5" in sentence for sentence in assumed(table))
     assert [row for batch in table.batches() for row in batch.rows] == [6, 7, 8]
     assert table.skipped == [(10, "Source: World Bank")]
 
@@ -122,7 +122,7 @@ def test_the_sheet_and_the_header_of_a_workbook_are_found():
     data = [["Table 1"], [], ["Source: us"], ["who", "x", "y"], ["a", 1, 2.5], ["b", 2, 1.5]]
     table = open_table(book(Notes=notes, Data=data, More=data), name="t.xlsx")
     assert table.names == ("who", "x", "y")
-    assert table.assumed == (
+    assert tuple(assumed(table)) == (
         "Sheet 'Data' was read; the workbook also has Notes, More.",
         "The header was found in row 4; the rows above it are left out.",
     )
@@ -282,14 +282,16 @@ def test_thousands_are_read_where_there_is_no_doubt(cells, decimal, mark):
     table = open_table(f"x;y\n{rows}".encode(), name="t.csv")
     assert (table.decimal, table.thousands) == (decimal, mark)
     assert table.to_frame()["x"].tolist() == [1038.07, 12345.0, 999.5]
-    assert "between thousands" in " ".join(table.assumed)
+    assert "between thousands" in " ".join(assumed(table))
 
 
 def test_a_row_of_units_is_left_out_and_reported():
     text = "name,mass,height\n,kg,m\np,61.5,1.7\nq,70.25,1.8\nr,58,1.6\n"
     table = open_table(text.encode(), name="t.csv")
     assert [column.kind for column in profile(table).columns] == ["text", "number", "number"]
-    assert table.assumed == ("Line 2 holds words under the names (units?) and is left out.",)
+    assert tuple(assumed(table)) == (
+        "Line 2 holds words under the names (units?) and is left out.",
+    )
     assert [row for batch in table.batches() for row in batch.rows] == [3, 4, 5]
     rows = [line.split(",") for line in text.splitlines()]
     rows = rows[:2] + [[name, float(a), float(b)] for name, a, b in rows[2:]]

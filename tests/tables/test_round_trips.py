@@ -9,6 +9,7 @@ import signal
 import string
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidTableError
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import open_table
+from skcoral.tables.table import empty_table
 from skcoral.tables.writing import table_writer
 
 #: Everything that ends a line somewhere, separates cells, quotes, escapes or steers a terminal.
@@ -31,9 +33,16 @@ tables = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
 FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "csv.xz", "csv.zst", "xlsx", "parquet"]
 
 
+def like(**options):
+    """A table that is written in this way."""
+    return replace(empty_table("like", ()), **options)
+
+
 def written(rows, ending, **options):
     stream = io.BytesIO()
-    writer = table_writer(stream, ["number", "one", "two"], path=f"t.{ending}", **options)
+    writer = table_writer(
+        stream, ["number", "one", "two"], path=f"t.{ending}", like=like(**options)
+    )
     numbers = np.arange(len(rows)) + 0.5
     writer.write([numbers, [row[0] for row in rows], [row[1] for row in rows]])
     writer.close()
@@ -102,8 +111,7 @@ def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
     data = "number;one;two\n" + "".join(f"{k + 0.5};{a};{b}\n" for k, (a, b) in enumerate(rows))
     table = open_table(data.encode(encoding), name="t.csv", encoding=None)
     stream = io.BytesIO()
-    written_as = {"separator": ";", "encoding": table.encoding}
-    writer = table_writer(stream, table.names, path=f"t.{ending}", **written_as)
+    writer = table_writer(stream, table.names, path=f"t.{ending}", like=table)
     for batch in table.batches(1):
         writer.write([np.array(batch.columns[0].to_pylist(), dtype=float), *batch.columns[1:]])
     writer.close()
@@ -111,7 +119,7 @@ def test_text_comes_back_in_the_encoding_it_had(encoding, ending):
     assert found.decode(encoding) == data
     assert (found[:3] == codecs.BOM_UTF8) == (encoding == "utf-8-sig")
     with pytest.raises(InvalidTableError, match="cannot be written in ascii"):
-        table_writer(io.BytesIO(), ["größe"], encoding="ascii")
+        table_writer(io.BytesIO(), ["größe"], like=like(encoding="ascii"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import io
 import os
 import string
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 from skcoral.core.files import Outputs
 from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.reading import open_table
-from skcoral.tables.table import complete_rows
+from skcoral.tables.table import complete_rows, empty_table
 from skcoral.tables.writing import output_format, table_writer
 
 
@@ -133,9 +134,14 @@ def test_round_trip_keeps_every_bit_and_every_word(name):
     assert [w or "" for w in words] == WORDS
 
 
+def like(**options):
+    """A table that is written in this way."""
+    return replace(empty_table("like", ()), **options)
+
+
 def test_decimal_commas_are_written_back():
     stream = io.BytesIO()
-    writer = table_writer(stream, ["x"], path="t.csv", separator=";", decimal=",")
+    writer = table_writer(stream, ["x"], path="t.csv", like=like(separator=";", decimal=","))
     writer.write([np.array([1.5, -2.25])])
     writer.close()
     assert stream.getvalue() == b"x\n1,5\n-2,25\n"
@@ -147,7 +153,7 @@ def test_another_reader_finds_the_same_cells_whatever_separates_them(separator):
     words = ["", separator, 'x"y', "a\nb", "\r", " z "]
     values = np.array([1.0, np.nan, -0.0, 1e-9, np.inf, 12345678.25])
     stream = io.BytesIO()
-    writer = table_writer(stream, names, separator=separator)
+    writer = table_writer(stream, names, like=like(separator=separator))
     writer.write([values, words, words, words[::-1]])
     writer.close()
     text = io.StringIO(stream.getvalue().decode(), newline="")

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from skcoral.app.problem import Problem
-from skcoral.app.sources import Source
 
 Found = TypeVar("Found")
 
@@ -23,9 +22,9 @@ def _for_this_visitor(key: Hashable, _compute: Callable[[], Any]) -> Any:
     return _compute()
 
 
-@st.cache_resource(max_entries=2, show_spinner=False, scope="session")
-def remember_table(key: Hashable, _read: Callable[[], Source]) -> Source:
-    """Keep the tables that a visitor brought last, and no more of them: they are large."""
+@st.cache_resource(max_entries=4, show_spinner=False, scope="session")
+def remember_table(key: Hashable, _read: Callable[[], Any]) -> Any:
+    """Keep the tables and variables that a visitor chose last, and no more: they are large."""
     return _read()
 
 

@@ -58,7 +58,9 @@ def _take(floor: float) -> None:
 
 
 def _compared(problem: Problem, threshold: Threshold) -> FloorComparison:
-    return about(problem, "floors", lambda: compare_floors(problem.judged, threshold=threshold))
+    return about(
+        problem, "floors", lambda: compare_floors(problem.data.judged, threshold=threshold)
+    )
 
 
 def start_at_recommended(problem: Problem, threshold: Threshold) -> None:
@@ -77,7 +79,8 @@ def compare(problem: Problem, threshold: Threshold) -> None:
     advice = "None is recommended." if best is None else f"Try {best.label}."
     with st.expander(f"Which floor? {'Little is to be gained here.' if little else advice}"):
         st.caption(plain(compared.sentence()))
-        about_matrix = "" if problem.estimate.is_about_rows else f" for {problem.estimate.about}"
+        estimate = problem.data.estimate
+        about_matrix = "" if estimate.is_about_rows else f" for {estimate.about}"
         st.caption(
             "A click takes a floor. Largest |r|, largest VIF and weakest fidelity with the least "
             f"{words.CRITERIA['squared']}{about_matrix}:"
@@ -147,7 +150,7 @@ def choose_confidence(problem: Problem) -> None:
 def _choose_together(problem: Problem) -> None:
     """Let the visitor say which rows count as one observation."""
     settings = state.current()
-    columns = group_columns(problem, settings)
+    columns = group_columns(problem)
     if settings.groups and settings.groups not in columns:
         st.caption(plain(f"There is no column {settings.groups!r} to group rows by here."))
     kinds = {

@@ -5,28 +5,16 @@ from __future__ import annotations
 import io
 import pprint
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skcoral.app.problem import (
-    Problem,
-    arguments,
-    curve_points,
-    known,
-    measured,
-    notes,
-    outcome,
-)
+from skcoral.app.problem import Problem, arguments, curve_points, doubts, groups
 from skcoral.app.settings import LIMITED, Settings
-from skcoral.app.sources import MatrixSource, Source, TableSource
+from skcoral.app.sources import Source
 from skcoral.cli.options import FitOptions
-from skcoral.show import report
-from skcoral.tables.transforming import explaining_sheets, write_transformed
 from skcoral.tables.writing import write_matrix
-
-if TYPE_CHECKING:
-    from skcoral.estimator import CORAL
+from skcoral.workflow.fit import Fit
 
 FORMATS = {
     "CSV": ("csv", "text/csv"),
@@ -36,54 +24,29 @@ FORMATS = {
 SUPPORT_FILE = "support.csv"
 
 
-def decorrelated(problem: Problem, model: CORAL, *, ending: str) -> bytes:
+def decorrelated(fit: Fit, *, ending: str) -> bytes:
     """The table with its variables replaced; everything else untouched and in place."""
-    assert isinstance(problem.source, TableSource)
     stream = io.BytesIO()
-    write_transformed(
-        stream,
-        f"out.{ending}",
-        problem.source.table,
-        problem.names,
-        model,
-        sheets=lambda: explaining_sheets(model.result_, measured(problem, model), problem.names),
-    )
+    fit.write(stream, f"out.{ending}")
     return stream.getvalue()
 
 
-def matrix_file(names: Sequence[str], values: Any, *, ending: str = "csv") -> bytes:
+def matrix_file(problem: Problem, values: Any, *, ending: str = "csv") -> bytes:
     """T or a mask as a table: rows are (standardised) sources, columns are outputs."""
     stream = io.BytesIO()
-    write_matrix(stream, f"out.{ending}", names, names, values)
+    names = problem.names
+    write_matrix(stream, f"out.{ending}", names, names, values, like=problem.data.table)
     return stream.getvalue()
 
 
-def page(
-    problem: Problem,
-    settings: Settings,
-    model: CORAL,
-    chosen: Mapping[str, Any],
-    *,
-    command: str,
-) -> bytes:
+def page(problem: Problem, fit: Fit, *, command: str) -> bytes:
     """The report as one HTML page."""
     # Five more solutions with a support would keep the visitor waiting for the file.
-    quick = problem.can_hold_out and "support" not in chosen
-    facts = report.gather(
-        model,
-        X=None if problem.rows is None else problem.frame(),
-        folds=None if quick else 0,
-        y=outcome(problem, settings),
-        outcome=settings.target,
-        known=known(problem, chosen),
-        measured=measured(problem, model),
-        n_points=curve_points(problem, model.criterion),
-        title=f"Decorrelation of {PurePath(problem.source.label).stem}",
-        file=problem.source.label,
-        command=command,
-        notes=notes(problem, settings),
-    )
-    return report.render(facts).encode()
+    quick = problem.can_hold_out and fit.model.support is None
+    points = curve_points(problem, fit.model.criterion)
+    notes = [*problem.data.choices(), *doubts(problem)]
+    how = {"folds": None if quick else 0, "n_points": points}
+    return fit.report(command=command, notes=notes, **how).encode()
 
 
 def file_stem(problem: Problem) -> str:
@@ -96,17 +59,16 @@ def file_stem(problem: Problem) -> str:
 def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str:
     """Python code that repeats what is on screen."""
     source = problem.source
-    is_table = problem.rows is not None
+    is_table = source.has_rows
     imports, lines = _data_code(source)
-    table = source.table if isinstance(source, TableSource) else source
-    every = problem.names == table.names
+    every = problem.names == (source.opened.table.names if is_table else source.names)
     asked = arguments(problem, settings)
+    asked |= {"covariance": settings.covariance} if settings.covariance else {}
     own = {n: v for n, v in settings.own if n in problem.names and "rho_min" in asked}
     if is_table or own or not every:
         whole = f"list({'table' if is_table else 'R'})"
         lines.append(f"columns = {whole if every else _literal(list(problem.names))}")
     chosen = {name: _literal(value) for name, value in asked.items()}
-    groups = chosen.pop("groups", "")
     if own:
         lines.append(f"floors = dict.fromkeys(columns, {settings.floor!r}) | {_literal(own)}")
         chosen["rho_min"] = "floors"
@@ -129,7 +91,8 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
         chosen["output_scale"] = repr(scale)
     needed = f"[*columns, {settings.weights!r}]" if settings.weights else "columns"
     known = f", sample_weight=rows[{settings.weights!r}]" if settings.weights else ""
-    known += f", groups=rows[{groups}]" if groups else ""
+    clusters = groups(problem, settings)
+    known += f", groups=rows[{clusters!r}]" if clusters else ""
     lines += [
         f"rows = table.dropna(subset={needed})",
         f"model = CORAL({_call(chosen)})",
@@ -142,7 +105,7 @@ def snippet(problem: Problem, settings: Settings, *, scale: str = "unit") -> str
 
 def _data_code(source: Source) -> tuple[list[str], list[str]]:
     """Imports and lines that bring the data back: as ``table`` or as ``R``."""
-    if isinstance(source, TableSource):
+    if source.opened.matrix is None:
         if source.public:
             return ["from skcoral.datasets import load_wine"], ["table = load_wine().to_frame()"]
         how = "".join(f", {name}={value!r}" for name, value in source.dialect.items())
@@ -157,7 +120,7 @@ def _data_code(source: Source) -> tuple[list[str], list[str]]:
         names, values = f"[f'x{{j}}' for j in range(1, {p + 1})]", f"make_system({p})"
     else:
         names = _literal(list(source.names))
-        values = "[" + "".join(f"\n    {row!r}," for row in source.R.tolist()) + "\n]"
+        values = "[" + "".join(f"\n    {row!r}," for row in source.opened.matrix.R.tolist()) + "\n]"
     made = f"R = pd.DataFrame({values}, index=names, columns=names)"
     return imports, [f"names = {names}", made]
 
@@ -169,7 +132,6 @@ def command(
     source = problem.source
     chosen = arguments(problem, settings)
     before, file = "", source.label
-    more: tuple[str, ...] = ()
     asked: dict[str, Any] = {
         **source.dialect,
         "criterion": chosen.get("criterion", "squared"),
@@ -182,17 +144,16 @@ def command(
         "model": "model.json",
         "report": "report.html",
     }
-    if isinstance(source, MatrixSource):
+    if not source.has_rows:
         if not source.is_file:
             return None
         asked |= {"matrix": True, "output": f"T.{ending}", "model": None}
-    else:
-        if source.public:
-            before, file = "coral demo --into wine\n", "wine/wine.csv"
-        more = source.unusable
-    aside = {*problem.names, *source.doubtful, settings.weights, settings.target}
-    asked["exclude"] = [n for n in (*source.names, *more) if n not in aside] or None
-    asked |= {name: chosen.get(name) for name in (*LIMITED, "confidence", "groups")}
+    elif source.public:
+        before, file = "coral demo --into wine\n", "wine/wine.csv"
+    aside = {*problem.names, *source.opened.doubtful, settings.weights, settings.target}
+    asked["exclude"] = [name for name in source.names if name not in aside] or None
+    asked |= {name: chosen.get(name) for name in (*LIMITED, "confidence")}
+    asked["groups"] = groups(problem, settings)
     if settings.mode not in LIMITED:
         own = [f"{name}={value:g}" for name, value in settings.own if name in problem.names]
         asked["rho_min"] = [f"{settings.floor:g}", *own]

@@ -9,9 +9,10 @@ import streamlit as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from skcoral.app import sidebar, state, view
+from skcoral.app.cache import remember_table
 from skcoral.app.page import in_words, plain
-from skcoral.app.problem import Problem, pose, variables
-from skcoral.app.sources import Source, TableSource
+from skcoral.app.problem import Problem, key_of, pose, variables
+from skcoral.app.sources import Source
 from skcoral.core.deficiency import Deficiency
 from skcoral.exceptions import InvalidTableError, NotCertifiedWarning, SingularCorrelationWarning
 
@@ -60,7 +61,7 @@ def _choose() -> Source | None:
         with st.sidebar:
             source = sidebar.choose_source()
             if source is not None:
-                state.fit_to(source.key, source.names, rows=isinstance(source, TableSource))
+                state.fit_to(source.key, source.names, rows=source.has_rows)
                 sidebar.choose_columns(source)
     except InvalidTableError as error:
         if not error.reading:
@@ -79,7 +80,16 @@ def _one_thread_each() -> threadpool_limits:
 
 
 def _show(source: Source) -> None:
-    problem = pose(source, state.current())
+    settings = state.current()
+    broken = [n for n in variables(source, settings) if n in source.opened.unreadable]
+    try:
+        problem = remember_table(key_of(source, settings), lambda: pose(source, settings))
+    except InvalidTableError as error:
+        if not broken:
+            raise
+        st.error(plain(str(error).split("\n")[0], 1200))
+        _leave_out_button(broken)
+        return
     _say_data(problem)
     found = problem.deficiency
     if found is not None and found.few_rows:
@@ -94,8 +104,8 @@ def _show(source: Source) -> None:
 
 def _say_data(problem: Problem) -> None:
     said = f"{len(problem.names)} variables, their correlation matrix"
-    if problem.rows is not None:
-        said = f"{len(problem.rows):,} complete rows, {len(problem.names)} variables"
+    if problem.data.rows is not None:
+        said = f"{len(problem.data.rows.values):,} complete rows, {len(problem.names)} variables"
     if problem.source.public:
         said += ". An example: your own data come in through the side panel (» opens it)."
     st.caption(plain(f"{problem.source.label}: {said}"))
@@ -106,23 +116,21 @@ def _offer_removal(source: Source, found: Deficiency) -> None:
         quoted = re.sub("`([^`]*)`", r"“\1”", relation)
         st.markdown(f"- {plain(quoted)}")
     redundant = [name for name in found.redundant if name in variables(source, state.current())]
-
-    def leave_out(names: list[str]) -> None:
-        state.change(without=tuple(dict.fromkeys((*state.current().without, *names))))
-        state.refresh_widgets()
-
     if redundant:
-        st.button(
-            f"Leave out {plain(', '.join(redundant), 80)}",
-            on_click=leave_out,
-            args=(redundant,),
-            type="primary",
-            key="leave_out",
-        )
-    if isinstance(source, TableSource):
+        _leave_out_button(redundant)
+    if source.has_rows:
         st.markdown(
             "Or choose shrunk correlations in the side panel: the guarantee is then about these."
         )
+
+
+def _leave_out_button(names: list[str]) -> None:
+    def leave_out() -> None:
+        state.change(without=tuple(dict.fromkeys((*state.current().without, *names))))
+        state.refresh_widgets()
+
+    label = f"Leave out {plain(', '.join(names), 80)}"
+    st.button(label, on_click=leave_out, type="primary", key="leave_out")
 
 
 if __name__ == "__main__":

@@ -15,13 +15,10 @@ from skcoral.app.settings import COVARIANCES, LARGEST_SIMULATION, SOURCES
 from skcoral.app.sources import (
     ENDINGS,
     UPLOAD_MB,
-    MatrixSource,
     Source,
-    TableSource,
     example,
     pasted,
     read_file,
-    read_matrix,
     sheets,
 )
 from skcoral.exceptions import InvalidTableError
@@ -136,7 +133,7 @@ def _dialect() -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value}
 
 
-def _paste() -> MatrixSource | None:
+def _paste() -> Source | None:
     text = st.text_area(
         "Correlation matrix",
         height=180,
@@ -157,7 +154,7 @@ def _paste() -> MatrixSource | None:
         data = file.getvalue()
         return remember(
             ("matrix", file.file_id),
-            lambda: read_matrix(data, file.name, key=file.file_id),
+            lambda: read_file(data, file.name, key=file.file_id, matrix=True),
             public=False,
         )
     return pasted(text) if text.strip() else None
@@ -183,19 +180,21 @@ def choose_columns(source: Source) -> None:
         key = state.widget(f"columns_{settings.weights}_{settings.target}", kept)
         chosen = {*st.multiselect(f"Variables {title}", offered, key=key)}
     left_out = [name for name in offered if name not in chosen]
-    without = tuple(name for name in left_out if name not in source.doubtful)
-    include = tuple(name for name in source.doubtful if name in chosen)
+    doubtful = source.opened.doubtful
+    without = tuple(name for name in left_out if name not in doubtful)
+    include = tuple(name for name in doubtful if name in chosen)
     if (without, include) != (settings.without, settings.include):
         state.change(without=without, include=include)
-    for name, doubt in source.doubtful.items():
+    for name, doubt in doubtful.items():
         if name not in include and name in offered:
             st.caption(f"{plain(name, 60)}: not ticked, {doubt}.")
-    if not isinstance(source, TableSource):
+    if not source.has_rows:
         return
-    if source.left_out:
-        some = "1 column" if len(source.left_out) == 1 else f"{len(source.left_out)} columns"
+    reasons = [(n, why) for n, why in source.opened.reasons.items() if n not in source.names]
+    if reasons:
+        some = "1 column" if len(reasons) == 1 else f"{len(reasons)} columns"
         with st.expander(f"Left out: {some}"):
-            for name, why in source.left_out[:50]:
+            for name, why in reasons[:50]:
                 st.markdown(f"**{plain(name) or '(no name)'}**: {plain(why)}")
     target = state.bound(
         st.selectbox,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,19 +12,16 @@ import streamlit as st
 from skcoral.app import charts, exports
 from skcoral.app.cache import about
 from skcoral.app.page import plain, show_figure
-from skcoral.app.problem import MOST_VARIABLES, Problem, for_download, known
+from skcoral.app.problem import MOST_VARIABLES, Problem, for_download
 from skcoral.app.settings import Settings
 from skcoral.core.lowrank import strongest_pairs
 from skcoral.core.results import Array
-from skcoral.data.effects import Measured
 from skcoral.models.files import model_json
 from skcoral.show.pictures import HoldoutDisplay
 from skcoral.show.report.facts import ROWS_PER_VARIABLE, held_out, top_sources
 from skcoral.stability import ConfidentFloors
 from skcoral.tables.transforming import output_figures
-
-if TYPE_CHECKING:
-    from skcoral.estimator import CORAL
+from skcoral.workflow.fit import Fit
 
 _MOST_LABELS = 45
 _STRONGEST_PAIRS = 15
@@ -33,14 +30,12 @@ _TABS = ("Correlations", "Outputs", "New rows", "Downloads")
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown: the problem, what was asked, the fitted model and its measured effect."""
+    """What is shown: the problem, what was asked, and the fit."""
 
     problem: Problem
     settings: Settings
-    chosen: dict[str, Any]
     asked: tuple[Any, ...]
-    model: CORAL
-    measured: Measured
+    fit: Fit
 
 
 def show(shown: Shown) -> None:
@@ -63,7 +58,7 @@ def _heat_map(M: Array, names: Sequence[str], *, top: float, word: str, key: str
 
 
 def _correlations(shown: Shown) -> None:
-    found = shown.measured
+    found = shown.fit.measured
     sides = zip(st.columns(2), ("Before", "After"), (found.before, found.after), strict=True)
     upper = np.triu_indices(len(found.names), 1)
     sizes = {}
@@ -90,7 +85,7 @@ def _correlations(shown: Shown) -> None:
 def _outputs(shown: Shown) -> None:
     import pandas as pd
 
-    result, found = shown.model.result_, shown.measured
+    result, found = shown.fit.model.result_, shown.fit.measured
     made_of = [
         " ".join(f"{value:+.2f} {result.names[i]}" for i, value in top_sources(result.T, j))
         for j in range(len(result.names))
@@ -122,7 +117,7 @@ def _outputs(shown: Shown) -> None:
 
 
 def _new_rows(shown: Shown) -> None:
-    problem = shown.problem
+    problem, fit = shown.problem, shown.fit
     if not problem.can_hold_out:
         st.info(
             "Fidelity on new rows is measured on parts of a table that are held out. That needs "
@@ -133,10 +128,10 @@ def _new_rows(shown: Shown) -> None:
         found = about(
             problem,
             ("holdout", shown.asked),
-            lambda: held_out(shown.model, problem.frame(), 5, known(problem, shown.chosen)),
+            lambda: held_out(fit.model, problem.frame(), 5, fit.data.known(fit.groups)),
         )
-    if hasattr(shown.model, "confidence_"):
-        _population(shown.model.confidence_)
+    if hasattr(fit.model, "confidence_"):
+        _population(fit.model.confidence_)
     display = HoldoutDisplay.from_result(found)
     st.markdown(
         f"Fitted on four fifths of the rows and measured on the last fifth, five times: the "
@@ -155,8 +150,8 @@ def _population(sure: ConfidentFloors) -> None:
 
 
 def _downloads(shown: Shown) -> None:
-    problem, chosen = shown.problem, shown.chosen
-    is_table = problem.rows is not None
+    problem, model = shown.problem, shown.fit.model
+    is_table = problem.source.has_rows
     left, right = st.columns(2)
     name = left.radio("Format of tables", list(exports.FORMATS), horizontal=True, key="format")
     ending, mime = exports.FORMATS[name]
@@ -170,8 +165,8 @@ def _downloads(shown: Shown) -> None:
             key="scale",
         )
 
-    def model() -> CORAL:
-        return for_download(problem, shown.model, scale=scale)
+    def scaled() -> Fit:
+        return for_download(shown.fit, scale=scale)
 
     stem = exports.file_stem(problem)
     command = exports.command(problem, shown.settings, ending=ending, scale=scale)
@@ -179,31 +174,29 @@ def _downloads(shown: Shown) -> None:
     if is_table:
         files = {
             "Decorrelated table": (
-                lambda: exports.decorrelated(problem, model(), ending=ending),
+                lambda: exports.decorrelated(scaled(), ending=ending),
                 f"{stem}-decorrelated.{ending}",
                 mime,
             ),
             "Model (JSON)": (
-                lambda: model_json(model()).encode(),
+                lambda: model_json(scaled().model).encode(),
                 f"{stem}-model.json",
                 "application/json",
             ),
             "Report (HTML)": (
-                lambda: exports.page(
-                    problem, shown.settings, model(), chosen, command=command or ""
-                ),
+                lambda: exports.page(problem, scaled(), command=command or ""),
                 f"{stem}-report.html",
                 "text/html",
             ),
         }
     files["Transformation T"] = (
-        lambda: exports.matrix_file(problem.names, shown.model.result_.T, ending=ending),
+        lambda: exports.matrix_file(problem, model.result_.T, ending=ending),
         f"{stem}-T.{ending}",
         mime,
     )
-    if "support" in chosen:
+    if model.support is not None:
         files["Support mask"] = (
-            lambda: exports.matrix_file(problem.names, chosen["support"]),
+            lambda: exports.matrix_file(problem, model.support),
             exports.SUPPORT_FILE,
             "text/csv",
         )

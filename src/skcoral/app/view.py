@@ -18,8 +18,7 @@ from skcoral.app.problem import (
     curve_points,
     doubts,
     fitted,
-    measured,
-    notes,
+    groups,
     raised,
     refuse_many,
 )
@@ -31,6 +30,7 @@ from skcoral.show import sentences as words
 from skcoral.show.pictures import FrontierDisplay
 from skcoral.show.pictures.fidelity import baseline_fidelities
 from skcoral.show.pictures.frontier import landmark_points
+from skcoral.workflow.fit import Fit
 
 if TYPE_CHECKING:
     from skcoral.core.results import Frontier
@@ -48,7 +48,7 @@ def explore(problem: Problem) -> None:
 
 
 def _explore(problem: Problem) -> None:
-    threshold = about(problem, "threshold", lambda: api.threshold(problem.judged))
+    threshold = about(problem, "threshold", lambda: api.threshold(problem.data.judged))
     mode = state.bound(
         st.radio,
         "What to hold fixed",
@@ -80,18 +80,22 @@ def _explore(problem: Problem) -> None:
     settings = state.current()
     refuse_many(problem, settings)
     chosen = arguments(problem, settings)
-    asked = tuple((n, v.tobytes() if n == "support" else str(v)) for n, v in chosen.items())
+    clusters = groups(problem, settings)
+    values = ((n, v.tobytes() if n == "support" else str(v)) for n, v in chosen.items())
+    asked = (clusters, *values)
     with plot:
-        sure = _raised(problem, asked, chosen)
+        sure = _raised(problem, asked, settings) if "confidence" in chosen else None
         with st.spinner("Solving …", show_time=True):
-            model = about(problem, asked, lambda: fitted(problem, chosen, sure))
+            # only the model is remembered: a fit holds the rows
+            model = about(problem, asked, lambda: fitted(problem, chosen, sure).model)
         result = model.result_
         _frontier(problem, chosen, result, threshold)
-    found = measured(problem, model)
+    fit = Fit(problem.data, model, clusters)
+    found = fit.measured
     with figures:
         _figures(result, found)
     with right:
-        _say(problem, settings, result, found, chosen)
+        _say(problem, result, found, chosen)
         others = {}
         if problem.deficiency is None:  # the classical methods need all directions
             others = about(problem, "baselines", lambda: baseline_fidelities(problem.R))
@@ -103,7 +107,7 @@ def _explore(problem: Problem) -> None:
         else:
             with st.container(height=500 if many else "content", border=False):
                 show_figure(charts.fidelity(result, others, found.fidelity), "fidelity")
-    tabs.show(tabs.Shown(problem, settings, chosen, asked, model, found))
+    tabs.show(tabs.Shown(problem, settings, asked, fit))
 
 
 def _frontier(
@@ -125,7 +129,7 @@ def _frontier(
         chosen=(result.min_fidelity, result.objective),
     )
     show_figure(charts.frontier(display), "frontier")
-    own = problem.estimate.is_about_rows
+    own = problem.data.estimate.is_about_rows
     said = [words.threshold(threshold, result)]
     if not own:
         said.append("The curve and its points are about that matrix.")
@@ -139,17 +143,13 @@ def _frontier(
     st.caption(" ".join(said))
 
 
-def _raised(
-    problem: Problem, asked: tuple[Any, ...], chosen: dict[str, Any]
-) -> ConfidentFloors | None:
-    """Floors for the population where they are asked for, with progress while they are found."""
-    if "confidence" not in chosen:
-        return None
+def _raised(problem: Problem, asked: tuple[Any, ...], settings: Settings) -> ConfidentFloors:
+    """Floors for the population, with progress while they are computed."""
     # cached by hand: a cached function cannot draw a progress bar while it computes
     box: dict[str, ConfidentFloors] = about(problem, ("raised", asked), dict)
     if "floors" not in box:
         bar = st.progress(0.0, "Leaving rows out …")
-        box["floors"] = raised(problem, chosen, lambda done, total: bar.progress(done / total))
+        box["floors"] = raised(problem, settings, lambda done, total: bar.progress(done / total))
         bar.empty()
     return box["floors"]
 
@@ -162,17 +162,11 @@ def _curve(problem: Problem, criterion: str) -> Frontier | None:
         return about(
             problem,
             ("curve", criterion),
-            lambda: api.frontier(problem.judged, criterion=criterion, n_points=n_points),
+            lambda: api.frontier(problem.data.judged, criterion=criterion, n_points=n_points),
         )
 
 
-def _say(
-    problem: Problem,
-    settings: Settings,
-    result: Decorrelation,
-    found: Measured,
-    chosen: dict[str, Any],
-) -> None:
+def _say(problem: Problem, result: Decorrelation, found: Measured, chosen: dict[str, Any]) -> None:
     """The measured figures, what the certificate is about, and what was left out.
 
     A result is green where it is certified for the rows and nothing about the data is in doubt.
@@ -182,11 +176,10 @@ def _say(
     told = [
         words.goal(result),
         sure,
-        *notes(problem, settings),
+        *problem.data.choices(),
         words.unfloored(result, chosen.get("rho_min")),
     ]
     doubtful = doubts(problem)
-    told = [line for line in told if line not in doubtful]
     body = f"**{plain(found.headline())}**\n\n{plain(words.certificate(result))}\n"
     body += "".join(f"\n- {plain(line, 1200)}" for line in told if line)
     certified = st.info if doubtful else st.success

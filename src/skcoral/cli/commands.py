@@ -83,8 +83,8 @@ PANELS = {
     ),
     "Data": ("target", "columns", "exclude", "include", "weights", "covariance", "matrix"),
     "Output": (
-        *("output", "model", "report", "certificate", "output_scale", "keep_sources", "force"),
-        *("json", "help"),
+        *("output", "model", "report", "certificate", "output_scale", "keep_sources"),
+        *("drop_incomplete", "force", "json", "help"),
     ),
     "Reading": ("separator", "decimal", "encoding", "sheet", "na"),
 }

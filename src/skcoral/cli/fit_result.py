@@ -1,76 +1,113 @@
-"""The result of ``coral fit``: for people, for machines and for the report."""
+"""The answer of ``coral fit``: for people, for machines and for the report."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skcoral.cli import console
-from skcoral.cli.loading import Loaded
+from skcoral.cli import console, loading
+from skcoral.cli.options import FitOptions
 from skcoral.cli.run import in_options
-from skcoral.data.effects import Measured
+from skcoral.core.display import shortened
 from skcoral.show import sentences as words
+from skcoral.tables.table import labels_of
+from skcoral.workflow.fit import Fit
 
 _LONGEST_TABLE = 60  # variables that are listed one by one
 _ATTRIBUTES = ("criterion", "objective", "lower_bound", "gap", "rank")
+#: Labels that a column must have to be suggested as clusters: confidence from fewer is coarse.
+_FEWEST_GROUPS = 10
 
 
 @dataclass(frozen=True)
-class FitResult:
-    """A fitted table, with what was measured on its outputs and what was left out."""
+class FitAnswer:
+    """A fit in words and figures."""
 
-    loaded: Loaded
-    estimator: Any
-    measured: Measured
-    dropped: list[int]
-    layout: str = ""
-    advice: str = ""
+    fit: Fit
+    options: FitOptions
 
     @property
     def notes(self) -> list[str]:
         """What was left out or assumed: said next to the answer."""
-        loaded = self.loaded
-        told = [*loaded.notes]
-        if loaded.matrix is None:
-            told += [
-                loaded.passed_through_note,
-                loaded.dropped_note(self.dropped),
-                self._weights_note(),
-            ]
-        told += [self.estimator.result_.details.get("rounding", "")]
-        return [sentence for sentence in (*told, self.advice, self.layout) if sentence]
+        data, result = self.fit.data, self.fit.model.result_
+        outcome: Any = "unused" if self.options.output is None else "empty"
+        told = loading.notes(data, "dropped" if self.options.drop_incomplete else outcome)
+        if data.matrix is None:
+            told.append(self._passed_through())
+        told += [result.details.get("rounding", ""), self._advice_on_groups(), self._layout()]
+        return [sentence for sentence in told if sentence]
 
-    def _weights_note(self) -> str:
-        if self.loaded.options.weights is None:
+    def _passed_through(self) -> str:
+        """Which columns are written as they came."""
+        data = self.fit.data
+        constant, aside = set(data.constant), {*data.doubtful, data.request.target}
+        told = [
+            f"{n} (constant)" if n in constant else n or "the row labels"
+            for n in data.passed_through
+            if n not in aside
+        ]
+        return f"Columns left as they were: {console.listing(told)}." if told else ""
+
+    def _layout(self) -> str:
+        """What the output file holds: units and names of the outputs, or T."""
+        options, result = self.options, self.fit.model.result_
+        if options.output is None:
             return ""
-        moments = self.estimator.moments_
-        idle = (self.measured.rows_used or 0) - moments.n_rows
-        zero = f" Not used, of weight zero: {console.counted(idle, 'row')}." if idle > 0 else ""
-        return self.loaded.weights_note(moments) + zero
+        if self.fit.data.matrix is not None:
+            return (
+                f"{options.output} holds the transformation T: standardised variables (rows) times "
+                "T are the outputs (columns)."
+            )
+        said = f"The outputs are {words.units(result, options.output_scale)}"
+        unit = options.output_scale == "unit"
+        said += "; --output-scale original gives them the units of their sources." if unit else "."
+        beside = " Each stands beside its source, as NAME_d."
+        return said + beside if options.keep_sources else said
+
+    def _advice_on_groups(self) -> str:
+        """Suggest clusters where confidence is asked for and a text column repeats its labels."""
+        options, data = self.options, self.fit.data
+        if options.confidence is None or options.groups is not None:
+            return ""
+        repeated: dict[str, int] = {}
+        for column in data.content.columns:
+            if column.kind == "text" and column.name and column.name != data.request.target:
+                labels = [label for label in labels_of(data.table.cells(column.name)) if label]
+                if _FEWEST_GROUPS <= len(set(labels)) <= len(labels) / 2:
+                    repeated[column.name] = len(set(labels))
+        if not repeated:
+            return ""
+        name = max(repeated, key=repeated.__getitem__)
+        return (
+            f"{shortened(name)} has {repeated[name]} labels that repeat. If rows with the same "
+            f"label are not independent, add --groups {shlex.quote(name)}."
+        )
 
     @property
     def no_floor(self) -> str:
         """Which variables have no floor."""
-        told = words.unfloored(self.estimator.result_, self.estimator.rho_min)
-        whose = "variables" if self.estimator.rho_min is None else "others"
+        model = self.fit.model
+        told = words.unfloored(model.result_, model.rho_min)
+        whose = "variables" if model.rho_min is None else "others"
         return f"{told} For a floor of all {whose} add --rho-min NUMBER." if told else ""
 
     def record(self, written: list[str]) -> dict[str, Any]:
         """The result for machines."""
-        loaded, estimator, measured = self.loaded, self.estimator, self.measured
+        data, estimator, measured = self.fit.data, self.fit.model, self.fit.measured
         result = estimator.result_
         # of dependent columns it takes as long as the fit itself: coral threshold gives it
         th = None if result.rank is not None else estimator.threshold_
-        is_matrix = loaded.matrix is not None
+        is_matrix = data.matrix is not None
 
         def by_name(values: Any) -> dict[str, float]:
             return dict(zip(result.names, np.asarray(values).tolist(), strict=True))
 
         return {
-            "file": loaded.table.label,
-            "target": loaded.target,
+            "file": data.table.label,
+            "target": data.request.target,
             "measured": measured.to_dict(),
             "headline": measured.headline(),
             "certificate": {
@@ -83,9 +120,9 @@ class FitResult:
             "notes": [*self.notes, *([self.no_floor] if self.no_floor else [])],
             "is_matrix": is_matrix,
             "rows": None if is_matrix else estimator.n_samples_seen_,
-            "dropped_rows": self.dropped,
-            "passed_through": [] if is_matrix else list(loaded.passed_through),
-            "constant": list(loaded.constant),
+            "incomplete_rows": data.incomplete,
+            "passed_through": [] if is_matrix else list(data.passed_through),
+            "constant": list(data.constant),
             **{name: getattr(result, name) for name in _ATTRIBUTES},
             "status": words.status_code(result),
             "certified": words.is_certified(result),
@@ -104,7 +141,7 @@ class FitResult:
 
     def show(self, written: list[str], *, stderr: bool) -> None:
         """Print measured figures first, then what is proved, then the details."""
-        estimator, measured = self.estimator, self.measured
+        estimator, measured = self.fit.model, self.fit.measured
         result = estimator.result_
         own = words.is_about_rows(result)
         colour = "green" if words.is_certified(result) and own else "yellow"
@@ -136,14 +173,16 @@ class FitResult:
             )
             for j in shown
         ]
-        header = ("variable", "fidelity", "floor", "price", "residual")
+        kept = "weighted fidelity" if measured.weighted else "fidelity"
+        header = ("variable", kept, "floor", "price", "residual")
         console.table(header, rows, stderr=stderr)
         if len(shown) < len(result.names):
             more = len(result.names) - len(shown)
             console.say(f"and {more:,} more, none weaker (--json lists all).", stderr=stderr)
         console.written(written, stderr=stderr)
-        if not written:
-            console.say("Nothing was written: -o FILE writes the outputs.", stderr=stderr)
+        if self.options.output is None:
+            what = "The outputs were not written" if written else "Nothing was written"
+            console.say(f"{what}: -o FILE writes the outputs.", stderr=stderr)
 
 
 def _confidence(estimator: Any) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import correlations, load, naming
+from skcoral.cli.loading import constant_note, load, notes, record
 from skcoral.cli.options import FrontierOptions
 from skcoral.cli.outputs import all_or_none, check_ending
 from skcoral.cli.run import NOT_CERTIFIED, OK
@@ -23,12 +23,12 @@ def frontier(options: FrontierOptions) -> int:
         output_format(csv)
     files = [path for path in (plot, csv) if path is not None]
     with all_or_none(options.force, *files) as outputs:
-        loaded = load(options)
-        found = correlations(loaded)
-        with naming(loaded.table), console.progress("Computing the curve") as tell:
-            singular = found.judged.deficiency is not None
+        data = load(options)
+        judged = data.judged
+        with data.naming(), console.progress("Computing the curve") as tell:
+            singular = judged.deficiency is not None
             curve = api.frontier(
-                found.judged,
+                judged,
                 sorted(set(floors)) if floors else None,
                 criterion=options.criterion,
                 n_points=options.points,
@@ -37,7 +37,8 @@ def frontier(options: FrontierOptions) -> int:
         frame = curve.to_frame()
         if csv is not None:
             with outputs.open(csv) as stream:
-                writer = table_writer(stream, [str(c) for c in frame.columns], path=csv)
+                names = [str(c) for c in frame.columns]
+                writer = table_writer(stream, names, path=csv, like=data.table)
                 writer.write([np.asarray(frame[c], dtype=np.float64) for c in frame.columns])
                 writer.close()
         if plot is not None:
@@ -46,7 +47,7 @@ def frontier(options: FrontierOptions) -> int:
             from skcoral.show.pictures import FrontierDisplay
 
             figure = Figure(figsize=(6.4, 4.4), layout="constrained")
-            display = FrontierDisplay.from_result(curve, None if singular else found.judged.R)
+            display = FrontierDisplay.from_result(curve, None if singular else judged.R)
             display.plot(figure.add_subplot())
             with outputs.open(plot) as stream:
                 figure.savefig(stream, format=plot.suffix[1:].lower(), dpi=160)
@@ -54,7 +55,7 @@ def frontier(options: FrontierOptions) -> int:
     if options.json:
         console.print_json(
             {
-                **found.record(loaded),
+                **record(data),
                 "criterion": options.criterion,
                 "threshold": curve.threshold,
                 "certified": certified,
@@ -73,7 +74,7 @@ def frontier(options: FrontierOptions) -> int:
             console.bold(told, "green" if certified else "red"),
             f" Residual: {CRITERIA[options.criterion]}; {state}.",
         )
-        console.say_each(found.notes(loaded))
+        console.say_each([*notes(data), constant_note(data)])
         _show(curve)
         console.written(files)
     return OK if certified else NOT_CERTIFIED

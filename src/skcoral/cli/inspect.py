@@ -9,7 +9,8 @@ from typing import Any
 from skcoral import api, baselines
 from skcoral.choosing import MOST_CORRELATION, MOST_VIF, Choice, compare_floors, floors_within
 from skcoral.cli import console
-from skcoral.cli.loading import Correlations, Loaded, correlations, load
+from skcoral.cli.loading import constant_note, load, notes
+from skcoral.cli.loading import record as record_of
 from skcoral.cli.options import InspectOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK, in_options, without
 from skcoral.cli.threshold import describe_threshold, say_threshold, weight_text
@@ -19,6 +20,7 @@ from skcoral.core.lowrank import strongest_pairs
 from skcoral.core.results import Array, Threshold
 from skcoral.data.effects import rounded_down, vif_text
 from skcoral.solvers.singular.point import welch
+from skcoral.workflow.dataset import Dataset
 
 _SHOWN = 4
 _LIMITS = {
@@ -33,23 +35,22 @@ _TOO_LARGE = "So many variables take a while: coral frontier compares floors."
 
 def inspect(options: InspectOptions) -> int:
     """Tell what a table holds and what decorrelation can do for it."""
-    loaded = load(options, target=options.target)
-    found = correlations(loaded)
-    record = _overview(loaded, found)
+    data = load(options, target=options.target)
+    record = _overview(data)
     with console.progress("Solving"):
-        record |= _possible(found, loaded, options)
+        record |= _possible(data, options)
     if options.json:
         console.print_json(record)
     else:
-        _show(record, loaded, found)
+        _show(record, data)
     certified = record["threshold"] is None or record["threshold"]["certified"]
     return OK if certified else NOT_CERTIFIED
 
 
-def _possible(found: Correlations, loaded: Loaded, options: InspectOptions) -> dict[str, Any]:
-    """What decorrelation can do for the correlations found."""
-    names, deficiency = loaded.names, found.judged.deficiency
-    floors = _floors(found, loaded, options)
+def _possible(data: Dataset, options: InspectOptions) -> dict[str, Any]:
+    """What decorrelation can do for these correlations."""
+    names, deficiency = data.names, data.judged.deficiency
+    floors = _floors(data, options)
     if deficiency is not None:
         return {
             "dependent": deficiency.relations or [deficiency.told()],
@@ -60,27 +61,27 @@ def _possible(found: Correlations, loaded: Loaded, options: InspectOptions) -> d
             "threshold": None,
             **floors,
         }
-    R, th = found.judged.R, api.threshold(found.judged)
+    R, th = data.judged.R, api.threshold(data.judged)
     return {
         "dependent": [],
         "redundant": [],
         "condition_number": measures.condition_number(R),
         "vif": dict(zip(names, measures.vif(R).tolist(), strict=True)),
         "threshold": describe_threshold(th, names),
-        "methods": _methods(R, th, found.estimate.scale),
+        "methods": _methods(R, th, data.estimate.scale),
         **floors,
     }
 
 
-def _floors(found: Correlations, loaded: Loaded, options: InspectOptions) -> dict[str, Any]:
+def _floors(data: Dataset, options: InspectOptions) -> dict[str, Any]:
     """What usual floors give, with the command for each, and the recommendation."""
-    p, deficiency = len(loaded.names), found.judged.deficiency
+    p, deficiency = len(data.names), data.judged.deficiency
     r = p if deficiency is None else deficiency.rank
     if r * r * p > (_QUICK if deficiency is None else _QUICK_SINGULAR):
         return {"floors": [], "recommended": None, "recommendation": _TOO_LARGE}
-    about_rows = found.estimate.is_about_rows
-    compared = compare_floors(found.judged, measure=None if about_rows else found.measured)
-    what = "T.csv" if loaded.matrix is not None else "decorrelated.csv"
+    about_rows = data.estimate.is_about_rows
+    compared = compare_floors(data.judged, measure=None if about_rows else data.measure)
+    what = "T.csv" if data.matrix is not None else "decorrelated.csv"
 
     def command(*floor: str) -> str:
         return shlex.join(["coral", "fit", *options.arguments(), *floor, "-o", what])
@@ -92,7 +93,7 @@ def _floors(found: Correlations, loaded: Loaded, options: InspectOptions) -> dic
         floors.append(figures | {"label": choice.label, "command": command(*asked)})
     best, limits = compared.recommended, {}
     if best is not None and best.above is not None and about_rows and deficiency is None:
-        limits = floors_within(found.judged) if r * r * p <= _QUICK_LIMITS else {}
+        limits = floors_within(data.judged) if r * r * p <= _QUICK_LIMITS else {}
     return {
         "floors": floors,
         "recommended": None if best is None else floors[compared.choices.index(best)],
@@ -103,22 +104,22 @@ def _floors(found: Correlations, loaded: Loaded, options: InspectOptions) -> dic
     }
 
 
-def _overview(loaded: Loaded, found: Correlations) -> dict[str, Any]:
-    used = set(loaded.names)
-    columns = loaded.content.columns
-    record = found.record(loaded)
+def _overview(data: Dataset) -> dict[str, Any]:
+    used = set(data.names)
+    columns = data.content.columns
+    record = record_of(data)
     return {
         **record,
-        "is_matrix": loaded.matrix is not None,
-        "rows": None if loaded.matrix is not None else loaded.content.n_rows,
+        "is_matrix": data.matrix is not None,
+        "rows": None if data.matrix is not None else data.content.n_rows,
         "complete_rows": record["rows"],
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.n_missing, "used": c.name in used}
             for c in columns
         ],
         "strongest_pairs": [
-            {"pair": [loaded.names[i], loaded.names[j]], "correlation": value}
-            for i, j, value in strongest_pairs(found.estimate.R, 5)
+            {"pair": [data.names[i], data.names[j]], "correlation": value}
+            for i, j, value in strongest_pairs(data.estimate.R, 5)
         ],
     }
 
@@ -137,16 +138,16 @@ def _methods(R: Array, th: Threshold, scale: Array) -> dict[str, dict[str, float
     }
 
 
-def _show(record: dict[str, Any], loaded: Loaded, found: Correlations) -> None:
-    used = len(loaded.names)
+def _show(record: dict[str, Any], data: Dataset) -> None:
+    used = len(data.names)
     size = f": {used} variables, their correlation matrix."
-    if loaded.matrix is None:
+    if data.matrix is None:
         size = (
             f": {console.counted(record['rows'], 'row')}, {len(record['columns'])} columns, "
             f"{used} of them variables."
         )
     console.say(console.bold(record["file"]), size)
-    console.say_each(_remarks(record, loaded, found))
+    console.say_each(_remarks(record, data))
     pairs = "; ".join(
         f"{' – '.join(map(shortened, item['pair']))} {item['correlation']:+.3f}"
         for item in record["strongest_pairs"][:3]
@@ -207,21 +208,20 @@ def _show_floors(record: dict[str, Any]) -> None:
         console.copyable(f"  {best['command']}")
 
 
-def _remarks(record: dict[str, Any], loaded: Loaded, found: Correlations) -> list[str]:
-    if loaded.matrix is not None:
-        return loaded.notes
+def _remarks(record: dict[str, Any], data: Dataset) -> list[str]:
+    if data.matrix is not None:
+        return notes(data)
     kinds = {
         "text": "not numbers",
         "mixed": "not only numbers",
         "empty": "no values",
         "number": "left out",
     }
-    told = {*loaded.constant, *loaded.doubtful, loaded.target}
+    told = {*data.constant, *data.doubtful, data.request.target}
     unused = [
         f"{shortened(c['name'])} ({kinds[c['kind']]})" if c["name"] else "the row labels"
         for c in record["columns"]
         if not c["used"] and c["name"] not in told
     ]
     not_used = f"Not used: {console.listing(unused)}." if unused else ""
-    dropped = loaded.dropped_note(found.dropped)
-    return [*loaded.notes, not_used, dropped, loaded.constant_note, found.weights_note]
+    return [*notes(data), not_used, constant_note(data)]

@@ -138,6 +138,9 @@ class LayoutOptions(Options):
     """How outputs are written."""
 
     keep_sources: bool = flag("--keep-sources", "Write each output beside its source, as NAME_d.")
+    drop_incomplete: bool = flag(
+        "--drop-incomplete", "Leave rows with missing values out of the output."
+    )
     force: bool = flag("--force", _FORCE)
 
 
@@ -145,8 +148,8 @@ class LayoutOptions(Options):
 class FitOptions(LayoutOptions, TargetOptions):
     """Decorrelate a table with fidelity floors; without --rho-min exactly, at ρ★.
 
-    Columns that are not variables pass through untouched and in place; rows with missing values
-    are left out, counted and named.
+    Columns that are not variables pass through untouched and in place. Rows with missing values
+    are not used; they stay in their place, without outputs.
     """
 
     rho_min: list[str] | None = option(_FLOORS, metavar="FLOOR")

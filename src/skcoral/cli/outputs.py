@@ -1,4 +1,4 @@
-"""Output files: all of them or none, and rows that are measured as they are written."""
+"""Output files: names that can be written, and all of the files or none."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
-import numpy as np
-
-from skcoral.cli import console
-from skcoral.cli.loading import Loaded
-from skcoral.cli.options import LayoutOptions
 from skcoral.cli.run import UsageError
 from skcoral.core.display import printable
 from skcoral.core.files import Outputs
-from skcoral.data.effects import Measured, Measurement
-from skcoral.exceptions import InvalidTableError
-from skcoral.tables.transforming import (
-    Sheet,
-    columns_with_outputs,
-    explaining_sheets,
-    write_transformed,
-)
 from skcoral.tables.writing import output_format
 
 
@@ -79,53 +66,3 @@ def destination(outputs: Outputs, path: str | None) -> Iterator[BinaryIO | None]
             kept.seek(0)
             shutil.copyfileobj(kept, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-
-
-class OutputMeasurement(Measurement):
-    """Figures of the rows that a model transforms, added batch by batch."""
-
-    def __init__(self, estimator: Any, loaded: Loaded) -> None:
-        super().__init__(loaded.names, estimator.result_.names)
-        self.estimator, self.loaded = estimator, loaded
-
-    def add_rows(self, rows: Any, outputs: Any = None) -> None:
-        """Add complete rows and their outputs, which are computed where they are not given."""
-        estimator = self.estimator
-        if len(rows):
-            outputs = np.asarray(estimator.transform(rows)) if outputs is None else outputs
-            self.add(estimator.standardised(rows), outputs)
-
-    def measured(self) -> Measured | None:
-        """The figures; None where rows are few or columns constant in them."""
-        given = self.loaded.content.n_rows
-        if self.n_rows < 3:
-            return None
-        try:
-            return self.result(rows_given=given)
-        except InvalidTableError:
-            return None
-
-    def write(self, stream: BinaryIO, path: str, options: LayoutOptions) -> tuple[int, list[int]]:
-        """Write and measure the rows; returns how many, and where those left out stand."""
-        loaded, estimator = self.loaded, self.estimator
-
-        def sheets() -> list[Sheet]:
-            found = self.measured()
-            return (
-                [] if found is None else explaining_sheets(estimator.result_, found, loaded.names)
-            )
-
-        with console.progress("Writing") as tell:
-            return write_transformed(
-                stream,
-                path,
-                loaded.table,
-                loaded.names,
-                estimator,
-                on_rows=self.add_rows,
-                on_batch=lambda batch: tell(batch.fraction),
-                columns=columns_with_outputs(
-                    loaded.table.names, loaded.names, keep_sources=options.keep_sources
-                ),
-                sheets=sheets,
-            )

@@ -15,7 +15,7 @@ import numpy as np
 
 from skcoral.choosing import check_target
 from skcoral.cli import console
-from skcoral.cli.loading import Loaded, load, naming
+from skcoral.cli.loading import load, notes
 from skcoral.cli.option_values import floors_by_name
 from skcoral.cli.options import RollOptions
 from skcoral.cli.outputs import all_or_none, check_output, destination
@@ -30,6 +30,7 @@ from skcoral.show import sentences as words
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.table import Batch, complete_rows
 from skcoral.tables.writing import TableWriter, table_writer
+from skcoral.workflow.dataset import Dataset
 
 _BATCH = 2_000  # rows at a time, after which the progress bar moves
 _AS_GIVEN = (
@@ -56,7 +57,7 @@ def roll(options: RollOptions) -> int:
     options = replace(options, by=list(dict.fromkeys(options.by or ())))
     files = [path for path in (options.output, options.windows) if path is not None]
     with all_or_none(options.force, *files) as outputs, contextlib.ExitStack() as stack:
-        labels = [options.date, *(options.by or ())]
+        labels = tuple(filter(None, [options.date, *(options.by or ())]))
         run = _Run(load(options, labels=labels, target=options.target), options)
         stream = stack.enter_context(destination(outputs, options.output))
         figures = None
@@ -75,8 +76,8 @@ def roll(options: RollOptions) -> int:
 class _Run:
     """One pass over a file: the windows of its groups, their figures, and the rows written."""
 
-    def __init__(self, loaded: Loaded, options: RollOptions) -> None:
-        self.loaded, self.options = loaded, options
+    def __init__(self, data: Dataset, options: RollOptions) -> None:
+        self.data, self.options = data, options
         #: The windows of each group, and labels of the rows that these can still refer to.
         self.groups: dict[tuple[str, ...], tuple[Roller, list[Any]]] = {}
         self.status: Counter[str] = Counter()
@@ -90,12 +91,12 @@ class _Run:
             "window": _number_or_text(options.window),
             "refit": None if options.refit is None else _number_or_text(options.refit),
             "n_jobs": options.jobs,
-            "rho_min": floors_by_name(options.rho_min, loaded.names),
+            "rho_min": floors_by_name(options.rho_min, data.names),
         }
         self._new_roller()  # wrong settings are refused before anything is read
 
     def _new_roller(self) -> Roller:
-        roller = Roller(self.loaded.names, **self.settings)
+        roller = Roller(self.data.names, **self.settings)
         if roller.needs_times and self.options.date is None:
             raise UsageError(
                 "windows of time need dates.\nSay which column holds them: --date NAME"
@@ -105,16 +106,15 @@ class _Run:
 
     def write(self, stream: BinaryIO, figures: BinaryIO | None) -> None:
         """Read the file once; write its outputs, and the figures of its windows."""
-        table, options, variables = self.loaded.table, self.options, self.loaded.names
-        look = {"separator": table.separator, "decimal": table.decimal}
-        writer = table_writer(stream, table.names, path=options.output, **look)
+        table, options, variables = self.data.table, self.options, self.data.names
+        writer = table_writer(stream, table.names, path=options.output, like=table)
         log: TableWriter | None = None
         if figures is not None and options.windows is not None:
             names = ["first", *_FIGURES]
             for name in (options.date or "row", *reversed(options.by or [])):
                 names.insert(0, free_name(name, names))
-            log = table_writer(figures, names, path=options.windows, **look)
-        with console.progress("Rolling") as tell, naming(table):
+            log = table_writer(figures, names, path=options.windows, like=table)
+        with console.progress("Rolling") as tell, self.data.naming():
             before = 0.0
             for part in complete_rows(table, variables, size=_BATCH):
                 cells = dict(zip(table.names, part.batch.columns, strict=True))
@@ -195,8 +195,8 @@ class _Run:
         """The figures for machines."""
         least, largest = self.least, self.largest
         return {
-            "file": self.loaded.table.label,
-            "target": self.loaded.target,
+            "file": self.data.table.label,
+            "target": self.data.request.target,
             "windows": self.status.total(),
             "groups": len(self.groups),
             "status": dict(sorted(self.status.items())),
@@ -234,7 +234,7 @@ class _Run:
             else "",
             self._advice(),
             f"First window refused: {self.first_reason}" if self.first_reason else "",
-            *self.loaded.notes,
+            *notes(self.data),
         ]
         console.say_each(told, stderr=stderr)
         if not stderr:

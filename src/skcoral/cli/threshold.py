@@ -8,7 +8,8 @@ import numpy as np
 
 from skcoral import api
 from skcoral.cli import console
-from skcoral.cli.loading import correlations, load, naming
+from skcoral.cli.loading import constant_note, load, notes
+from skcoral.cli.loading import record as record_of
 from skcoral.cli.options import TableOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import OPTIMAL_GAP, Threshold
@@ -17,24 +18,24 @@ from skcoral.show import sentences as words
 
 def threshold(options: TableOptions) -> int:
     """Compute ρ★, the largest fidelity that exact decorrelation allows."""
-    loaded = load(options)
-    found = correlations(loaded)
-    with naming(loaded.table), console.progress("Solving") as tell:
-        th = api.threshold(found.judged, callback=lambda *_: tell(None))
-    record = describe_threshold(th, loaded.names)
+    data = load(options)
+    judged = data.judged
+    with data.naming(), console.progress("Solving") as tell:
+        th = api.threshold(judged, callback=lambda *_: tell(None))
+    record = describe_threshold(th, data.names)
     if options.json:
-        fidelity = dict(zip(loaded.names, th.fidelity.tolist(), strict=True))
-        console.print_json(found.record(loaded) | record | {"fidelity": fidelity})
+        fidelity = dict(zip(data.names, th.fidelity.tolist(), strict=True))
+        console.print_json(record_of(data) | record | {"fidelity": fidelity})
     else:
         if th.rank is None:
             say_threshold(record)
         else:  # no outputs are uncorrelated, and there is no ρ★
             state = "certified" if record["certified"] else "NOT certified"
             console.say(words.threshold(th), f" Gap {th.gap:.1e}, {state}.")
-        console.say_each(found.notes(loaded))
+        console.say_each([*notes(data), constant_note(data)])
         rows = [
             (name, console.number(f, 6), weight_text(w))
-            for name, f, w in zip(loaded.names, th.fidelity, th.weights, strict=True)
+            for name, f, w in zip(data.names, th.fidelity, th.weights, strict=True)
         ]
         console.table(("variable", "fidelity", "weight"), rows)
     return OK if record["certified"] else NOT_CERTIFIED

@@ -8,7 +8,7 @@ import numpy as np
 
 from skcoral.certificates import load_certificate
 from skcoral.cli import console
-from skcoral.cli.loading import correlations, load
+from skcoral.cli.loading import load
 from skcoral.cli.options import VerifyOptions
 from skcoral.cli.run import NOT_CERTIFIED, OK
 from skcoral.core.results import Decorrelation
@@ -21,8 +21,7 @@ _SAME = "Give the options of the fit: --covariance, --weights."
 def verify(options: VerifyOptions) -> int:
     """Judge every claim of the file, and whether it is about the matrix of the table."""
     certificate = load_certificate(options.certificate)
-    loaded = load(replace(options, columns=options.columns or list(certificate.sources)))
-    R = correlations(loaded).judged.R
+    R = load(replace(options, columns=options.columns or list(certificate.sources))).judged.R
     try:
         with console.progress("Checking"):
             verdict = certificate.verify(R, rigorous=options.rigorous)

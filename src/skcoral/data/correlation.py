@@ -85,8 +85,8 @@ class CorrelationEstimate(Frozen):
 
     @property
     def is_about_rows(self) -> bool:
-        """Whether ``R`` is the plain correlation matrix of the rows."""
-        return not self.source and not self.weighted
+        """Whether ``R`` is the correlation matrix of the rows, weighted if they are."""
+        return not self.source
 
     @property
     def about(self) -> str:

@@ -19,8 +19,9 @@ from skcoral.core.frozen import Fidelities, Frozen
 from skcoral.core.linalg import correlation_of_covariance
 from skcoral.core.lowrank import FactoredCorrelation, largest_residuals
 from skcoral.core.results import Array
-from skcoral.data.correlation import sample_correlation
+from skcoral.data.correlation import CorrelationEstimate, sample_correlation
 from skcoral.data.moments import Moments
+from skcoral.data.wide import RowMoments
 
 #: With more columns, correlations are computed in blocks instead of as one matrix.
 _WIDE = 3000
@@ -46,7 +47,7 @@ class Measured(Shown, Fidelities, Frozen):
     rows_used, rows_given : int or None
         Rows measured, of those in the table; None where a matrix was given.
     weighted : bool
-        Whether the figures are weighted by the sample weights (plain otherwise).
+        Whether the rows count by their sample weights, as in the fit.
 
     Examples
     --------
@@ -103,6 +104,7 @@ class Measured(Shown, Fidelities, Frozen):
             "weakest": self.weakest,
             "rows_used": self.rows_used,
             "rows_given": self.rows_given,
+            "weighted": self.weighted,
         }
 
     def summary(self) -> str:
@@ -213,11 +215,8 @@ class _Side:
             R = sample_correlation(self._moments)
             return largest_residuals(R), _vif_of_rows(R, self._moments.n_rows), R
         rows = np.concatenate(self._rows)
-        n, p = rows.shape
-        vif = np.full(p, math.inf) if n <= p else measures.inflation_factors(np.corrcoef(rows.T))
-        centred = rows - rows.mean(axis=0)
-        centred /= np.sqrt((centred**2).sum(axis=0))
-        return largest_residuals(FactoredCorrelation(centred)), vif, None
+        unit = _unit_columns(rows - rows.mean(axis=0))
+        return largest_residuals(FactoredCorrelation(unit)), _vif_of_factor(unit), None
 
 
 class _PairedSums:
@@ -243,6 +242,46 @@ class _PairedSums:
         with np.errstate(invalid="ignore", divide="ignore"):
             found = self._sums[2] / np.sqrt(self._sums[0] * self._sums[1])
         return np.asarray(np.nan_to_num(np.clip(found, -1.0, 1.0)), dtype=np.float64)
+
+
+def measure_rows(table: CorrelationEstimate, result: Any, moments: Moments) -> Measured:
+    """The figures of a result on rows whose moments are known, weighted as these are."""
+    if not (isinstance(moments, RowMoments) and table.is_wide):
+        # T acts on columns standardised by the estimate
+        relative = (moments.scale / table.scale)[:, None]
+        return measure_matrix(
+            sample_correlation(moments),
+            result.T * relative,
+            result.names,
+            anchors=None if result.anchors is None else result.anchors * relative,
+            rows_used=moments.n_rows,
+            rows_given=moments.n_rows,
+            weighted=table.weighted,
+        )
+    # deviations are times the square root of the weight of their row
+    Z = moments.deviations / table.scale
+    sources, outputs, targets = map(_unit_columns, (Z, *result.outputs_and_sources(Z)))
+    return Measured(
+        names=tuple(result.names),
+        fidelity=np.clip(np.einsum("ij,ij->j", outputs, targets), -1.0, 1.0),
+        residual_before=largest_residuals(FactoredCorrelation(sources)),
+        residual=largest_residuals(FactoredCorrelation(outputs)),
+        vif_before=_vif_of_factor(sources),
+        vif=_vif_of_factor(outputs),
+        rows_used=moments.n_rows,
+        rows_given=moments.n_rows,
+        weighted=table.weighted,
+    )
+
+
+def _unit_columns(deviations: Array) -> Array:
+    return np.asarray(deviations / np.sqrt(np.einsum("ij,ij->j", deviations, deviations)))
+
+
+def _vif_of_factor(unit: Array) -> Array:
+    """Variance inflation factors of unit columns; infinite where rows are no more than these."""
+    n, p = unit.shape
+    return np.full(p, math.inf) if n <= p else measures.inflation_factors(unit.T @ unit)
 
 
 def measure_matrix(

@@ -14,10 +14,9 @@ from skcoral._frames import Judged, judge
 from skcoral.choosing import solve_for
 from skcoral.core.lowrank import LowRankTransform
 from skcoral.core.results import Decorrelation, Threshold
-from skcoral.data.correlation import CorrelationEstimate, sample_correlation
-from skcoral.data.effects import Measured, Measurement, measure_matrix
+from skcoral.data.correlation import CorrelationEstimate
+from skcoral.data.effects import Measured, measure_matrix, measure_rows
 from skcoral.data.moments import Moments
-from skcoral.data.wide import RowMoments
 from skcoral.estimator.rows import named_rows
 from skcoral.exceptions import NotCertifiedWarning
 
@@ -28,7 +27,6 @@ def solve(
     estimator: Any,
     table: CorrelationEstimate,
     moments: Moments,
-    unweighted: Moments | None = None,
     *,
     floors: Any = None,
     judged: Judged | None = None,
@@ -38,8 +36,8 @@ def solve(
 ) -> None:
     """Solve for ``table`` with an estimator's settings and set its fitted attributes.
 
-    The effect is measured on the moments without weights, where they are known, or on the
-    correlation matrix ``measured_on`` where there are no rows.
+    The effect is measured on the rows, weighted as they are in the fit, or on the correlation
+    matrix ``measured_on`` where there are no rows.
     ``floors`` replace those of the settings; ``judged`` is the matrix, where it was judged before;
     ``near`` is a model of a similar matrix to start from. Without ``measure`` the effect is
     measured when it is asked for.
@@ -55,7 +53,7 @@ def solve(
     if measured_on is not None:
         on_rows = measure_matrix(measured_on, result.T, result.names)
     elif measure and not long:
-        on_rows = measured_on_rows(table, result, unweighted, moments)
+        on_rows = measure_rows(table, result, moments)
     if regular:  # of a singular matrix it takes as long again: on request
         estimator.threshold_ = api.threshold(given)
     estimator.estimate_ = table
@@ -90,28 +88,6 @@ def with_details(result: Decorrelation, **details: Any) -> Decorrelation:
     return replace(result, details={**result.details, **details})
 
 
-def measured_on_rows(
-    table: CorrelationEstimate, result: Decorrelation, unweighted: Moments | None, moments: Moments
-) -> Measured:
-    """The figures of a result on rows whose moments are known, without weights where possible."""
-    source = moments if unweighted is None else unweighted
-    if isinstance(source, RowMoments) and table.is_wide:
-        Z = source.deviations / table.scale
-        measurement = Measurement(table.names, result.names).add(Z, *result.outputs_and_sources(Z))
-        return measurement.result()
-    # T acts on columns standardised by the estimate, with weights if there are any
-    relative = (source.scale / table.scale)[:, None]
-    return measure_matrix(
-        sample_correlation(source),
-        result.T * relative,
-        result.names,
-        anchors=None if result.anchors is None else result.anchors * relative,
-        rows_used=source.n_rows,
-        rows_given=max(source.n_rows, moments.n_rows),
-        weighted=unweighted is None and table.weighted,
-    )
-
-
 def _threshold(model: Any) -> Threshold:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotCertifiedWarning)
@@ -122,7 +98,7 @@ def _threshold(model: Any) -> Threshold:
 def _measured(model: Any) -> Measured:
     if model.result_.on_rows is not None:
         return model.result_.on_rows
-    model.measured_ = measured_on_rows(model.estimate_, model.result_, None, model.moments_)
+    model.measured_ = measure_rows(model.estimate_, model.result_, model.moments_)
     return model.measured_
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from skcoral.data.estimation import estimate_moments, estimate_rows, how_to_estimate
 from skcoral.data.moments import Moments
 from skcoral.estimator.attributes import COMPUTED, SOLVED, confident, solve, with_details
-from skcoral.estimator.estimation import estimate_moments, estimate_rows
 from skcoral.estimator.overfitting import measure_overfitting
 from skcoral.estimator.rounding import measure_rounding
 from skcoral.estimator.rows import batches, column_names, comes_in_batches, read_rows
@@ -174,17 +174,37 @@ class Fitting:
         return self
 
     def _fit_rows(self, rows: Any, sample_weight: Any, groups: Any, **how: Any) -> None:
-        names = column_names(self)
-        table, self.moments_, unweighted = estimate_rows(self, rows, names, sample_weight)
+        estimating = {"covariance": self.covariance, **how_to_estimate(self)}
+        table, moments = estimate_rows(rows, column_names(self), sample_weight, **estimating)
+        self._solve_estimate(table, moments, rows, sample_weight, groups, **how)
+
+    def _solve_estimate(
+        self,
+        table: CorrelationEstimate,
+        moments: Moments,
+        rows: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        raised: Any = None,
+        **how: Any,
+    ) -> None:
+        """Solve for correlations, with floors raised for the population where that is asked for.
+
+        ``raised`` are these floors where they are known. With ``rows``, what rounding and new rows
+        cost is measured on them.
+        """
+        self.moments_ = moments
         floors = None
         if self.confidence is not None:
-            self.confidence_ = confident(self, rows, sample_weight, groups)
+            self.confidence_ = raised or confident(self, rows, sample_weight, groups)
             floors = self.confidence_.floors
-        solve(self, table, self.moments_, unweighted, floors=floors, **how)
+        solve(self, table, moments, floors=floors, **how)
         if floors is not None:
             self.result_ = with_details(self.result_, confidence=self.confidence_.sentence())
-        measure_rounding(self, rows, sample_weight)
-        measure_overfitting(self, rows, sample_weight)
+        if rows is not None:
+            measure_rounding(self, rows, sample_weight)
+            measure_overfitting(self, rows, sample_weight)
 
     def _fit_batches(self, X: Any, sample_weight: Any) -> None:
         require_batches(self)
@@ -204,18 +224,17 @@ class Fitting:
     def _solve_moments(self, moments: Moments) -> None:
         check_settings(self)  # they may have changed since the rows came
         require_batches(self)
-        table = estimate_moments(self, moments)
+        table = estimate_moments(moments, **how_to_estimate(self))
         solve(self, table, moments)
         measure_rounding(self)
 
     def _fit_estimate(self, table: CorrelationEstimate, moments: Moments, **known: Any) -> Self:
-        """Solve for correlations that were estimated before; ``known`` goes to ``solve``."""
+        """Solve for correlations that were estimated before."""
         self._forget()
         check_settings(self)
         self.n_features_in_ = moments.n_features
         self.feature_names_in_ = np.array(moments.names, dtype=object)
-        self.moments_ = moments
-        solve(self, table, moments, **known)
+        self._solve_estimate(table, moments, **known)
         return self
 
     def _restore(self, *, estimate, result, threshold, moments, has_names):

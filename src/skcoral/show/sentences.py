@@ -241,7 +241,9 @@ def units(result: Decorrelation, output_scale: str) -> str:
     if output_scale == "original":
         said = "in the units of their sources, with the same mean and standard deviation"
     if is_about_rows(result):
-        return said
+        measured = result.measured
+        weighted = measured is not None and measured.weighted
+        return f"{said} by the weights of the rows" if weighted else said
     return f"{said} by {subject(result)} (on the rows, standard deviations differ from that)"
 
 

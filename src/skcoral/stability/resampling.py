@@ -15,8 +15,8 @@ from skcoral.core.requirements import checked_weights
 from skcoral.core.results import Array, Decorrelation
 from skcoral.core.validation import check_callback, check_jobs
 from skcoral.data.correlation import CorrelationEstimate
+from skcoral.data.estimation import estimate_rows, how_to_estimate
 from skcoral.estimator import CORAL
-from skcoral.estimator.estimation import estimate_rows
 from skcoral.estimator.rows import column_names, read_rows
 from skcoral.estimator.settings import check_settings
 from skcoral.exceptions import (
@@ -95,7 +95,8 @@ class Resampler:
         with warnings.catch_warnings():
             # warnings are given for the whole table only
             warnings.simplefilter("ignore", SingularCorrelationWarning)
-            return estimate_rows(self.model, rows, self.names, weights)[0]
+            how = {"covariance": self.model.covariance, **how_to_estimate(self.model)}
+            return estimate_rows(rows, self.names, weights, **how)[0]
 
     def fit(
         self,

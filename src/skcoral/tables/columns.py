@@ -108,6 +108,11 @@ class ColumnProfile:
         varies = self.kind == "number" and self.always is None
         return self.watch.doubt(self.name) if varies else None
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether this is a column of numbers with cells that are no finite numbers."""
+        return self.kind == "mixed" or (self.kind == "number" and self.first_infinite is not None)
+
     def unusable(self, table: Table) -> str:
         """Why the column cannot be a variable; empty where it can."""
         if self.kind == "empty":
@@ -213,8 +218,9 @@ def select_variables(
     error where they are named, unless a column ``may_be_constant``.
     """
     if content.n_rows == 0:
+        what_to_do = "Choose another sheet" if table.other_sheets else "Give a table with data"
         raise InvalidTableError(
-            f"{table.label}: there is a header but no rows under it.\nGive a table with data."
+            f"{table.label}: there is a header but no rows under it.\n{what_to_do}."
         )
     for name in (*(columns or ()), *exclude, *(include or ())):
         table.index(name)
@@ -225,21 +231,12 @@ def select_variables(
     chosen, unreadable = [], []
     for name in wanted:
         column = content.column(name)
-        if column.first_infinite is not None:
-            raise InvalidTableError(
-                f"{table.label}: {table.unit} {column.first_infinite}, column {name!r}: "
-                "the number is infinite.\nCorrect it, clear it, or exclude the column."
-            )
-        if column.kind == "number" and column.doubt and wished is not None and name not in wished:
+        if column.is_unreadable or (columns and column.kind in ("text", "empty")):
+            unreadable.append(column)
+        elif column.kind == "number" and column.doubt and wished is not None and name not in wished:
             doubtful[name] = column.doubt
         elif column.kind == "number" and (name or columns):
             chosen.append(name)
-        elif column.kind == "mixed" or (columns and column.kind == "text"):
-            unreadable.append(column)
-        elif columns:
-            raise InvalidTableError(
-                f"{table.label}: column {name!r} has no values at all.\nLeave it out."
-            )
     if unreadable:
         raise _no_numbers(table, unreadable)
     if len(set(chosen)) < len(chosen):
@@ -272,17 +269,28 @@ def select_variables(
 
 def _no_numbers(table: Table, columns: Sequence[ColumnProfile]) -> InvalidTableError:
     """Name all columns that cannot be read, with the first offending cell of each."""
-    (row, cell), *_ = first = [column.first_bad or (0, "") for column in columns]
-    if len(columns) == 1:
-        n = columns[0].n_bad
-        told = f"{table.unit} {row}, column {columns[0].name!r}: {cell!r} is not a number "
-        told += f"({n} such {'cell' if n == 1 else 'cells'})."
+    column = columns[0]
+    if len(columns) > 1:
+        listed = [f"{c.name!r} ({_offence(table, c)})" for c in columns]
+        told = f"{len(columns)} columns cannot be read as numbers: {listing(listed, 20, quote='')}."
+    elif column.first_bad is None:
+        told = f"column {column.name!r} cannot be read as numbers ({_offence(table, column)})."
     else:
-        cells = zip(columns, first, strict=True)
-        listed = [f"{c.name!r} ({table.unit} {row}: {cell!r})" for c, (row, cell) in cells]
-        told = f"{len(columns)} columns have cells that are not numbers: "
-        told += f"{listing(listed, 20, quote='')}."
-    return InvalidTableError(f"{table.label}: {told}\n{remedy(cell, table.decimal)}")
+        (row, cell), n = column.first_bad, column.n_bad
+        told = f"{table.unit} {row}, column {column.name!r}: {cell!r} is not a number "
+        told += f"({n} such {'cell' if n == 1 else 'cells'})."
+    cells = [c.first_bad[1] for c in columns if c.first_bad is not None]
+    advice = remedy(cells[0], table.decimal) if cells else "Correct it, or leave the column out."
+    return InvalidTableError(f"{table.label}: {told}\n{advice}")
+
+
+def _offence(table: Table, column: ColumnProfile) -> str:
+    if column.first_bad is not None:
+        row, cell = column.first_bad
+        return f"{table.unit} {row}: {cell!r}"
+    if column.first_infinite is not None:
+        return f"{table.unit} {column.first_infinite}: infinite"
+    return "no values"
 
 
 def too_few(

@@ -65,7 +65,9 @@ def open_text(
         encoding=f"{found.encoding}-sig" if first.startswith(codecs.BOM_UTF8) else found.encoding,
         thousands=found.thousands,
         skipped=reader.skipped,
-        assumed=found.sentences(reader.header_line, reader.units_line),
+        recognised=found.recognised,
+        header_at=reader.header_line if found.header else 1,
+        units_at=reader.units_line if found.has_units else None,
     )
 
 

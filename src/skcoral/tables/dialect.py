@@ -17,7 +17,7 @@ from skcoral.tables.cells import bare, grouped_number, is_missing, is_number
 #: Rows that are looked at to recognise the separator and the header.
 LOOKED_AT = 60
 _CHUNK = 2**20
-_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _THOUSANDS_MARKS = (".", ",", "'", "’", "\xa0", "\u202f", " ")
@@ -56,32 +56,6 @@ class Dialect:
     def codec(self) -> str:
         """The encoding, with a mark at the beginning left out."""
         return _codec(self.encoding)
-
-    def sentences(self, header_line: int, units_line: int) -> tuple[str, ...]:
-        """What was recognised; the usual is not worth a sentence."""
-        told, marks = [], []
-        if "separator" in self.recognised and self.separator not in ",\t":
-            marks.append(f"{_SEPARATORS.get(self.separator, 'blanks')} between the cells")
-        if "decimal" in self.recognised and self.decimal == ",":
-            marks.append("decimal commas")
-        if self.thousands:
-            called = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
-            marks.append(f"{called.get(self.thousands, 'blanks')} between thousands")
-        if marks:
-            told.append(
-                f"Read with {' and '.join(filter(None, (', '.join(marks[:-1]), marks[-1])))}."
-            )
-        if "encoding" in self.recognised and self.encoding != "utf-8":
-            names = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
-            name = names.get(self.encoding, self.encoding.upper())
-            told.append(f"The text is not UTF-8; read as {name}.")
-        if self.header and header_line > 1:
-            told.append(
-                f"The header was found in line {header_line}; the lines above it are left out."
-            )
-        if self.has_units:
-            told.append(f"Line {units_line} holds words under the names (units?) and is left out.")
-        return tuple(told)
 
 
 def recognise(
@@ -193,7 +167,7 @@ def recognise_separator(lines: Sequence[str]) -> str:
     ';'
     """
     best, chosen = (0.0, 0), ","
-    for mark in _SEPARATORS:
+    for mark in SEPARATORS:
         rows = parsed(lines, mark)
         widths = Counter(len(row) for row in rows if len(row) > 1)
         if not widths:

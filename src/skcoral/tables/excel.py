@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from skcoral.core.limits import MB, Limits, current
-from skcoral.core.requirements import listing
 from skcoral.exceptions import InvalidTableError, TooLargeError
 from skcoral.tables.arrow_arrays import number_array, text_array
 from skcoral.tables.cells import check_names
@@ -74,15 +73,6 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
     body = [column.as_arrow(start, end) for column in columns[:width]]
     batch = Batch(at[start:end], body)
     others = tuple(name for name in book.sheets if name != chosen)
-    assumed = []
-    if others and sheet is None:
-        assumed.append(
-            f"Sheet {chosen!r} was read; the workbook also has {listing(others, 6, quote='')}."
-        )
-    if place:
-        assumed.append(f"The header was found in row {at[place]}; the rows above it are left out.")
-    if units:
-        assumed.append(f"Row {at[place + 1]} holds words under the names (units?) and is left out.")
 
     def batches(size: int, chosen: Sequence[int] | None) -> Iterator[Batch]:
         wanted = batch if chosen is None else Batch(batch.rows, [body[j] for j in chosen])
@@ -95,7 +85,10 @@ def open_excel(label: str, stream: BinaryIO, sheet: str | None) -> Table:
         "excel",
         batches,
         n_rows=len(batch.rows),
-        assumed=tuple(assumed),
+        recognised=frozenset(["sheet"] if sheet is None else []),
+        header_at=at[place] if place else 1,
+        units_at=at[place + 1] if units else None,
+        sheet=chosen,
         other_sheets=others,
         skipped=notes,
     )

@@ -12,10 +12,10 @@ from skcoral.core.display import shortened
 
 #: A correlation above the first that is below the second without the row is made by it.
 _STRONG, _WEAK = 0.9, 0.7
-#: Share of the scatter of two columns that a row must have to be looked at. With shares sin²a and
-#: sin²b, times n/(n-1), r = 0.9 falls to 0.7 only if 0.9 ≤ sin a sin b + 0.7 cos a cos b, and the
-#: largest right side over a, √(sin²b + 0.49 cos²b), reaches 0.9 at sin²b = 0.627; n is at least 4.
-_SHARE = 0.627 * 3 / 4
+#: Share of the scatter of two columns that goes with a row for it to be looked at. With shares
+#: sin²a and sin²b, r = 0.9 falls to 0.7 only if 0.9 ≤ sin a sin b + 0.7 cos a cos b, and the
+#: largest right side over a, √(sin²b + 0.49 cos²b), reaches 0.9 at sin²b = 0.627.
+_SHARE = 0.627
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,13 @@ class DominantRow:
 
 
 def dominant_rows(
-    values: Array, places: Sequence[int], names: Sequence[str]
+    values: Array, places: Sequence[int], names: Sequence[str], weights: Array | None = None
 ) -> tuple[DominantRow, ...]:
     """Rows that alone make a correlation strong, each with the pair of columns it changes most.
 
-    Removing row i from n rows lowers the scatter S by n/(n-1) d dᵀ, where d is its deviation from
-    the mean, so that each row looked at costs p² operations. Rows have no missing values.
+    Removing row i, of weight w out of W in all, lowers the scatter S by wW/(W-w) d dᵀ, where d is
+    its deviation from the mean: n/(n-1) d dᵀ without weights. Each row looked at costs p²
+    operations. Rows have no missing values.
 
     Examples
     --------
@@ -53,19 +54,21 @@ def dominant_rows(
     >>> found.place, round(found.correlation, 2)
     (9, 1.0)
     """
-    n = len(values)
-    if n < 4:
+    w = np.ones(len(values)) if weights is None else weights
+    rest = w.sum() - w
+    if (w > 0).sum() < 4:
         return ()
-    deviations = values - values.mean(axis=0)
+    deviations = (values - np.average(values, axis=0, weights=w)) * np.sqrt(w)[:, None]
     scale = np.sqrt(np.sum(deviations**2, axis=0))
     deviations = deviations[:, scale > 0] / scale[scale > 0]
     kept = np.flatnonzero(scale > 0)
     R = deviations.T @ deviations
     found = []
-    for i in np.flatnonzero((deviations**2 > _SHARE).sum(axis=1) >= 2):
-        rest = R - n / (n - 1) * np.outer(deviations[i], deviations[i])
-        spread = np.sqrt(np.maximum(np.diag(rest), np.finfo(float).tiny))
-        without = rest / np.outer(spread, spread)
+    taken = np.sqrt(w.sum() / rest)[:, None] * deviations
+    for i in np.flatnonzero((taken**2 > _SHARE).sum(axis=1) >= 2):
+        left = R - np.outer(taken[i], taken[i])
+        spread = np.sqrt(np.maximum(np.diag(left), np.finfo(float).tiny))
+        without = left / np.outer(spread, spread)
         made = np.triu((np.abs(R) > _STRONG) & (np.abs(without) < _WEAK), 1)
         if made.any():
             change = np.where(made, np.abs(R - without), 0.0)

@@ -20,7 +20,7 @@ from skcoral.tables.columns import TableProfile, profile
 from skcoral.tables.dialect import recognise_encoding
 from skcoral.tables.reading import open_table
 from skcoral.tables.sources import find_source, unpacked
-from skcoral.tables.table import Table
+from skcoral.tables.table import Table, empty_table
 
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+")
 #: Rounding of matrices that were written with a few digits.
@@ -76,7 +76,7 @@ def read_matrix(
             if isinstance(first, InvalidCorrelationError):
                 raise first from None
             raise
-        table = Table(found.label, names, "line", "csv", lambda size, places: iter(()))
+        table = empty_table(found.label, names)
         content = TableProfile(len(names), ())
     assert matrix is not None
     return table, content, matrix

@@ -10,10 +10,15 @@ from skcoral.core.display import shortened
 from skcoral.core.requirements import listing
 from skcoral.data.moments import Moments
 from skcoral.tables.columns import ColumnProfile, TableProfile
+from skcoral.tables.dialect import SEPARATORS
 from skcoral.tables.roles import Doubt
 from skcoral.tables.table import Table
 
 _SHOWN = 8
+_CALLED = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+_ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+#: What becomes of incomplete rows: they are only not used, or also written without outputs or not.
+Outcome = Literal["unused", "empty", "dropped"]
 #: What is left out of cells that count as numbers.
 _LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
     "Flags behind numbers": "flags",
@@ -24,7 +29,7 @@ _LEFT_OUT: dict[str, Literal["flags", "signs", "thousands"]] = {
 
 def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> list[str]:
     """How the file was read, and which cells of the columns ``names`` count as missing."""
-    told = [*table.assumed]
+    told = [*assumed(table)]
     if table.skipped:
         line, text = table.skipped[0]
         more = f" and {len(table.skipped) - 1} more" if len(table.skipped) > 1 else ""
@@ -47,6 +52,34 @@ def reading_notes(table: Table, content: TableProfile, names: Sequence[str]) -> 
             marks = _counted(found.values())
             told.append(f"{what} were left out: {marks}, in {listing(named, _SHOWN, quote='')}.")
     return [*told, *_coded_notes(columns)]
+
+
+def assumed(table: Table) -> Iterator[str]:
+    """What was recognised about a file; the usual is not worth a sentence."""
+    marks = []
+    if "separator" in table.recognised and table.separator not in ",\t":
+        marks.append(f"{SEPARATORS.get(table.separator, 'blanks')} between the cells")
+    if "decimal" in table.recognised and table.decimal == ",":
+        marks.append("decimal commas")
+    if table.thousands:
+        marks.append(f"{_CALLED.get(table.thousands, 'blanks')} between thousands")
+    if marks:
+        yield f"Read with {' and '.join(filter(None, (', '.join(marks[:-1]), marks[-1])))}."
+    if "encoding" in table.recognised and not table.encoding.startswith("utf-8"):
+        name = _ENCODINGS.get(table.encoding, table.encoding.upper())
+        yield f"The text is not UTF-8; read as {name}."
+    if "sheet" in table.recognised and table.other_sheets:
+        others = listing(table.other_sheets, 6, quote="")
+        yield f"Sheet {table.sheet!r} was read; the workbook also has {others}."
+    unit = table.unit
+    if table.header_at > 1:
+        where = f"{unit} {table.header_at}"
+        yield f"The header was found in {where}; the {unit}s above it are left out."
+    if table.units_at is not None:
+        yield (
+            f"{unit.capitalize()} {table.units_at} holds words under the names (units?) and is "
+            "left out."
+        )
 
 
 def _coded_notes(columns: Sequence[ColumnProfile]) -> Iterator[str]:
@@ -84,7 +117,7 @@ def doubtful_note(doubtful: Mapping[str, Doubt], how: str) -> str:
     return f"Not used as variables: {listing(told, _SHOWN, quote='')}. {how}"
 
 
-def target_note(name: str) -> str:
+def target_note(name: str | None, *, is_matrix: bool = False) -> str:
     """What becomes of the outcome.
 
     Examples
@@ -92,27 +125,38 @@ def target_note(name: str) -> str:
     >>> target_note("sales")
     'sales is the outcome: it is left out of the variables and stays as it is.'
     """
-    return f"{shortened(name)} is the outcome: it is left out of the variables and stays as it is."
+    if name is None:
+        return ""
+    stays = "" if is_matrix else " and stays as it is"
+    return f"{shortened(name)} is the outcome: it is left out of the variables{stays}."
 
 
-def dropped_note(n_rows: int, places: Sequence[int] = (), unit: str = "row") -> str:
-    """How many rows are left out, and where they stand in the file if that is known.
+def incomplete_note(places: Sequence[int], unit: str, outcome: Outcome = "unused") -> str:
+    """Where incomplete rows stand in the file, and what becomes of them.
 
     Examples
     --------
-    >>> dropped_note(2, [4, 9], "line")
+    >>> incomplete_note([4, 9], "line", "dropped")
     '2 rows with missing values are left out: lines 4, 9.'
     """
-    if not n_rows:
+    if not places:
         return ""
-    s, are = ("", "is") if n_rows == 1 else ("s", "are")
-    where = f": {unit}{s} {listing([str(place) for place in places], 10, quote='')}"
-    return f"{n_rows:,} row{s} with missing values {are} left out{where if places else ''}."
+    n = len(places)
+    s, are = ("", "is") if n == 1 else ("s", "are")
+    what = {
+        "unused": f"{are} not used",
+        "empty": f"{are} not used, and outputs that cannot be computed are left empty",
+        "dropped": f"{are} left out",
+    }
+    where = listing([str(place) for place in places], 10, quote="")
+    return f"{n:,} row{s} with missing values {what[outcome]}: {unit}{s} {where}."
 
 
-def weights_note(name: str, moments: Moments) -> str:
-    """What the weights in the column ``name`` amount to."""
+def weights_note(name: str, moments: Moments, n_idle: int = 0) -> str:
+    """What the weights in the column ``name`` amount to; ``n_idle`` rows have weight zero."""
+    rows = "1 row" if n_idle == 1 else f"{n_idle:,} rows"
+    idle = f" Not used, of weight zero: {rows}." if n_idle else ""
     return (
         f"Rows are weighted by {shortened(name)}; they tell as much as "
-        f"{moments.effective_rows:,.0f} equally weighted rows."
+        f"{moments.effective_rows:,.0f} equally weighted rows. All figures are weighted.{idle}"
     )

@@ -96,7 +96,10 @@ class Table:
     n_rows: int | None = None  # where the file tells without being read
     thousands: str = ""  # the mark between groups of three digits, if there is one
     na: tuple[str, ...] = ()  # marks of missing values besides the usual ones
-    assumed: tuple[str, ...] = ()  # what was recognised and not said by the caller, in sentences
+    recognised: frozenset[str] = frozenset()  # of separator, decimal, encoding and sheet
+    header_at: int = 1  # line or row of the names
+    units_at: int | None = None  # that of words under the names, which is left out
+    sheet: str = ""  # of a workbook
     other_sheets: tuple[str, ...] = ()  # of the workbook, not read
     #: Lines or rows that hold a note instead of cells, as of the last time the table was read.
     skipped: list[tuple[int, str]] = field(default_factory=list)
@@ -212,6 +215,11 @@ class Table:
         return pd.DataFrame(
             {n: pd.Series(c, dtype=float if n in numeric else object) for n, c in found.items()}
         )
+
+
+def empty_table(label: str, names: tuple[str, ...]) -> Table:
+    """A table without rows, which gives a matrix its label and names."""
+    return Table(label, names, "line", "csv", lambda size, places: iter(()))
 
 
 class KeepBatches:

@@ -64,50 +64,42 @@ def write_transformed(
     on_batch: Callable[[Batch], None] | None = None,
     columns: Sequence[Column] | None = None,
     sheets: Callable[[], Sequence[Sheet]] | None = None,
-    refuse_incomplete: bool = False,
+    drop_incomplete: bool = False,
     size: int = BATCH_ROWS,
-) -> tuple[int, list[int]]:
-    """Write the complete rows of a table to a stream, the columns ``names`` transformed.
+) -> list[int]:
+    """Write the rows of a table to a stream, the columns ``names`` transformed.
 
     The ending of ``path`` tells the format, and ``columns`` what is written; outputs replace their
-    sources by default. ``on_rows`` is called with the variables of some rows and with their
-    outputs, ``on_batch`` after each batch, and ``sheets`` after the rows, for further sheets of a
-    workbook. With ``refuse_incomplete`` a missing value is an error. Returns the number of rows
-    written, and where the incomplete ones, which are left out, stand in the table.
+    sources by default, and are empty in rows with a missing value, unless these rows are dropped.
+    ``on_rows`` is called with the variables of some rows and with their outputs, ``on_batch`` after
+    each batch, and ``sheets`` after the rows, for further sheets of a workbook. Returns where the
+    incomplete rows stand in the table.
     """
     columns = columns or columns_with_outputs(table.names, names)
     writer = table_writer(
         stream,
         [name for name, _ in columns],
         path=path,
-        separator=table.separator,
-        decimal=table.decimal,
-        encoding=table.encoding,
+        like=table,
     )
-    n_rows = 0
-    dropped: list[int] = []
+    incomplete: list[int] = []
     for part in complete_rows(table, names, on_batch=on_batch, size=size):
-        dropped.extend(part.dropped)
+        incomplete.extend(part.dropped)
         cells = dict(zip(table.names, part.batch.columns, strict=True))
-        if dropped and refuse_incomplete:
-            i = int(np.argmin(part.kept))
-            gone = [n for n in names if np.isnan(table.numbers(cells[n][i : i + 1])[0][0])]
-            raise InvalidTableError(
-                f"{table.label}: {table.unit} {dropped[0]} has no value in {listing(gone)}.\n"
-                "Fill it, or leave the row out."
-            )
+        outputs = np.full((len(part.kept), len(estimator.result_.names)), np.nan)
         if len(part.values):
             named = hasattr(estimator, "feature_names_in_")
             rows = named_rows(part.values, names) if named else part.values
-            new = np.asarray(estimator.transform(rows))
+            outputs[part.kept] = new = np.asarray(estimator.transform(rows))
             if on_rows is not None:
                 on_rows(rows, new)
-            n_rows += len(new)
+        written = part.kept if drop_incomplete else np.ones_like(part.kept)
+        if written.any():
             writer.write(
                 [
-                    new[:, source]
+                    outputs[written, source]
                     if isinstance(source, int)
-                    else filtered(cells[source], part.kept)
+                    else filtered(cells[source], written)
                     for _, source in columns
                 ]
             )
@@ -115,7 +107,7 @@ def write_transformed(
         for sheet in sheets():
             writer.add_sheet(*sheet)
     writer.close()
-    return n_rows, dropped
+    return incomplete
 
 
 def transform_table(
@@ -123,7 +115,8 @@ def transform_table(
 ) -> int:
     """Write the outputs of a fitted estimator to a new file, in constant memory.
 
-    The file appears whole or not at all; an existing one is replaced. A missing value is an error.
+    The file appears whole or not at all; an existing one is replaced. Rows stay in their place:
+    the outputs of one with a missing value are empty.
 
     Parameters
     ----------
@@ -139,7 +132,7 @@ def transform_table(
     Returns
     -------
     int
-        Rows written.
+        Rows with outputs.
 
     Examples
     --------
@@ -165,18 +158,19 @@ def transform_table(
     columns += [(name, k) for k, name in enumerate(outputs)]
     output_format(str(target))
     with replacing(target) as stream:
-        written, _ = write_transformed(
-            stream,
-            str(target),
-            table.part(wanted),
-            features,
-            estimator,
-            columns=columns,
-            refuse_incomplete=True,
+        n_rows = 0
+
+        def count(rows: Any, outputs: Any) -> None:
+            nonlocal n_rows
+            n_rows += len(outputs)
+
+        part = table.part(wanted)
+        write_transformed(
+            stream, str(target), part, features, estimator, on_rows=count, columns=columns
         )
-        if not written:
-            raise InvalidTableError(f"{table.label}: the table has no rows to transform.")
-    return written
+        if not n_rows:
+            raise InvalidTableError(f"{table.label}: the table has no complete rows to transform.")
+    return n_rows
 
 
 def output_figures(result: Decorrelation, measured: Measured) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from skcoral.exceptions import InvalidArgumentError, InvalidTableError
 from skcoral.tables.arrow_arrays import number_texts, text_array, text_scalar
 from skcoral.tables.cells import plain_cells
 from skcoral.tables.reading import format_of_name
-from skcoral.tables.table import Format
+from skcoral.tables.table import Format, Table
 
 #: What begins a formula, and what does not although it begins like one. The second half of the
 #: marks are the wide letters of East Asian keyboards.
@@ -75,16 +75,17 @@ def table_writer(
     names: Sequence[str],
     *,
     path: str | Path = "-",
-    separator: str = ",",
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    like: Table | None = None,
 ) -> TableWriter:
     """Make the writer for a path's format (``"-"``: CSV); the caller owns ``stream``.
 
-    Text files are written with the given separator, decimal mark and encoding; numbers carry all
-    the digits that are needed to read the same number back. Text that begins a formula is written
-    in quotes; in a workbook text is marked as text.
+    Text files are written with the separator, decimal mark and encoding of the table ``like``;
+    numbers carry all the digits that are needed to read the same number back. Text that begins a
+    formula is written in quotes; in a workbook text is marked as text.
     """
+    separator, decimal, encoding = ",", ".", "utf-8"
+    if like is not None:
+        separator, decimal, encoding = like.separator, like.decimal, like.encoding
     kind: Format = "csv" if str(path) == "-" else output_format(path)
     sink = _Sink(stream)
     if kind == "parquet":
@@ -103,13 +104,15 @@ def write_matrix(
     rows: Sequence[str],
     columns: Sequence[str],
     values: Any,
+    *,
+    like: Table | None = None,
 ) -> None:
     """Write a matrix with names on both sides, those of its rows in a first column."""
     corner = "source"
     while corner in columns:
         corner += "_"
     names = [corner, *columns]
-    writer = table_writer(stream, names, path=path)
+    writer = table_writer(stream, names, path=path, like=like)
     writer.write([list(rows), *np.asarray(values, dtype=np.float64).T])
     writer.close()
 
@@ -304,7 +307,7 @@ class _ParquetWriter:
             repeated = pa.types.is_dictionary(kind) and kind.index_type == pa.int32()
             return column.dictionary_decode() if repeated else column
         if isinstance(column, np.ndarray):
-            return pa.array(column)
+            return pa.array(column, from_pandas=True)  # null where there is no number
         _require_letters(cell for cell in column if isinstance(cell, str))
         wanted = None if self._schema is None else self._schema.field(j).type
         try:

@@ -77,6 +77,7 @@ def gather(
     y: Any = None,
     outcome: str = "",
     measured: Measured | None = None,
+    check: certificates.Check | None = None,
     title: str = "A decorrelated table",
     file: str = "",
     dropped: str = "",
@@ -102,6 +103,8 @@ def gather(
         Name of the outcome.
     measured : Measured, optional
         Figures of the outputs that were written; those of the rows fitted by default.
+    check : Check, optional
+        The independent check of the certificate, where it was made before.
     title, command : str
         Heading, and the command or call that repeats the work.
     file, dropped : str
@@ -131,7 +134,7 @@ def gather(
     """
     result: Decorrelation = estimator.result_
     R: Any = estimator.correlation_
-    check = certificates.check(result, R)
+    check = certificates.check(result, R) if check is None else check
     measured = estimator.measured_ if measured is None else measured
     today = f"{date.today().day} {date.today():%B %Y}"
     p = len(result.names)

@@ -1,0 +1,320 @@
+"""The variables of a table: their rows, read once, their correlations, and models of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skcoral._frames import Judged, judge
+from skcoral.core.arrays import Array
+from skcoral.core.limits import current
+from skcoral.core.results import Decorrelation
+from skcoral.data.correlation import CorrelationEstimate, given_matrix
+from skcoral.data.effects import Measured, measure_matrix, measure_rows
+from skcoral.data.estimation import estimate_moments, estimate_rows
+from skcoral.data.moments import Moments
+from skcoral.exceptions import InvalidCorrelationError, InvalidTableError
+from skcoral.tables import notes
+from skcoral.tables.columns import TableProfile
+from skcoral.tables.leverage import DominantRow, dominant_rows
+from skcoral.tables.matrices import NamedMatrix
+from skcoral.tables.roles import Doubt
+from skcoral.tables.table import Complete, Table, complete_rows, labels_of
+
+if TYPE_CHECKING:
+    from skcoral.estimator import CORAL
+    from skcoral.workflow.fit import Fit
+
+#: Given what is being done, a context that takes the fraction done (None: unknown).
+Progress = Callable[[str], AbstractContextManager[Callable[[float | None], None]]]
+#: Tables with more numbers than this (160 MB) are read in parts instead of being held in memory.
+IN_MEMORY = 20_000_000
+
+
+@contextlib.contextmanager
+def quiet(label: str) -> Iterator[Callable[[float | None], None]]:
+    """Show no progress."""
+    yield lambda fraction: None
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which columns are variables, what others are for, and how correlations are estimated.
+
+    Attributes
+    ----------
+    columns, exclude, include : tuple of str
+        The variables, all that hold numbers by default; columns that are none; columns that are
+        variables although they look like ids, years or weights.
+    weights, target : str or None
+        Columns of row weights and of the outcome: no variables.
+    labels : tuple of str
+        Further columns that are no variables: dates, groups.
+    covariance : str or None
+        An estimator of scikit-learn for the correlations.
+    in_memory : bool
+        Whether all rows are needed at once.
+    dense : bool
+        Whether a p × p matrix is needed even where columns are more than twice the rows.
+    """
+
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    weights: str | None = None
+    target: str | None = None
+    labels: tuple[str, ...] = ()
+    covariance: str | None = None
+    in_memory: bool = False
+    dense: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The complete rows of a table in memory."""
+
+    values: Array
+    weights: Array | None
+    places: list[int]  # where each stands in the file
+    kept: NDArray[np.bool_]  # which rows of the table they are
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    constant: tuple[str, ...] = ()  # numeric columns that never change
+    doubtful: Mapping[str, Doubt] = field(default_factory=dict)  # left out: ids, years, weights
+    matrix: NamedMatrix | None = None  # where the file holds one
+    request: Request = Request()
+    progress: Progress = field(default=quiet, compare=False)
+    #: Where incomplete rows stand in the file, as far as it was read.
+    incomplete: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Dataset(_Choice):
+    r"""The chosen variables of a table, or of a matrix; see :meth:`OpenedFile.choose`.
+
+    Examples
+    --------
+    >>> from skcoral.workflow.opening import open_file
+    >>> rows = b"a,b,c\n1.5,2,1\n2,4.5,0\n3,5,2\n4,9,\n5,9.5,3\n6,13,1\n"
+    >>> data = open_file(rows, name="six.csv").choose(Request(target="c"))
+    >>> data.names, data.estimate.n_rows
+    (('a', 'b'), 6)
+    >>> data.fit({"rho_min": 0.9}).measured.headline().split(",")[0]
+    'Largest correlation 0.98 → 0.53'
+    """
+
+    table: Table
+    content: TableProfile
+    names: tuple[str, ...]
+
+    @property
+    def passed_through(self) -> tuple[str, ...]:
+        """The columns that are not variables."""
+        variables = set(self.names)
+        return tuple(name for name in self.table.names if name not in variables)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are so few rows that these are held, and no matrix of all pairs."""
+        return 2 * self.content.n_rows < len(self.names)
+
+    @cached_property
+    def rows(self) -> Rows | None:
+        """The complete rows in memory; None where the table is long, or a matrix."""
+        request, n_numbers = self.request, self.content.n_rows * len(self.names)
+        needed = self.is_wide or request.in_memory or request.covariance is not None
+        if self.matrix is not None or not (needed or n_numbers <= min(IN_MEMORY, current().cells)):
+            return None
+        self._require_room(n_numbers)
+        values, weights, kept = [], [], []
+        places: list[int] = []
+        for part in self.complete_rows():
+            values.append(part.values)
+            weights += [] if part.weights is None else [part.weights]
+            kept.append(part.kept)
+            places += itertools.compress(part.batch.rows, part.kept)
+        w = np.concatenate(weights) if weights else None
+        return Rows(np.concatenate(values), w, places, np.concatenate(kept))
+
+    def known(self, groups: str | None = None) -> dict[str, Any]:
+        """Weights and groups of the rows in memory, as ``fit`` takes them."""
+        rows, found = self.rows, {}
+        if rows is not None and rows.weights is not None:
+            found["sample_weight"] = rows.weights
+        if rows is not None and groups is not None:
+            labels = np.array(labels_of(self.table.cells(groups)), dtype=object)
+            found["groups"] = labels[rows.kept]
+        return found
+
+    @property
+    def outcome(self) -> Array | None:
+        """The outcome of the rows in memory, NaN where it is no number; None where none is."""
+        target = self.request.target
+        if target is None or self.rows is None:
+            return None
+        return np.asarray(self.table.to_numpy([target])[self.rows.kept, 0])
+
+    def _require_room(self, n_numbers: int) -> None:
+        n_rows, p = self.content.n_rows, len(self.names)
+        what = f"{n_rows:,} rows of {p:,} columns are {n_numbers:,} numbers to hold in memory"
+        advice = "Without --confidence and --covariance, long tables are read in parts."
+        advice = "Choose fewer columns (--columns)." if self.is_wide else advice
+        current().require("cells", n_numbers, self.table.label, what, advice)
+
+    def complete_rows(self) -> Iterator[Complete]:
+        """Read the complete rows batch by batch, and note where the others stand."""
+        self.incomplete.clear()
+        n_rows = 0
+        with self.progress(f"Reading {self.table.label}") as tell:
+            for part in complete_rows(
+                self.table,
+                self.names,
+                weights=self.request.weights,
+                on_batch=lambda batch: tell(batch.fraction),
+            ):
+                self.incomplete.extend(part.dropped)
+                n_rows += len(part.values)
+                yield part
+        if n_rows < 2:
+            found = "only one row has" if n_rows else "no row has"
+            raise InvalidTableError(
+                f"{self.table.label}: {found} a value in all of the {len(self.names)} columns.\n"
+                "Give two rows or more, or leave out the columns with many missing values "
+                "(--exclude)."
+            )
+
+    @cached_property
+    def _estimated(self) -> tuple[CorrelationEstimate, Moments]:
+        """The correlations, and the moments of the rows behind them."""
+        if self.matrix is not None:
+            R, scale = self.matrix.R, self.matrix.scale
+            return given_matrix(R, self.names, scale=scale), Moments(self.names)
+        with self.naming():
+            if self.rows is None:
+                moments = Moments(self.names)
+                for part in self.complete_rows():
+                    moments.update(part.values, sample_weight=part.weights)
+                return estimate_moments(moments), moments
+            return estimate_rows(
+                self.rows.values,
+                self.names,
+                self.rows.weights,
+                covariance=self.request.covariance,
+                dense=self.request.dense,
+            )
+
+    @property
+    def estimate(self) -> CorrelationEstimate:
+        """The correlations of the variables."""
+        return self._estimated[0]
+
+    @property
+    def moments(self) -> Moments:
+        """Counts and moments of the complete rows, weighted where weights are asked for."""
+        return self._estimated[1]
+
+    @cached_property
+    def judged(self) -> Judged:
+        """The correlations as the solvers take them."""
+        with self.naming():
+            return judge(self.estimate, on_singular="solve")
+
+    def measure(self, result: Decorrelation) -> Measured:
+        """The effect of a result on the rows, or for the matrix."""
+        if self.matrix is not None:
+            return measure_matrix(self.matrix.R, result.T, result.names)
+        return measure_rows(self.estimate, result, self.moments)
+
+    def model(self, settings: Mapping[str, Any]) -> CORAL:
+        """A model with these settings, not fitted yet."""
+        from skcoral.estimator import CORAL
+
+        return CORAL(covariance=self.request.covariance, **settings)
+
+    def fit(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        groups: str | None = None,
+        raised: Any = None,
+        thorough: bool = True,
+    ) -> Fit:
+        """Fit a model with these settings.
+
+        ``groups`` is a column of clusters, and ``raised`` are the floors for the population, where
+        they were computed before; unless it is ``thorough``, neither rounding nor the loss on new
+        rows is measured.
+        """
+        from skcoral.workflow.fit import Fit
+
+        model, estimate = self.model(settings), self.estimate
+        with self.progress("Solving"), self.naming():
+            if self.matrix is None and self.rows is None:
+                return Fit(self, model.fit_moments(self.moments), groups)
+            known: dict[str, Any] = {"judged": self.judged, "raised": raised}
+            if self.matrix is not None:
+                known["measured_on"] = self.matrix.R
+            elif thorough and self.rows is not None:
+                known |= {"rows": self.rows.values, **self.known(groups)}
+            return Fit(self, model._fit_estimate(estimate, self.moments, **known), groups)
+
+    @contextlib.contextmanager
+    def naming(self) -> Iterator[None]:
+        """Put the name of the file before errors about the numbers of the table."""
+        try:
+            yield
+        except (InvalidTableError, InvalidCorrelationError) as error:
+            label = self.table.label
+            if not str(error).startswith(label):
+                error.args = (f"{label}: {error}", *error.args[1:])
+            raise
+
+    @cached_property
+    def dominant(self) -> tuple[DominantRow, ...]:
+        """Rows that alone make a correlation strong, where rows are in memory already."""
+        rows: Rows | None = self.__dict__.get("rows")
+        if rows is None or self.is_wide:
+            return ()
+        return dominant_rows(rows.values, rows.places, self.names, rows.weights)
+
+    def choices(self) -> list[str]:
+        """What was asked for besides the variables: outcome, weights, estimator."""
+        request = self.request
+        told = [notes.target_note(request.target, is_matrix=self.matrix is not None)]
+        if request.weights is not None:
+            told.append(notes.weights_note(request.weights, self.moments, self._n_idle))
+        if request.covariance is not None:
+            told.append(f"Correlations are estimated by {request.covariance}.")
+        return [sentence for sentence in told if sentence]
+
+    @property
+    def _n_idle(self) -> int:
+        """Complete rows of weight zero."""
+        n_complete = self.content.n_rows - len(self.incomplete)
+        return n_complete - self.moments.n_rows
+
+    def doubts(self, how: str = "", outcome: notes.Outcome = "unused") -> list[str]:
+        """How the file may have been misread: what was recognised and left out.
+
+        ``how`` says how to use columns that look like ids, ``outcome`` what becomes of incomplete
+        rows.
+        """
+        if self.matrix is not None:
+            return [*notes.assumed(self.table), self.matrix.sentence]
+        told = [
+            *notes.reading_notes(self.table, self.content, self.names),
+            notes.doubtful_note(self.doubtful, how),
+            notes.incomplete_note(self.incomplete, self.table.unit, outcome),
+            *(row.sentence(self.table.unit) for row in self.dominant[:3]),
+        ]
+        return [sentence for sentence in told if sentence]

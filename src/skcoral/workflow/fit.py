@@ -1,0 +1,168 @@
+"""A fitted model with the table it was fitted to: measured, checked once, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+from skcoral import certificates
+from skcoral.core.arrays import Array
+from skcoral.data.effects import Measured, Measurement
+from skcoral.estimator import CORAL
+from skcoral.estimator.rows import named_rows
+from skcoral.exceptions import InvalidTableError
+from skcoral.tables.transforming import (
+    Sheet,
+    columns_with_outputs,
+    explaining_sheets,
+    write_transformed,
+)
+from skcoral.tables.writing import write_matrix
+from skcoral.workflow.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model fitted to a dataset; see :meth:`Dataset.fit`."""
+
+    data: Dataset
+    model: CORAL
+    groups: str | None = None  # the column of clusters
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The effect on the rows, weighted as in the fit, or on the matrix."""
+        measured = self.model.measured_
+        if self.data.matrix is not None:
+            return measured
+        return replace(measured, rows_given=self.data.content.n_rows)
+
+    @cached_property
+    def check(self) -> certificates.Check:
+        """The independent check of the certificate."""
+        with self.data.progress("Checking"):
+            return certificates.check(self.model.result_, self.model.correlation_)
+
+    def certificate(self) -> str:
+        """The certificate as the text of a file."""
+        return certificates.certificate_text(
+            self.model.result_, self.model.correlation_, sources=self.data.names
+        )
+
+    def write(
+        self,
+        stream: BinaryIO,
+        path: str,
+        *,
+        keep_sources: bool = False,
+        drop_incomplete: bool = False,
+    ) -> None:
+        """Write the table with its variables replaced by outputs, or T for a matrix."""
+        data, result = self.data, self.model.result_
+        if data.matrix is not None:
+            write_matrix(stream, path, data.names, result.names, self.model.T_, like=data.table)
+            return
+        sheets = explaining_sheets(result, self.measured, data.names)
+        write_outputs(
+            data,
+            self.model,
+            stream,
+            path,
+            keep_sources=keep_sources,
+            drop_incomplete=drop_incomplete,
+            sheets=sheets,
+        )
+
+    def report(self, *, command: str, notes: Sequence[str], **how: Any) -> str:
+        """The report as one HTML page; ``how`` goes to :func:`skcoral.show.report.gather`."""
+        from skcoral.show import report
+
+        data, rows = self.data, self.data.rows
+        y, why = self._outcome()
+        told = [*notes, why]
+        if data.matrix is None and rows is None:
+            told.append("The table is large: no hold-out table was made.")
+        with data.progress("Making the report"):
+            facts = report.gather(
+                self.model,
+                X=None if rows is None else named_rows(rows.values, data.names),
+                known=data.known(self.groups),
+                y=y,
+                outcome=data.request.target or "",
+                measured=self.measured,
+                check=self.check,
+                title=f"Decorrelation of {PurePath(data.table.label).stem}",
+                file=PurePath(data.table.label).name,
+                command=command,
+                notes=told,
+                **how,
+            )
+            return report.render(facts)
+
+    def _outcome(self) -> tuple[Array | None, str]:
+        """The outcome of the rows in memory; or none, and a sentence that says why."""
+        data, target = self.data, self.data.request.target
+        if target is None:
+            return None, ""
+        if data.matrix is not None:
+            return None, f"No regression of {target}: the file holds a matrix and no rows."
+        why = data.content.column(target).unusable(data.table)
+        if why:
+            why = f"the column is no number that varies ({why})"
+        elif data.rows is not None:
+            return data.outcome, ""
+        return None, f"No regression of {target}: {why or 'the table is large'}."
+
+
+def write_outputs(
+    data: Dataset,
+    model: CORAL,
+    stream: BinaryIO,
+    path: str,
+    *,
+    keep_sources: bool = False,
+    drop_incomplete: bool = False,
+    sheets: Sequence[Sheet] | None = None,
+) -> Measured | None:
+    """Write the rows of a table with the outputs of a model, and the effect in further sheets.
+
+    The effect on these rows is measured where no ``sheets`` are given, and returned; None where
+    rows are few or columns constant in them. Incomplete rows are noted in the dataset.
+    """
+    measurement = Measurement(data.names, model.result_.names)
+
+    def add(rows: Any, outputs: Any) -> None:
+        measurement.add(model.standardised(rows), outputs)
+
+    def measured() -> Measured | None:
+        if measurement.n_rows < 3:
+            return None
+        try:
+            return measurement.result(rows_given=data.content.n_rows)
+        except InvalidTableError:
+            return None
+
+    def further_sheets() -> Sequence[Sheet]:
+        if sheets is not None:
+            return sheets
+        found = measured()
+        return [] if found is None else explaining_sheets(model.result_, found, data.names)
+
+    with data.progress("Writing") as tell:
+        places = write_transformed(
+            stream,
+            path,
+            data.table,
+            data.names,
+            model,
+            columns=columns_with_outputs(data.table.names, data.names, keep_sources=keep_sources),
+            on_rows=add if sheets is None else None,
+            on_batch=lambda batch: tell(batch.fraction),
+            sheets=further_sheets,
+            drop_incomplete=drop_incomplete,
+        )
+    data.incomplete[:] = places
+    return measured() if sheets is None else None

@@ -1,0 +1,190 @@
+"""Open a file, see what its columns hold, and choose the variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from skcoral.core.arrays import Array
+from skcoral.core.limits import current
+from skcoral.exceptions import InvalidArgumentError, InvalidTableError
+from skcoral.tables.columns import TableProfile, profile, select_variables
+from skcoral.tables.matrices import NamedMatrix, matrix_in, read_matrix
+from skcoral.tables.reading import open_table
+from skcoral.tables.roles import Doubt
+from skcoral.tables.table import Batch, Table, empty_table
+from skcoral.workflow.dataset import Dataset, Progress, Request, quiet
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A table whose columns have been looked at, or the correlation matrix that a file holds."""
+
+    table: Table
+    content: TableProfile
+    matrix: NamedMatrix | None = None
+    progress: Progress = field(default=quiet, compare=False)
+
+    @cached_property
+    def reasons(self) -> dict[str, str]:
+        """Why columns cannot be variables, by name."""
+        told = {column.name: column.unusable(self.table) for column in self.content.columns}
+        return {} if self.matrix is not None else {name: why for name, why in told.items() if why}
+
+    @cached_property
+    def unreadable(self) -> tuple[str, ...]:
+        """Columns of numbers with cells that are none: they are refused unless excluded."""
+        return tuple(column.name for column in self.content.columns if column.is_unreadable)
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Columns that can be chosen as variables, those that cannot be read included."""
+        if self.matrix is not None:
+            return self.matrix.names
+        left_out = self.reasons.keys() - {*self.unreadable}
+        return tuple(name for name in self.table.names if name not in left_out)
+
+    @cached_property
+    def doubtful(self) -> dict[str, Doubt]:
+        """Columns that look like ids, years or weights, with the reason."""
+        if self.matrix is not None:
+            return {}
+        doubts = {name: self.content.column(name).doubt for name in self.offered}
+        return {name: doubt for name, doubt in doubts.items() if doubt is not None}
+
+    def choose(self, request: Request) -> Dataset:
+        """Take the variables that are asked for, or all columns of numbers."""
+        other_uses = (request.weights, *request.labels)
+        if request.target is not None and request.target in other_uses:
+            raise InvalidArgumentError(
+                f"--target {request.target!r} has another use as well: it holds weights, dates or "
+                "groups.\nName the column that the variables are to explain."
+            )
+        known: dict[str, Any] = {"progress": self.progress, "request": request}
+        if self.matrix is not None:
+            matrix = self._part_of_matrix(self.matrix, request)
+            return Dataset(self.table, self.content, matrix.names, matrix=matrix, **known)
+        aside = [name for name in (request.target, *other_uses) if name is not None]
+        chosen = select_variables(
+            self.table,
+            self.content,
+            request.columns or None,
+            exclude=(*request.exclude, *aside),
+            include=request.include,
+        )
+        constant, doubtful = chosen.constant, chosen.doubtful
+        return Dataset(
+            self.table,
+            self.content,
+            chosen.variables,
+            constant=constant,
+            doubtful=doubtful,
+            **known,
+        )
+
+    def _part_of_matrix(self, matrix: NamedMatrix, request: Request) -> NamedMatrix:
+        label = self.table.label
+        require_rows(label, weights=request.weights, covariance=request.covariance)
+        wanted = request.columns or matrix.names
+        exclude = {*request.exclude, *filter(None, [request.target])}
+        named = replace(self.table, names=matrix.names)
+        for name in (*wanted, *exclude):
+            named.index(name)
+        names = tuple(name for name in wanted if name not in exclude)
+        if len(set(names)) < 2:
+            raise InvalidTableError(
+                f"{label}: at least two variables are needed.\nChoose more of them."
+            )
+        return matrix.part(names)
+
+    def for_model(self, model: Any) -> Dataset:
+        """The columns that a model was fitted on: by name, or in order where it has no names."""
+        fitted = getattr(model, "feature_names_in_", None)
+        wanted = None if fitted is None else [str(name) for name in fitted]
+        missing = [name for name in wanted or () if name not in self.table.names]
+        if missing:
+            from skcoral.core.requirements import listing
+
+            raise InvalidTableError(
+                f"{self.table.label}: columns of the model are missing: "
+                f"{listing(missing, quote='')}.\n"
+                "Give a table with all columns that the model was fitted on; order does not matter."
+            )
+        chosen = select_variables(
+            self.table, self.content, wanted, include=None, may_be_constant=True
+        )
+        if len(chosen.variables) != model.n_features_in_:
+            raise InvalidTableError(
+                f"{self.table.label}: the model has {model.n_features_in_} columns without names, "
+                f"and the table has {len(chosen.variables)} columns of numbers.\n"
+                "Give a table with the columns that the model was fitted on, in the same order."
+            )
+        return Dataset(self.table, self.content, chosen.variables, progress=self.progress)
+
+
+def open_file(
+    source: Any,
+    *,
+    matrix: bool | None = None,
+    in_memory: bool = False,
+    progress: Progress = quiet,
+    **reading: Any,
+) -> OpenedFile:
+    r"""Open a file and look at its columns.
+
+    Parameters
+    ----------
+    source : path, bytes or binary file
+        As :func:`skcoral.tables.open_table` takes it, with the options ``reading``.
+    matrix : bool, optional
+        Whether the file holds a correlation or covariance matrix; recognised by default.
+    in_memory : bool
+        Refuse a table with more cells than may be held in memory.
+    progress : callable
+        Given what is being done, a context that takes the fraction done.
+
+    Examples
+    --------
+    >>> opened = open_file(b"who,a,b\nx,1,2\ny,2,4.5\nz,3,5\n", name="three.csv")
+    >>> opened.offered, opened.reasons
+    (('a', 'b'), {'who': "no numbers, such as 'x'"})
+    """
+    if matrix:
+        table, content, found = read_matrix(source, **reading)
+        return OpenedFile(table, content, found, progress)
+    table = open_table(source, **reading)
+    limits, seen = current(), table.n_rows or 0
+
+    def count(batch: Batch) -> None:
+        nonlocal seen
+        seen = max(seen, batch.rows[-1] if len(batch.rows) else 0)
+        tell(batch.fraction)
+        refuse_many_cells()
+
+    def refuse_many_cells() -> None:
+        if in_memory:
+            what = f"{seen:,} rows or more of {len(table.names):,} columns are too many cells"
+            limits.require("cells", seen * len(table.names), table.label, what)
+
+    refuse_many_cells()
+    with progress(f"Looking at {table.label}") as tell:
+        content = profile(table, on_batch=count)
+    found_matrix = matrix_in(table, content) if matrix is None else None
+    return OpenedFile(table, content, found_matrix, progress)
+
+
+def open_matrix(R: Array, names: tuple[str, ...], label: str) -> OpenedFile:
+    """A correlation matrix that is in no file."""
+    content = TableProfile(len(names), ())
+    return OpenedFile(empty_table(label, names), content, NamedMatrix(R, names))
+
+
+def require_rows(label: str, **options: Any) -> None:
+    """Refuse options that are about rows, for a file that holds a matrix."""
+    for name, value in options.items():
+        if value:
+            raise InvalidArgumentError(
+                f"{label}: --{name.replace('_', '-')} needs rows, and the file holds a matrix.\n"
+                "Leave it out, or say --no-matrix if these are rows of data."
+            )
