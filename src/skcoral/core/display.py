@@ -12,8 +12,6 @@ from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -77,6 +75,8 @@ def label_of(value: Any) -> str:
     >>> label_of(datetime(2020, 3, 31)), label_of(datetime(2020, 3, 31, 9, 30)), label_of("Q1")
     ('2020-03-31', '2020-03-31 09:30:00', 'Q1')
     """
+    import numpy as np  # not where the command only shows its help
+
     text = str(value).replace("T", " ") if isinstance(value, np.datetime64) else str(value)
     timed = isinstance(value, np.datetime64 | datetime)
     return _MIDNIGHT.sub("", text) if timed else text

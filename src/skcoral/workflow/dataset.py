@@ -110,7 +110,7 @@ class Dataset(_Choice):
     >>> data.names, data.estimate.n_rows
     (('a', 'b'), 6)
     >>> data.fit({"rho_min": 0.9}).measured.headline().split(",")[0]
-    'Largest correlation 0.98 → 0.53'
+    'Largest correlation 0.98 → 0.45'
     """
 
     table: Table
