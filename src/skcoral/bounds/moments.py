@@ -1,8 +1,9 @@
 """The bound of second-order moments on a support: sums of squares on a product of spheres.
 
-With ``t_k = K_kᵀ s_k`` on Ω_k and ``K_k R_Ω K_kᵀ = I`` every column is a unit vector, the fidelity
-is its first entry, and the residuals are ``r_jk = s_jᵀ B_jk s_k``. Let y hold 1 and the products
-``s_a s_b``, a ≤ b, of the entries of each column. For any symmetric S, W_jk and V_kj and ω ≥ 0,
+With ``t_k = K_kᵀ s_k`` on Ω_k and ``K_k R_Ω K_kᵀ = I`` every column is a unit vector, ρ_k the floor
+of its first entry (:mod:`skcoral.bounds.columns`), and the residuals are ``r_jk = s_jᵀ B_jk s_k``.
+Let y hold 1 and the products ``s_a s_b``, a ≤ b, of the entries of each column. For any symmetric
+S, W_jk and V_kj and ω ≥ 0,
 
     Σ_{j<k} ω_jk r_jk² = yᵀ S y + Σ_{j<k} (s_j ⊗ s_k)ᵀ W_jk (s_j ⊗ s_k)
                          + Σ_kj (s_k1² − ρ_k²) s_jᵀ V_kj s_j + left
@@ -17,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.columns import Column
 from skcoral.bounds.definiteness import definite, first_definite
 from skcoral.bounds.enclosures import UNIT, WIDER, Enclosure, exactly
 from skcoral.core.arrays import Array
@@ -50,13 +51,13 @@ class MomentDual:
 class Spheres:
     """The columns of a support as unit vectors; ``floors`` are those to be kept, one for none."""
 
-    sources: tuple[Index, ...]  # of each column, its own first
+    columns: tuple[Column, ...]
     floors: Array
 
     @property
     def sizes(self) -> list[int]:
         """Dimension of each column."""
-        return [len(omega) for omega in self.sources]
+        return [len(column.K) for column in self.columns]
 
     @cached_property
     def offsets(self) -> Index:
@@ -66,7 +67,7 @@ class Spheres:
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
         """All pairs j < k."""
-        return ((j, k) for j in range(len(self.sources)) for k in range(j + 1, len(self.sources)))
+        return combinations(range(len(self.columns)), 2)
 
     @property
     def floored(self) -> list[int]:
@@ -79,23 +80,12 @@ class Spheres:
         n = self.sizes
         return [n[j] * n[k] for j, k in self.pairs], [size for _ in self.floored for size in n]
 
-    def factors(self, R: Array) -> Array:
-        """The rows of all K_k, over all variables: inverse Cholesky factors of the ``R_Ω``."""
-        K = np.zeros((sum(self.sizes), len(R)))
-        at = np.cumsum([0, *self.sizes])
-        for k, omega in enumerate(self.sources):
-            inside = np.linalg.cholesky(R[np.ix_(omega, omega)])
-            K[at[k] : at[k + 1], omega] = sla.lapack.dtrtri(inside, lower=1)[0]
+    def factors(self, p: int) -> Array:
+        """The rows of all K_k, over all variables."""
+        K = np.zeros((sum(self.sizes), p))
+        for own, column in zip(pairwise(np.cumsum([0, *self.sizes])), self.columns, strict=True):
+            K[slice(*own), column.sources] = column.K
         return K
-
-
-def spheres(mask: NDArray[np.bool_], floors: Array) -> Spheres:
-    """The unit vectors of a support and its floors."""
-    sources = []
-    for k in range(len(mask)):
-        omega = np.flatnonzero(mask[:, k])
-        sources.append(np.concatenate(([k], omega[omega != k])))
-    return Spheres(tuple(sources), floors)
 
 
 def packed(blocks: Iterator[Array] | tuple[Array, ...]) -> Array:
@@ -121,7 +111,7 @@ def unpacked(values: Array, sizes: list[int]) -> tuple[Array, ...]:
 
 def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithmetic) -> Enclosure:
     """A number that ``Σ ω_jk r_jk²`` is proved not to fall below."""
-    K = space.factors(R)
+    K = space.factors(len(R))
     at = np.cumsum([0, *space.sizes])
     found = arithmetic.enclosed(K, R, K.T, minus=np.eye(len(K)))
     B = found.middle
@@ -141,9 +131,9 @@ def moment_bound(space: Spheres, R: Array, dual: MomentDual, arithmetic: Arithme
         left.add_pair(j, k, weight, B[own[j], own[k]], W)
         # |B| ≤ 1 + e as a form, and the entries of B are known up to their radius
         left.cost += 3 * weight * _norm(radius[own[j], own[k]])
-    for k in range(len(R)):
+    for k in range(len(space.columns)):
         left.add_column(k)
-    cost = left.cost + (1 + len(R)) * _lack(arithmetic, dual.S)
+    cost = left.cost + (1 + len(space.columns)) * _lack(arithmetic, dual.S)
     cost += sum(_lack(arithmetic, A) for A in (*dual.pairs, *dual.floors))
     value = exactly(np.asarray(left.constants)).total() - cost * WIDER
     value = value.at_least(0.0) / ((exactly(1.0) + e) * (exactly(1.0) + e))

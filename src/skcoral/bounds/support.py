@@ -1,14 +1,15 @@
 """Lower bounds for transformations with a prescribed support.
 
-Column k of T lives on Ω_k. Three inequalities bound the residual of every such T from below:
+Column j of T lives on Ω_j, its anchor x_j too (:mod:`skcoral.bounds.columns`), and ρ_j is the floor
+of ``x_jᵀR t_j``. Three inequalities bound the residual of k such columns from below:
 
-* frame: for any symmetric P and η ≥ 0, with θ_k such that ``P_Ω - η_k r_k r_kᵀ - θ_k R_Ω ⪰ 0`` on
-  Ω_k (``r_k = R e_k``),
+* frame: for any symmetric P and η ≥ 0, with θ_j such that ``P_Ω - η_j r_j r_jᵀ - θ_j R_Ω ⪰ 0`` on
+  Ω_j (``r_j = R x_j``),
 
-      D2 ≥ Σ_k (θ_k + η_k ρ_k²) - tr(R⁻¹P) - ½ tr(R⁻¹PR⁻¹P),
+      D2 ≥ Σ_j (θ_j + η_j ρ_j²) - tr(R⁻¹P) - ½ tr(R⁻¹PR⁻¹P) - (p - k)/2,
 
-  and half the linear part bounds the absolute sum if also ``-R ⪯ P ⪯ R``; P is taken as ``L M Lᵀ``
-  with float matrices M and L, ``R ≈ L Lᵀ``;
+  and half the linear part less ``p - k`` bounds the absolute sum if also ``-R ⪯ P ⪯ R``; P is taken
+  as ``L M Lᵀ`` with float matrices M and L, ``R ≈ L Lᵀ``;
 * lifted: the inequality of the trade-off with ``H ⊗ R`` restricted to the support;
 * moments: sums of squares, see :mod:`skcoral.bounds.moments`.
 """
@@ -17,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from skcoral.bounds.arithmetic import Arithmetic
+from skcoral.bounds.columns import Proved, proved_columns
 from skcoral.bounds.definiteness import (
     Proof,
     definite,
@@ -28,56 +29,56 @@ from skcoral.bounds.definiteness import (
 )
 from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import UNIT, Enclosure, around, exactly, up_to
-from skcoral.bounds.moments import MomentDual, moment_bound, spheres, unpacked
-from skcoral.bounds.tradeoff import conjugate
+from skcoral.bounds.moments import MomentDual, Spheres, moment_bound, unpacked
+from skcoral.bounds.tradeoff import along, conjugate
 from skcoral.core.arrays import Array
 from skcoral.core.results import Certificate
 from skcoral.exceptions import CertificateError
-
-Mask = NDArray[np.bool_]
 
 _MARGINS = (1e-13, 1e-12, 1e-10, 1e-8)
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)
 
 
 def support_bound(
-    certificate: Certificate, rho_min: Array, R: Array, arithmetic: Arithmetic
+    certificate: Certificate,
+    rho_min: Array,
+    R: Array,
+    arithmetic: Arithmetic,
+    anchors: Array | None = None,
 ) -> Enclosure:
     """Return the lower bound that a certificate proves for every T with its support."""
-    bound = _Bound(certificate, rho_min, R, arithmetic)
-    if certificate.info["bound"] == "moments":
-        return bound.moments()
-    return bound.lifted() if certificate.info["bound"] == "lifted" else bound.frame()
-
-
-def columns_of(certificate: Certificate, rho_min: Array, p: int) -> tuple[Mask, Array]:
-    """What each column may consist of, and its floor.
-
-    A floor of one leaves the source alone, and a source alone has a fidelity of one.
-    """
-    given = numbers(certificate.arrays["support"], (p, p), "`support`")
-    if not np.isin(given, (0.0, 1.0)).all() or not np.diag(given).all():
-        raise CertificateError("a support consists of zeros and ones, with ones on the diagonal.")
-    mask = np.where(rho_min >= 1, np.eye(p), given) > 0
-    return mask, np.where(mask.sum(axis=0) == 1, 1.0, rho_min)
+    bound = _Bound(certificate, rho_min, R, anchors, arithmetic)
+    kinds = {"moments": bound.moments, "lifted": bound.lifted}
+    value: Enclosure = kinds.get(certificate.info["bound"], bound.frame)()
+    # No criterion changes by more than this if fixed columns move that far.
+    apart = 4.0 * bound.k * sum(one.apart for one in bound.columns)
+    return value - up_to(apart) if apart > 0 else value
 
 
 class _Bound:
     """The inequality of a certificate, on the columns of its support."""
 
     def __init__(
-        self, certificate: Certificate, rho_min: Array, R: Array, arithmetic: Arithmetic
+        self,
+        certificate: Certificate,
+        rho_min: Array,
+        R: Array,
+        anchors: Array | None,
+        arithmetic: Arithmetic,
     ) -> None:
         self.R, self.arithmetic, self.arrays = R, arithmetic, certificate.arrays
         self.criterion, self.norm = certificate.info["criterion"], certificate.info.get("norm")
-        self.mask, self.floors = columns_of(certificate, rho_min, len(R))
+        self.columns = proved_columns(
+            certificate.arrays["support"], rho_min, R, anchors, arithmetic
+        )
+        self.k = len(self.columns)
 
     def frame(self) -> Enclosure:
         """The bound of a frame operator P."""
-        R, p, arrays, criterion = self.R, len(self.R), self.arrays, self.criterion
+        R, p, k, arrays, criterion = self.R, len(self.R), self.k, self.arrays, self.criterion
         arithmetic = self.arithmetic
         P = numbers(arrays["P"], (p, p), "`P`", symmetric=True)
-        eta = numbers(arrays["eta"], (p,), "`eta`", nonnegative=True)
+        eta = numbers(arrays["eta"], (k,), "`eta`", nonnegative=True)
         norm = self.norm
         if norm not in ("frobenius", "nuclear") or (norm == "nuclear" and criterion != "absolute"):
             raise CertificateError(f"the norm {norm!r} says nothing about {criterion!r}.")
@@ -95,62 +96,67 @@ class _Bound:
         squares = exactly(M).square().total()
         squares = squares - around(2 * np.sum(E * (M @ M)), 4 * second * square_size)
         linear = -traces
-        for k in range(p):
-            linear += self._column(k, L, M, float(eta[k]))
+        for one, slope in zip(self.columns, eta, strict=True):
+            linear += self._column(one, L, M, float(slope))
+        # k outputs leave p - k eigenvalues of the frame operator at zero, each one away from one.
         if norm == "nuclear":
-            return linear * 0.5 / _spectral_size(M, doubt, arithmetic)
-        value = linear - squares * 0.5
+            return (linear / _spectral_size(M, doubt, arithmetic) - float(p - k)) * 0.5
+        value = linear - squares * 0.5 - 0.5 * (p - k)
         if criterion == "squared":
             return value
         value = value.at_least(0.0)
         if criterion == "worst":
-            value = value / max(p * (p - 1) / 2, 1.0)
+            value = value / max(k * (k - 1) / 2, 1.0)
         return value.sqrt()
 
-    def _column(self, k: int, L: Array, M: Array, eta: float) -> Enclosure:
-        """``θ_k + η_k ρ_k²``, with ``θ_k + η_k`` proved in coordinates that make R_Ω unity.
+    def _column(self, one: Proved, L: Array, M: Array, eta: float) -> Enclosure:
+        """``θ + η ρ²``, with ``θ + η`` proved in coordinates that make R_Ω unity.
 
-        The first axis is the source itself, and ``r_k r_kᵀ`` becomes ``e₁e₁ᵀ`` but for a doubt
-        that leaves the first row of ``R_Ω - r_k r_kᵀ`` exactly zero: a large η_k does no harm.
+        The first axis is the anchor x itself, and ``r rᵀ / xᵀRx`` becomes ``e₁e₁ᵀ`` but for a doubt
+        that leaves the first row of ``R_Ω - r rᵀ / xᵀRx`` exactly zero: a large η does no harm.
         """
-        R, arithmetic, floor = self.R, self.arithmetic, self.floors[k]
-        omega = np.flatnonzero(self.mask[:, k])
-        omega = np.concatenate(([k], omega[omega != k]))
+        R, arithmetic, omega, K = self.R, self.arithmetic, one.column.sources, one.column.K
         rows, inside = L[omega], R[np.ix_(omega, omega)]
-        K = sla.lapack.dtrtri(np.linalg.cholesky(inside), lower=1)[0]
-        unity = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(omega))).size()
+        lack = arithmetic.enclosed(K, inside, K.T, minus=np.eye(len(K)))
+        unity = lack.size()
         form = arithmetic.enclosed(K, rows, M, rows.T, K.T)
         middle = 0.5 * (form.middle + form.middle.T)
         spread = np.maximum(form.upper - middle, middle - form.lower)
-        beside = np.ones(len(omega))
+        beside = np.ones(len(K))
         beside[0] = 0.0
         size = 2 * float(np.abs(np.linalg.eigvalsh(middle)).max()) or 1.0
         whole = middle + np.diag(eta * beside)
-        half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(omega))))
+        half = np.linalg.inv(np.linalg.cholesky(whole + size * np.eye(len(K))))
         guess = 1 / float(np.linalg.eigvalsh(half @ half.T)[-1]) - size
         guess -= 2 * float(spread.sum(axis=1).max())
         for margin in _MARGINS:
             theta = guess - margin * (size + abs(guess))
-            A = whole - theta * np.eye(len(omega))
+            A = whole - theta * np.eye(len(K))
             doubt = unity * (abs(theta) + 2 * eta * np.outer(beside, beside))
+            doubt += 2 * eta * np.outer(unity[0] * beside, unity[0] * beside)
             radius = spread + doubt + 6 * UNIT * (np.abs(A) + np.abs(middle) + abs(theta))
             if definite(arithmetic, A, radius) is not None:
-                below = (exactly(1.0) - floor) * (exactly(1.0) + floor)
-                proved: Enclosure = exactly(theta) - below * eta
+                # 1 - ρ² / xᵀRx, without the rounding of ρ² where it is next to one
+                below = (exactly(1.0) - one.floor) * (exactly(1.0) + one.floor) + lack[0, 0]
+                proved: Enclosure = exactly(theta) - below / (lack[0, 0] + 1.0) * eta
                 return proved
         raise CertificateError("the certificate proves nothing about a column: it is not definite.")
 
     def moments(self) -> Enclosure:
         """The bound of sums of squares; its weights select the worst pair."""
-        p, arrays, space = len(self.R), self.arrays, spheres(self.mask, self.floors)
+        k, arrays = self.k, self.arrays
+        space = Spheres(
+            tuple(one.column for one in self.columns),
+            np.array([float(one.floor.lower) for one in self.columns]),
+        )
         n, (pairs, floors) = int(space.offsets[-1]), space.block_sizes
         dual = MomentDual(
             numbers(arrays["S"], (n, n), "`S`", symmetric=True),
-            numbers(arrays["weights"], (p, p), "`weights`", symmetric=True, nonnegative=True),
+            numbers(arrays["weights"], (k, k), "`weights`", symmetric=True, nonnegative=True),
             unpacked(numbers(arrays["pairs"], np.shape(arrays["pairs"]), "`pairs`"), pairs),
             unpacked(numbers(arrays["floors"], np.shape(arrays["floors"]), "`floors`"), floors),
         )
-        above = dual.weights[np.triu_indices(p, 1)]
+        above = dual.weights[np.triu_indices(k, 1)]
         if self.criterion != "worst" and np.any(above != 1.0):
             raise CertificateError("the weights of a sum over pairs are one.")
         value = moment_bound(space, self.R, dual, self.arithmetic)
@@ -163,34 +169,46 @@ class _Bound:
         return value if float(value.lower) >= 1.0 else value.sqrt()
 
     def lifted(self) -> Enclosure:
-        """The bound of the trade-off with ``H ⊗ R`` on the support."""
-        R, p, arrays, criterion = self.R, len(self.R), self.arrays, self.criterion
-        arithmetic, mask = self.arithmetic, self.mask
-        H = numbers(arrays["H"], (p, p), "`H`", symmetric=True)
-        lam = numbers(arrays["multipliers"], (p,), "`multipliers`", nonnegative=True)
-        penalty, outside = conjugate(criterion, H, np.ones((p, p)))
-        columns, rows = np.nonzero(mask.T)
+        """The bound of the trade-off with ``H ⊗ R`` on the support; fixed columns are constants."""
+        R, k, arrays, arithmetic = self.R, self.k, self.arrays, self.arithmetic
+        H = numbers(arrays["H"], (k, k), "`H`", symmetric=True)
+        lam = numbers(arrays["multipliers"], (k,), "`multipliers`", nonnegative=True)
+        penalty, outside = conjugate(self.criterion, H, np.ones((k, k)))
+        X, free = np.zeros((len(R), k)), np.zeros((len(R), k), dtype=np.bool_)
+        for j, one in enumerate(self.columns):
+            X[one.column.sources, j] = one.column.anchor
+            free[one.column.sources, j] = len(one.column.K) > 1
+        lam = np.where(free.any(axis=0), lam, 0.0)
+        columns, rows = np.nonzero(free.T)
         among = R[np.ix_(rows, rows)]
-        target = R * lam
-        trials = (H + np.diag(shift * np.abs(np.diag(H))) for shift in _SHIFTS)
-        forms = ((trial, among * trial[np.ix_(columns, columns)]) for trial in trials)
-        (shifted, Q), proof = first_definite(
-            ((form, _definite_form(form[1], arithmetic)) for form in forms),
-            "H is not positive definite on the support: it proves nothing.",
-        )
-        V = np.zeros((p, p))
-        factor = sla.cho_factor(Q, lower=True, check_finite=False)
-        V[rows, columns] = sla.cho_solve(factor, target[rows, columns])
-        left = arithmetic.enclosed(R, V, shifted, minus=target)
-        V[rows, columns] -= sla.cho_solve(factor, left.middle[rows, columns])
+        pull = X * lam
+        target = R @ pull
+        shifted, proof = H, None
+        V = np.where(free.any(axis=0), 0.0, X)
+        if len(rows):
+            trials = (H + np.diag(shift * np.abs(np.diag(H))) for shift in _SHIFTS)
+            forms = ((trial, among * trial[np.ix_(columns, columns)]) for trial in trials)
+            (shifted, Q), proof = first_definite(
+                ((form, _definite_form(form[1], arithmetic)) for form in forms),
+                "H is not positive definite on the support: it proves nothing.",
+            )
+            factor = sla.cho_factor(Q, lower=True, check_finite=False)
+            for _ in range(2):
+                left = arithmetic.enclosed(R, V, shifted, minus=target)
+                V[rows, columns] -= sla.cho_solve(factor, left.middle[rows, columns])
         image = arithmetic.product(R, V)
-        gram = arithmetic.enclosure(arithmetic.apply(V.T, image), np.eye(p))
+        gram = arithmetic.enclosure(arithmetic.apply(V.T, image), np.eye(k))
         left = arithmetic.enclosed(R, V, shifted, minus=target)
-        z = (left.size() + np.spacing(np.abs(target)))[rows, columns]
-        rest = proof.inverse_form(z)
-        fidelity = arithmetic.enclosure(image).diagonal()
-        value: Enclosure = ((exactly(self.floors) - fidelity) * (2.0 * lam)).total()
-        value = value + (gram * shifted).total()
+        # what the products λ_j x_j and R(λ_j x_j) were rounded by
+        z = left.size() + arithmetic.enclosed(R, pull, minus=target).size()
+        z = (z + np.abs(R) @ np.spacing(np.abs(pull)))[rows, columns]
+        rest = 0.0 if proof is None else proof.inverse_form(z)
+        low, high = (
+            np.array([float(getattr(one.floor, end)) for one in self.columns])
+            for end in ("lower", "upper")
+        )
+        short = Enclosure(low, high) - along(arithmetic, X, image)
+        value: Enclosure = (short * (2.0 * lam)).total() + (gram * shifted).total()
         return ((value - up_to(rest) - penalty) / outside).at_least(0.0)
 
 

@@ -207,7 +207,9 @@ class _Claims(FrameLedger):
         """The bound on a support, its zeros and prices."""
         result, worst = self.result, self.attained.worst
         supports.expect_support(self, result, R)
-        bound = support_bound(result.certificate, result.rho_min, R, self.arithmetic)
+        bound = support_bound(
+            result.certificate, result.rho_min, R, self.arithmetic, result.anchors
+        )
         if result.status == "exact":
             self.order(bound, self.attained.residual)
             self.uncorrelated()

@@ -144,7 +144,9 @@ def _bound(result: Decorrelation, attained: Attained, R: Array) -> Enclosure | N
                 A = certified_factor(result.certificate, len(R))
                 bound = frame_proof(result, A, arithmetic).bound
             else:
-                bound = support_bound(result.certificate, result.rho_min, R, arithmetic)
+                bound = support_bound(
+                    result.certificate, result.rho_min, R, arithmetic, result.anchors
+                )
         except CertificateError:
             continue
         if bound.upper - bound.lower <= digits * OPTIMAL_GAP * max(1.0, float(bound.upper)):
@@ -200,7 +202,13 @@ def _without_proof(result: Decorrelation) -> Decorrelation:
     kind, own, info = result.certificate.kind, result.certificate.arrays, result.certificate.info
     none, square = np.zeros(len(result.names)), np.zeros((len(result.names),) * 2)
     if kind == "support":
-        arrays = {"P": square, "eta": none, "support": own["support"], "slope": own["slope"]}
+        sources = len(own["support"])
+        arrays = {
+            "P": np.zeros((sources, sources)),
+            "eta": none,
+            "support": own["support"],
+            "slope": own["slope"],
+        }
         info = {"bound": "frame", "criterion": result.criterion, "norm": "frobenius"}
         return replace(result, certificate=Certificate(kind, arrays, info))
     if kind in FRAME_KINDS:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skcoral.bounds.columns import projected, supports_at
 from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import UNIT
-from skcoral.bounds.support import columns_of
 from skcoral.certificates.ledger import Ledger
 from skcoral.certificates.reading import agree
 from skcoral.core.arrays import Array
@@ -21,41 +21,45 @@ _ON_RIM = 1e-7  # a floor binds if the fidelity is no further above it
 
 def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
     """Zeros off the support, and prices that follow from the slope of the criterion."""
-    if result.anchors is not None or result.pair_weights is not None:
-        raise CertificateError("a support is not combined with anchors or pair weights.")
-    p = len(R)
-    mask, floors = columns_of(result.certificate, result.rho_min, p)
-    claimed = np.asarray(result.details.get("support", mask))
-    if claimed.shape != (p, p) or not np.isin(claimed, (0, 1)).all():
-        raise CertificateError("the support of the result is no matrix of zeros and ones like R.")
-    ledger.expect(
-        "support",
-        np.array_equal(np.where(result.rho_min >= 1, np.eye(p), claimed) > 0, mask),
-        "the certificate is about another support than the result",
-    )
+    if result.pair_weights is not None:
+        raise CertificateError("a support is not combined with pair weights.")
+    B = np.eye(len(R)) if result.anchors is None else np.asarray(result.anchors)
+    given = numbers(result.certificate.arrays["support"], B.shape, "`support`")
+    claimed = np.asarray(result.details.get("support", given))
+    if claimed.shape != B.shape or not np.isin(claimed, (0, 1)).all():
+        raise CertificateError("the support of the result is no matrix of zeros and ones like T.")
+    told = "the certificate is about another support than the result"
+    ledger.expect("support", np.array_equal(claimed > 0, given > 0), told)
+    mask = supports_at(given > 0, B, result.rho_min)
     ledger.expect("support", not np.any(result.T[~mask]), "T is not zero off its support")
-    wide = claimed.sum(axis=0) > 1
-    _expect_prices(ledger, result, R, floors, wide)
+    if not mask.any(axis=0).all():
+        raise CertificateError("an output needs at least one source in the support.")
+    _expect_prices(ledger, result, R, *projected(R, B, mask), claimed.sum(axis=0) > 1)
 
 
 def _expect_prices(
-    ledger: Ledger, result: Decorrelation, R: Array, floors: Array, wide: Mask
+    ledger: Ledger, result: Decorrelation, R: Array, X: Array, reach: Array, wide: Mask
 ) -> None:
-    """Prices are the multipliers of the floors at T, or said not to be known (NaN)."""
-    p = len(R)
-    slope = numbers(result.certificate.arrays["slope"], (p, p), "`slope`")
+    """Prices are the multipliers of the floors at T, or said not to be known (NaN).
+
+    ``X`` are the anchors as their supports see them, ``wide`` the outputs with several sources.
+    """
+    k = len(result.names)
+    slope = numbers(result.certificate.arrays["slope"], (k, k), "`slope`")
     if np.isnan(result.prices).all() and np.isnan(result.weights).all():
         return  # said not to be known
     image = R @ result.T
     G = result.T.T @ image
     if result.status != "exact":
         _expect_subgradient(ledger, result, slope, G)
-    f = np.diag(image)
-    along = np.einsum("ij,ji->i", image, slope)
+    floors = result.rho_min / np.where(result.rho_min > 0, reach, 1.0)
+    f = np.einsum("ij,ij->j", X, image)
+    along = np.einsum("ij,ij->j", X, image @ slope)
     radial = np.einsum("ij,ji->i", G, slope)
-    active = (floors > 0) & (floors < 1) & (f - floors <= _ON_RIM)
+    active = (floors > 0) & (floors < 1) & wide & (f - floors <= _ON_RIM)
     room = np.where(active, 1.0 - f * f, 1.0)
     multipliers = np.maximum(np.where(active, (along - f * radial) / room, 0.0), 0.0)
+    multipliers = multipliers / np.where(active, reach, 1.0)
     off = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0)
     whole = (result.rho_min >= 1) & wide & (off > CROWDED)
     prices = np.where(whole, np.inf, 2.0 * multipliers)

@@ -6,9 +6,23 @@ import numpy as np
 import pytest
 
 from skcoral.exceptions import InfeasibleError
-from skcoral.solvers.support.bounded_columns import feasible_column, nearest_column
+from skcoral.solvers.support.bounded_columns import Column
+from skcoral.solvers.support.bounded_columns import feasible_column as feasible
+from skcoral.solvers.support.bounded_columns import nearest_column as nearest
 
 NAMES = [f"x{j}" for j in range(20)]
+
+
+def column_of(R, j, allowed, lower, upper):
+    return Column(R, np.eye(len(R))[j], allowed, lower, upper)
+
+
+def feasible_column(R, j, allowed, lower, upper, floor, names):
+    return feasible(column_of(R, j, allowed, lower, upper), floor, names[j], names)
+
+
+def nearest_column(R, j, allowed, lower, upper, floor, target):
+    return nearest(column_of(R, j, allowed, lower, upper), floor, target)
 
 
 def problem(seed):

@@ -86,21 +86,30 @@ def test_criteria_by_their_definition(stack):
     np.testing.assert_allclose(criteria.values("worst", stack), size.max(axis=1))
 
 
-def test_the_quadratic_form_is_that_of_the_outputs(space):
-    """Σ_kl H_kl w_k·w_l as a form in the coefficients of all columns."""
-    _, _, caps = space
+@pytest.mark.parametrize("fixed", [(), (1,), (0, 3)])
+def test_the_quadratic_form_is_that_of_the_outputs(space, fixed):
+    """Σ_kl H_kl w_k·w_l in the coefficients of the columns that have freedom."""
+    R, mask, caps = space
+    floors = caps.floors.copy()
+    floors[list(fixed)] = 1.0
+    caps = feasible_set(R, mask, floors)
+    fixed = np.flatnonzero(caps.floors >= 1)  # one of them has no other source
     rng = np.random.default_rng(1)
     H = rng.normal(size=(5, 5))
     H = H + H.T
-    Q, first = quadratic_form(caps, H)
-    slots = np.flatnonzero(caps.valid.ravel())
-    assert len(Q) == len(slots)
-    np.testing.assert_array_equal(slots[first], np.arange(5) * caps.m)
-    for U in np.where(caps.valid, rng.normal(size=(4, caps.p, caps.m)), 0.0):
+    form = quadratic_form(caps, H)
+    slots = np.flatnonzero((caps.valid & form.free[:, None]).ravel())
+    assert len(form.Q) == len(slots)
+    np.testing.assert_array_equal(np.flatnonzero(~form.free), fixed)
+    np.testing.assert_array_equal(slots[form.first], np.flatnonzero(form.free) * caps.m)
+    for U in np.where(caps.valid, rng.normal(size=(4, caps.k, caps.m)), 0.0):
+        U[fixed, 0] = 1.0
         W = caps.outputs(U[None])[0]
         x = U.ravel()[slots]
-        assert x @ Q @ x == pytest.approx(float(np.sum(H * (W @ W.T))), rel=1e-12)
-    np.testing.assert_allclose(Q, Q.T, atol=1e-14)
+        squares = np.diag(H)[fixed].sum()
+        found = x @ form.Q @ x + 2 * form.c @ x + form.constant + squares
+        assert found == pytest.approx(float(np.sum(H * (W @ W.T))), rel=1e-12)
+    np.testing.assert_allclose(form.Q, form.Q.T, atol=1e-14)
 
 
 def test_multipliers_of_a_solution(space):

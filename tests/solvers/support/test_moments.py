@@ -11,7 +11,8 @@ import pytest
 import skcoral.solvers.support.moment_admm as moment_admm
 from skcoral import decorrelate
 from skcoral.bounds.arithmetic import Floats
-from skcoral.bounds.moments import MomentDual, moment_bound, spheres
+from skcoral.bounds.columns import proved_columns
+from skcoral.bounds.moments import MomentDual, Spheres, moment_bound
 from skcoral.core.results import Array
 from skcoral.exceptions import InvalidArgumentError, InvalidSupportError
 from skcoral.solvers.support.caps import Caps, feasible_set
@@ -29,6 +30,12 @@ def problem(seed: int) -> tuple[Array, Mask]:
     mask |= mask.T
     np.fill_diagonal(mask, True)
     return R, mask
+
+
+def spheres(caps: Caps) -> Spheres:
+    """What the bound is told of the columns."""
+    known = proved_columns(caps.mask.astype(float), caps.floors, caps.R, None, Floats())
+    return Spheres(tuple(one.column for one in known), caps.floors)
 
 
 def points(caps: Caps, n: int, seed: int = 0) -> Array:
@@ -117,7 +124,7 @@ def test_any_dual_point_gives_a_bound(seed: int, floor: float) -> None:
     R, mask = problem(seed)
     p, rng = len(R), np.random.default_rng(seed)
     caps = feasible_set(R, mask, np.full(p, floor))
-    space = spheres(caps.mask, caps.floors)
+    space = spheres(caps)
     found = bound_by_moments(Relaxation(caps, worst=False), np.inf, lambda _: True).dual
     E = np.einsum("sia,sja->sij", *[caps.outputs(points(caps, 500, seed))] * 2)
     least = float(np.min(np.sum(np.triu(E, 1) ** 2, axis=(1, 2))))
@@ -207,7 +214,7 @@ def test_a_conic_solver_finds_the_same_relaxation(seed: int, floor: float, worst
     caps = feasible_set(R, mask, floors)
     wanted = conic_value(R, mask, floors, worst=worst)
     found = bound_by_moments(Relaxation(caps, worst=worst), np.inf, lambda _: False, seconds=4)
-    proved = moment_bound(spheres(caps.mask, caps.floors), R, found.dual, Floats(2))
+    proved = moment_bound(spheres(caps), R, found.dual, Floats(2))
     # The largest of several moments converges slowly: in the time given to a few digits.
     assert float(proved.lower) == pytest.approx(wanted, rel=2e-3, abs=3e-4 if worst else 2e-5)
     assert float(proved.lower) <= wanted + 1e-5

@@ -15,16 +15,17 @@ import numpy as np
 
 from skcoral.certificates.settling import settle
 from skcoral.core import criteria
-from skcoral.core.measures import fidelity, residual, residual_by
+from skcoral.core.measures import residual, residual_by
 from skcoral.core.results import Array, Criterion, Decorrelation
 from skcoral.exceptions import InfeasibleError, InvalidSupportError
 from skcoral.solvers.support.bounded_columns import (
+    Column,
     Constraint,
     feasible_column,
     minimise_sqp,
     nearest_column,
 )
-from skcoral.solvers.support.caps import Caps, feasible_set, fold, unfold
+from skcoral.solvers.support.caps import Caps, fold, unfold
 from skcoral.solvers.support.objectives import (
     Loss,
     absolute_loss,
@@ -49,57 +50,60 @@ _PROGRAMME_SIZE = 160
 
 
 def _within_support(
-    bounds: tuple[Array, Array], mask: Mask, names: Sequence[str]
-) -> tuple[Array, Array]:
-    """The two matrices of coefficient bounds, zero off the support."""
-    lower, upper = bounds
+    problem: SupportProblem, bounds: tuple[Array, Array]
+) -> tuple[Array, Array, Mask]:
+    """The two matrices of coefficient bounds, zero off the support, and what they leave of it."""
+    (lower, upper), mask, sources = bounds, problem.mask, problem.sources or problem.names
     for i, j in np.argwhere(lower > upper)[:1]:
         raise InvalidSupportError(
-            f"source {names[i]!r} in output {names[j]!r}: the lower bound {lower[i, j]:g} exceeds "
-            f"the upper bound {upper[i, j]:g}."
+            f"source {sources[i]!r} in output {problem.names[j]!r}: the lower bound "
+            f"{lower[i, j]:g} exceeds the upper bound {upper[i, j]:g}."
         )
     for i, j in np.argwhere(~mask & ((lower > 0) | (upper < 0)))[:1]:
         raise InfeasibleError(
-            f"source {names[i]!r} may not enter output {names[j]!r} (it is off the support), but "
-            f"its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
+            f"source {sources[i]!r} may not enter output {problem.names[j]!r} (it is off the "
+            f"support), but its coefficient is asked to lie in [{lower[i, j]:g}, {upper[i, j]:g}]."
         )
-    return np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
+    lower, upper = np.where(mask, lower, 0.0), np.where(mask, upper, 0.0)
+    # A coefficient that may only be zero is off the support, but something has to stay.
+    kept = mask & ((lower != 0) | (upper != 0))
+    return lower, upper, np.where(kept.any(axis=0), kept, mask)
 
 
 def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorrelation:
     """Solve a support problem whose coefficients have bounds."""
-    R, floors, criterion = problem.R, problem.floors, problem.criterion
-    lower, upper = _within_support(bounds, problem.mask, problem.names)
-    # A coefficient that may only be zero is off the support; the diagonal has to stay.
-    mask = (problem.mask & ((lower != 0) | (upper != 0))) | np.eye(len(R), dtype=bool)
+    R, floors, criterion, B = problem.R, problem.floors, problem.criterion, problem.unit_anchors
+    lower, upper, mask = _within_support(problem, bounds)
+    problem = replace(problem, mask=mask)
+    columns = [Column(R, *parts) for parts in zip(B.T, mask.T, lower.T, upper.T, strict=True)]
+    sources = problem.sources or problem.names
     safe = np.column_stack(
         [
-            feasible_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], problem.names)
-            for j in range(len(R))
+            feasible_column(column, float(floor), name, sources)
+            for column, floor, name in zip(columns, floors, problem.names, strict=True)
         ]
     )
-    free = solve_unbounded(replace(problem, mask=mask))
+    free = solve_unbounded(problem)
     if _keeps(free.T, lower, upper):
         return replace(free, details={**free.details, "bounds": "not binding"})
-    space = feasible_set(R, mask, floors)
     # Folding keeps fidelities positive: with bounds, the sign of a column is not free.
-    space = replace(space, floors=np.maximum(space.floors, 1e-12))
+    space = replace(problem.space, floors=np.maximum(problem.space.floors, 1e-12))
     warm = problem.warm_starts()
     stack = np.concatenate((np.stack((free.T, safe)), warm))
     rng = np.random.default_rng(problem.random_state)
     drawn = random_starts(space, max(problem.n_starts - 2, 0), rng)
     starts = np.concatenate((unfold(space, space.points(stack), 1e-2), drawn))
     points = _augmented(space, starts, lower, upper, criterion)
-    candidates = [safe, *[w for w in warm if _inside(R, w, lower, upper, floors)]]
+    candidates = [safe, *[w for w in warm if _inside(problem, w, lower, upper)]]
     for T in _ranked(space, points, lower, upper, criterion)[:_REPAIRED]:
-        repaired = _repaired(R, mask, T, lower, upper, floors)
+        repaired = _repaired(columns, T, floors)
         if repaired is not None:
             candidates.append(repaired)
     best = min(candidates, key=lambda T: residual_by(criterion, R, T))
     if criterion == "squared" and mask.sum() <= _PROGRAMME_SIZE:
-        best = _programme(R, mask, best, lower, upper, floors)
+        best = _programme(problem, columns, best, lower, upper)
     E = residual(R, best)
-    unknown = np.full(len(R), np.nan)
+    unknown = np.full(len(floors), np.nan)
     details = {
         "n_starts": len(starts),
         "n_best": 1,
@@ -110,7 +114,7 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorr
         free,
         T=best,
         correlation=0.5 * (best.T @ R @ best + (best.T @ R @ best).T),
-        fidelity=fidelity(R, best),
+        fidelity=problem.fidelity(best),
         objective=residual_by(criterion, R, best),
         prices=unknown,
         weights=unknown,
@@ -120,44 +124,38 @@ def solve_within(problem: SupportProblem, bounds: tuple[Array, Array]) -> Decorr
     return settle(result, R)
 
 
-def _repaired(
-    R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array
-) -> Array | None:
+def _repaired(columns: Sequence[Column], T: Array, floors: Array) -> Array | None:
     """The feasible transformation nearest to ``T``, column by column; None if one has none."""
-    columns = [
-        nearest_column(R, j, mask[:, j], lower[:, j], upper[:, j], floors[j], T[:, j])
-        for j in range(len(R))
-    ]
-    found = [column for column in columns if column is not None]
-    return np.column_stack(found) if len(found) == len(R) else None
+    nearest = (nearest_column(*one) for one in zip(columns, floors, T.T, strict=True))
+    found = [column for column in nearest if column is not None]
+    return np.column_stack(found) if len(found) == len(columns) else None
 
 
 def _keeps(T: Array, lower: Array, upper: Array) -> bool:
     return bool(np.all(lower <= T) and np.all(upper >= T))
 
 
-def _inside(R: Array, T: Array, lower: Array, upper: Array, floors: Array) -> bool:
+def _inside(problem: SupportProblem, T: Array, lower: Array, upper: Array) -> bool:
     return bool(
         _keeps(T, lower, upper)
-        and np.all(fidelity(R, T) >= floors)
-        and np.allclose(np.einsum("ij,ij->j", T, R @ T), 1.0, rtol=0, atol=1e-12)
+        and np.all(problem.fidelity(T) >= problem.floors)
+        and np.allclose(np.einsum("ij,ij->j", T, problem.R @ T), 1.0, rtol=0, atol=1e-12)
     )
 
 
 def _augmented(
     space: Caps, starts: Array, lower: Array, upper: Array, criterion: Criterion
 ) -> Array:
-    """Points (S, p, m) that nearly keep the bounds, from an augmented Lagrangian."""
-    own = np.arange(space.p)[:, None]
-    low, high = (np.where(space.valid, side[space.index, own], 0.0) for side in (lower, upper))
-    back = space.to_coefficients.swapaxes(1, 2)
+    """Points (S, k, m) that nearly keep the bounds, from an augmented Lagrangian."""
+    low, high = lower.T, upper.T
+    back = space.axes.swapaxes(1, 2)
     shape = starts.shape
-    multipliers = np.zeros(shape)
+    multipliers = np.zeros((len(starts), *low.shape))
     weight = 5.0
 
     def excess(U: Array, rows: Rows) -> Array:
         """By how much shifted coefficients leave their intervals, times the weight."""
-        t = np.matmul(U.swapaxes(0, 1), space.to_coefficients).swapaxes(0, 1)
+        t = np.matmul(U.swapaxes(0, 1), space.axes).swapaxes(0, 1)
         moved = t + multipliers[rows] / weight
         return np.asarray(weight * (moved - np.clip(moved, low, high)))
 
@@ -189,14 +187,17 @@ def _ranked(
     return list(T[order])
 
 
-def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floors: Array) -> Array:
+def _programme(
+    problem: SupportProblem, each: Sequence[Column], T: Array, lower: Array, upper: Array
+) -> Array:
     """Refine a feasible point for D2 by sequential quadratic programming; never makes it worse."""
-    p = len(R)
+    R, floors, mask = problem.R, problem.floors, problem.mask
+    k = len(floors)
     rows, columns = np.nonzero(mask)
     slot = np.arange(len(rows))
 
     def build(x: Array) -> Array:
-        out = np.zeros((p, p))
+        out = np.zeros(mask.shape)
         out[rows, columns] = x
         return out
 
@@ -211,12 +212,12 @@ def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floor
         return np.asarray(np.einsum("ij,ij->j", M, R @ M) - 1.0)
 
     def spread_slope(x: Array) -> Array:
-        out = np.zeros((p, len(x)))
+        out = np.zeros((k, len(x)))
         out[columns, slot] = 2.0 * (R @ build(x))[rows, columns]
         return out
 
-    floor_slope = np.zeros((p, len(rows)))
-    floor_slope[columns, slot] = R[rows, columns]
+    floor_slope = np.zeros((k, len(rows)))
+    floor_slope[columns, slot] = (R @ problem.unit_anchors)[rows, columns]
     low, high = lower[rows, columns], upper[rows, columns]
     constraints: list[Constraint] = [
         ("eq", spread, spread_slope),
@@ -224,6 +225,6 @@ def _programme(R: Array, mask: Mask, T: Array, lower: Array, upper: Array, floor
     ]
     solved = minimise_sqp(value, T[rows, columns], low, high, constraints, max_iter=100, tol=1e-13)
     rough = build(np.clip(solved.x, low, high))
-    refined = _repaired(R, mask, rough, lower, upper, floors)
+    refined = _repaired(each, rough, floors)
     options = [T] if refined is None else [T, refined]
     return min(options, key=lambda M: residual_by("squared", R, M))

@@ -26,32 +26,23 @@ _CORNERS = 14
 _FAR = 1e6
 
 
-def feasible_column(
-    R: Array,
-    j: int,
-    allowed: Mask,
-    lower: Array,
-    upper: Array,
-    floor: float,
-    names: Sequence[str],
-) -> Array:
+def feasible_column(column: Column, floor: float, output: str, sources: Sequence[str]) -> Array:
     """A column of unit variance within its bounds and above its floor.
 
     Where there is none, the error quotes the largest fidelity or the variances that they allow.
     """
-    column = _Column(R, j, allowed, lower, upper)
-    listed = listing([names[int(i)] for i in column.index], 6, quote="'")
+    listed = listing([sources[int(i)] for i in column.index], 6, quote="'")
     inner = column.least_variance(floor)
     if inner is None or column.variance(inner) > 1.0 + 1e-9:
         least = column.least_variance(-np.inf)
         variance = np.inf if least is None else column.variance(least)
         if least is None or variance > 1.0 + 1e-9:
             raise InfeasibleError(
-                f"the bounds of output {names[j]!r} force a variance of at least {variance:.6g}, "
+                f"the bounds of output {output!r} force a variance of at least {variance:.6g}, "
                 f"but every output has variance 1; relax the bounds of {listed}."
             )
         raise InfeasibleError(
-            f"within its bounds, output {names[j]!r} cannot have a fidelity above "
+            f"within its bounds, output {output!r} cannot have a fidelity above "
             f"{column.largest_fidelity(least):.6g}, but {floor:.6g} is asked for; lower its floor "
             f"or relax the bounds of {listed}."
         )
@@ -59,21 +50,18 @@ def feasible_column(
     if outer is None:
         largest = column.variance_limit()
         found = (
-            f"within its bounds, output {names[j]!r} has a variance of at most {largest:.6g}, but "
+            f"within its bounds, output {output!r} has a variance of at most {largest:.6g}, but "
             "every output has variance 1"
             if largest < 1.0
             else f"no column of variance 1 and fidelity of at least {floor:.6g} was found within "
-            f"the bounds of output {names[j]!r}"
+            f"the bounds of output {output!r}"
         )
         raise InfeasibleError(f"{found}; widen the bounds of {listed}.")
     return column.whole(column.unit_between(inner, outer))
 
 
-def nearest_column(
-    R: Array, j: int, allowed: Mask, lower: Array, upper: Array, floor: float, target: Array
-) -> Array | None:
+def nearest_column(column: Column, floor: float, target: Array) -> Array | None:
     """The feasible column nearest to ``target``, with its bounds and its floor kept exactly."""
-    column = _Column(R, j, allowed, lower, upper)
     goal = np.clip(target[column.index], column.low, column.high)
     for margin in (1e-15, 1e-13, 1e-11, 1e-9):
         t = column.project(goal, floor + margin)
@@ -105,12 +93,12 @@ def minimise_sqp(
     )
 
 
-class _Column:
-    """The coefficients of one output: their Gram matrix, covariances with the source, bounds."""
+class Column:
+    """The coefficients of one output: their Gram matrix, covariances with the anchor, bounds."""
 
-    def __init__(self, R: Array, j: int, allowed: Mask, lower: Array, upper: Array) -> None:
+    def __init__(self, R: Array, b: Array, allowed: Mask, lower: Array, upper: Array) -> None:
         self.p, self.index = len(R), np.flatnonzero(allowed)
-        self.form, self.pull = R[np.ix_(self.index, self.index)], R[self.index, j]
+        self.form, self.pull = R[np.ix_(self.index, self.index)], R[self.index] @ b
         self.low, self.high = lower[self.index], upper[self.index]
 
     def whole(self, t: Array) -> Array:
@@ -120,6 +108,7 @@ class _Column:
         return out
 
     def variance(self, t: Array) -> float:
+        """``tᵀRt``."""
         return float(t @ self.form @ t)
 
     def above(self, floor: float) -> Constraint:

@@ -1,19 +1,23 @@
 """Columns with a prescribed support as points on caps of small spheres, all starts in one array.
 
-With ``R[Ω_j, Ω_j] = L Lᵀ`` and j first in Ω_j, the column ``t_j = L⁻ᵀ u`` has unit variance exactly
-when u has unit length, and its fidelity is the first entry of u. A floor is therefore a cap around
-the first axis, whatever R and the support are.
+With the axes K of a column (:mod:`skcoral.bounds.columns`), ``t_j = Kᵀu`` has unit variance exactly
+when u has unit length, and its fidelity to the projected anchor is the first entry of u. A floor is
+therefore a cap around the first axis, whatever R, the support and the anchor are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skcoral.bounds.columns import column, supports_at
 from skcoral.core.results import Array
+from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.support.pattern import Mask
+
+_ROUNDING = 1e-12  # floors may exceed what their supports allow by this, and count as equal
 
 
 @dataclass(frozen=True)
@@ -25,17 +29,21 @@ class Caps:
 
     R: Array
     mask: Mask  # True where a coefficient exists
-    floors: Array
-    index: NDArray[np.intp]  # (p, m): the sources of each column, its own first
-    valid: Mask  # (p, m): False on padding
-    frames: Array  # (p, m, p), row-wise orthonormal
-    to_coefficients: Array  # (p, m, m): t_j[Ω_j] = u_j @ to_coefficients[j]
-    from_coefficients: Array  # the inverse map
+    floors: Array  # of the first entries
+    reach: Array  # largest fidelity that each support allows
+    valid: Mask  # (k, m): False on padding
+    axes: Array  # (k, m, p): t_j = u_j @ axes[j]
+    frames: Array  # (k, m, p), row-wise orthonormal
 
     @property
     def p(self) -> int:
-        """Number of variables."""
+        """Number of variables, the dimension of the frames."""
         return len(self.R)
+
+    @property
+    def k(self) -> int:
+        """Number of columns."""
+        return len(self.valid)
 
     @property
     def m(self) -> int:
@@ -43,14 +51,14 @@ class Caps:
         return int(self.valid.shape[1])
 
     @property
-    def reach(self) -> Array:
+    def spread(self) -> Array:
         """Squared distance ``1 − ρ²`` of the rims from the first axis, exact also near one."""
         return np.asarray((1.0 - self.floors) * (1.0 + self.floors))
 
     def height(self, U: Array) -> Array:
-        """Fidelity above the floor of points (…, p, m), without cancellation in small caps."""
+        """Fidelity above the floor of points (…, k, m), without cancellation in small caps."""
         side = np.einsum("...a,...a->...", U[..., 1:], U[..., 1:])
-        small = (self.reach - side) / np.maximum(U[..., 0] + self.floors, 1e-300)
+        small = (self.spread - side) / np.maximum(U[..., 0] + self.floors, 1e-300)
         return np.where(U[..., 0] > 0.5, small, U[..., 0] - self.floors)
 
     def on_rim(self, U: Array, width: float) -> Mask:
@@ -61,17 +69,13 @@ class Caps:
         )
 
     def transform(self, U: Array) -> Array:
-        """Coefficients (S, p, p) of points (S, p, m)."""
-        t = np.matmul(U.swapaxes(0, 1), self.to_coefficients).swapaxes(0, 1)
-        T = np.zeros((len(U), self.p, self.p))
-        rows, slots = np.nonzero(self.valid)
-        T[:, self.index[rows, slots], rows] = t[:, rows, slots]
-        return T
+        """Coefficients (S, p, k) of points (S, k, m)."""
+        return np.asarray(np.matmul(U.swapaxes(0, 1), self.axes).transpose(1, 2, 0))
 
     def points(self, T: Array) -> Array:
-        """Points (S, p, m) of coefficients (S, p, p): masked, rescaled, and put on their caps."""
-        t = np.where(self.valid, T[:, self.index, np.arange(self.p)[:, None]], 0.0)
-        return self.onto_caps(np.matmul(t.swapaxes(0, 1), self.from_coefficients).swapaxes(0, 1))
+        """Points (S, k, m) of coefficients (S, p, k): masked, rescaled, and put on their caps."""
+        image = np.matmul(self.R, np.where(self.mask, T, 0.0)).transpose(2, 0, 1)
+        return self.onto_caps(np.matmul(image, self.axes.swapaxes(1, 2)).swapaxes(0, 1))
 
     def onto_caps(self, U: Array) -> Array:
         """Nearest unit vectors with first entry at least the floor; a sign change is free."""
@@ -83,7 +87,7 @@ class Caps:
         low = self.height(U) < 0
         if low.any():
             rest = U[..., 1:]
-            room = np.sqrt(self.reach)
+            room = np.sqrt(self.spread)
             side = np.linalg.norm(rest, axis=2)
             # side > 0 wherever a unit vector misses its floor.
             factor = np.where(low, room / np.where(side > 0, side, 1.0), 1.0)
@@ -93,7 +97,7 @@ class Caps:
         return U
 
     def outputs(self, U: Array) -> Array:
-        """Vectors w_j, shape (S, p, p), whose inner products are the output correlations."""
+        """Vectors w_j, shape (S, k, p), whose inner products are the output correlations."""
         return np.ascontiguousarray(np.matmul(U.swapaxes(0, 1), self.frames).swapaxes(0, 1))
 
     def pull_back(self, gradient: Array) -> Array:
@@ -102,33 +106,38 @@ class Caps:
         return np.ascontiguousarray(back.swapaxes(0, 1))
 
 
-def feasible_set(R: Array, mask: Mask, floors: Array) -> Caps:
+def feasible_set(
+    R: Array,
+    mask: Mask,
+    floors: Array,
+    anchors: Array | None = None,
+    names: Sequence[str] | None = None,
+) -> Caps:
     """The caps of a support problem, without freedom where it asks for none.
 
-    A floor of one leaves only the source itself, and a column without other sources has fidelity
-    one whatever its floor.
+    A floor of one leaves only the anchor itself, and so does a column with a single source.
     """
-    p = len(R)
-    mask = (mask & (floors < 1.0)) | np.eye(p, dtype=np.bool_)
-    floors = np.where(mask.sum(axis=0) == 1, 1.0, floors)
-    m = int(mask.sum(axis=0).max())
-    index = np.repeat(np.arange(p)[:, None], m, axis=1)
-    valid = np.zeros((p, m), dtype=np.bool_)
-    frames = np.zeros((p, m, p))
-    to_coefficients = np.zeros((p, m, m))
-    from_coefficients = np.zeros((p, m, m))
-    root = np.linalg.cholesky(R)
-    for j in range(p):
-        others = np.flatnonzero(mask[:, j])
-        own_first = np.concatenate(([j], others[others != j]))
-        k = len(own_first)
-        factor = np.linalg.cholesky(R[np.ix_(own_first, own_first)])
-        index[j, :k] = own_first
-        valid[j, :k] = True
-        to_coefficients[j, :k, :k] = np.linalg.inv(factor)
-        from_coefficients[j, :k, :k] = factor
-        frames[j, :k] = np.linalg.solve(factor, root[own_first])
-    return Caps(R, mask, floors, index, valid, frames, to_coefficients, from_coefficients)
+    p, k = mask.shape
+    B = np.eye(p) if anchors is None else anchors
+    mask = supports_at(mask, B, floors)
+    fixed = (floors >= 1.0) | (mask.sum(axis=0) == 1)
+    columns = [column(R, B[:, j], mask[:, j], fixed=bool(fixed[j])) for j in range(k)]
+    reach = np.array([one.reach for one in columns])
+    for j in np.flatnonzero(floors > reach * (1.0 + _ROUNDING))[:1]:
+        raise InfeasibleError(
+            f"the sources of output {names[j] if names else j!r} allow a fidelity of at most "
+            f"{np.floor(1e6 * reach[j]) / 1e6:.6f}, but {floors[j]:.6g} is asked for: lower this "
+            "floor, or allow further sources in its support."
+        )
+    heights = np.minimum(floors / np.where(floors > 0, reach, 1.0), 1.0)
+    m = max(len(one.K) for one in columns)
+    valid = np.zeros((k, m), dtype=np.bool_)
+    axes = np.zeros((k, m, p))
+    for j, one in enumerate(columns):
+        valid[j, : len(one.K)] = True
+        axes[j, : len(one.K), one.sources] = one.K.T
+    frames = np.matmul(axes, np.linalg.cholesky(R))
+    return Caps(R, mask, np.where(fixed, 1.0, heights), reach, valid, axes, frames)
 
 
 def fold(caps: Caps, X: Array) -> Array:

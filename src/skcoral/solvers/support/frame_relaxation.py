@@ -1,14 +1,15 @@
 """The frame relaxation: a rigorous lower bound for every support, from one concave problem.
 
-``D2 = ½‖F − I‖²`` with ``F = Σ_k w_k w_kᵀ``. Replacing ``u_k u_kᵀ`` by any ``X_k ⪰ 0`` with
-``tr X_k = 1`` and ``(X_k)₁₁ ≥ ρ_k²`` makes the problem convex. For any symmetric M, η ≥ 0 and θ
-with ``B_kᵀ M B_k − η_k e₁e₁ᵀ − θ_k I ⪰ 0`` its dual says
+``D2 = ½‖F − I‖² − (p − k)/2`` with ``F = Σ_j w_j w_jᵀ`` of k columns in p dimensions. Replacing
+``u_j u_jᵀ`` by any ``X_j ⪰ 0`` with ``tr X_j = 1`` and ``(X_j)₁₁ ≥ ρ_j²`` makes the problem convex.
+For any symmetric M, η ≥ 0 and θ with ``B_jᵀ M B_j − η_j e₁e₁ᵀ − θ_j I ⪰ 0`` its dual says
 
-    D2 ≥ Σ_k (θ_k + η_k ρ_k²) − tr M − ½‖M‖²                      (frame bound)
+    D2 ≥ Σ_j (θ_j + η_j ρ_j²) − tr M − ½‖M‖² − (p − k)/2           (frame bound)
 
-and, because the nuclear norm of ``F − I`` is at most twice ``Σ_{i<j}|G_ij|``, for ``‖M‖₂ ≤ 1``
+and, because the nuclear norm of ``F − I`` is at most p − k more than twice ``Σ_{i<j}|G_ij|``, for
+``‖M‖₂ ≤ 1``
 
-    Σ_{i<j}|G_ij| ≥ ½ [ Σ_k (θ_k + η_k ρ_k²) − tr M ].
+    Σ_{i<j}|G_ij| ≥ ½ [ Σ_j (θ_j + η_j ρ_j²) − tr M − (p − k) ].
 
 The dual is maximised from inside by Newton steps on a logarithmic barrier, so every iterate is a
 valid bound and the search may stop at any of them.
@@ -92,7 +93,7 @@ def frame_bound(
     if norm == "nuclear":
         M = M * min(1.0, 0.9 / max(float(np.linalg.norm(M, 2)), 1e-300))
     mu, phi = barrier.inside(M, _WIDTH)
-    best = FrameBound(-np.inf, M, np.zeros(caps.p), np.inf)
+    best = FrameBound(-np.inf, M, np.zeros(caps.k), np.inf)
     tau = _WIDTH / 3
     for n_iter in range(1, max_iter + 1):
         step, decrement = barrier.newton(M, mu, phi, tau)
@@ -122,6 +123,8 @@ class _Barrier:
     def __init__(self, caps: Caps, norm: Norm) -> None:
         self.caps = caps
         self.nuclear = norm == "nuclear"
+        # Eigenvalues of F that k columns leave at zero: each counts one, or half of its square.
+        self.missing = (1.0 if self.nuclear else 0.5) * (caps.p - caps.k)
         self.floored = ((caps.floors > 0) & (caps.floors < 1)).astype(np.float64)
         self.order = int(caps.valid.sum() + self.floored.sum()) + (
             2 * caps.p if self.nuclear else 0
@@ -181,7 +184,7 @@ class _Barrier:
         return float(total)
 
     def _objective(self, M: Array, mu: Array, phi: Array) -> float:
-        linear = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M))
+        linear = float(phi.sum() + (1.0 - self.square) @ mu - np.trace(M)) - self.missing
         return linear if self.nuclear else linear - 0.5 * float(np.sum(M * M))
 
     def bound(self, M: Array, mu: Array, phi: Array) -> float:
@@ -271,8 +274,8 @@ class _Barrier:
 
     def _iterate(self, factors: Array, lifted: Array, crosses: _Crosses, rhs: Array) -> Array:
         """Solve the Newton system by conjugate gradients: an inexact step is still a bound."""
-        p, m = self.caps.p, self.caps.m
-        balls = factors[p:]
+        p, k, m = self.caps.p, self.caps.k, self.caps.m
+        balls = factors[k:]
         frames = self.frames
         squares = factors**2
         diagonals = np.einsum("kaa->ka", factors)
@@ -280,7 +283,7 @@ class _Barrier:
 
         def apply(V: Array) -> Array:
             inner = np.matmul(np.matmul(lifted, V), lifted.swapaxes(1, 2))
-            out = frames.reshape(p * m, p).T @ np.matmul(inner, frames).reshape(p * m, p)
+            out = frames.reshape(k * m, p).T @ np.matmul(inner, frames).reshape(k * m, p)
             if self.nuclear:
                 for ball in balls:
                     out += ball @ V @ ball

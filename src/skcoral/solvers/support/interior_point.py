@@ -34,7 +34,7 @@ _TO_BOUNDARY = 0.99  # how far a step may go towards a bound
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point (p, m) with its criterion and largest residual.
+    """A point (k, m) with its criterion and largest residual.
 
     ``half_slope`` is ``off(H)`` for the dual, ``converged`` whether the point is stationary.
     """
@@ -64,7 +64,7 @@ def candidate(
 def refine(
     caps: Caps, U: Array, criterion: Criterion, *, rough: bool = False, max_iter: int = 300
 ) -> Candidate:
-    """Refine one point (p, m); never makes it worse.
+    """Refine one point (k, m); never makes it worse.
 
     A rough refinement stops early: it ranks candidates at half the cost.
     """
@@ -75,16 +75,16 @@ def refine(
     state, converged = path.follow(_inside(caps, U), first, last, max_iter)
     half = None
     if criterion != "squared":
-        half = symmetric(caps.p, 0.5 * (state.above - state.below))
+        half = symmetric(caps.k, 0.5 * (state.above - state.below))
     points = [U, state.U, _onto_rims(caps, state.U, state.pulls)]
     ends = [candidate(caps, x, criterion, half, converged=converged and not rough) for x in points]
     return min(ends, key=lambda end: end.value)
 
 
-def symmetric(p: int, pairs: Array) -> Array:
+def symmetric(k: int, pairs: Array) -> Array:
     """Symmetric matrix with zero diagonal and these entries above it."""
-    out = np.zeros((p, p))
-    i, j = np.triu_indices(p, 1)
+    out = np.zeros((k, k))
+    i, j = np.triu_indices(k, 1)
     out[i, j] = out[j, i] = pairs
     return out
 
@@ -125,7 +125,7 @@ class _Path:
     def __init__(self, caps: Caps, criterion: Criterion) -> None:
         self.caps, self.worst = caps, criterion == "worst"
         self.squared, self.absolute = criterion == "squared", criterion == "absolute"
-        self.i, self.j = np.triu_indices(caps.p, 1)
+        self.i, self.j = np.triu_indices(caps.k, 1)
         self.slots = np.flatnonzero(caps.valid[:, 1:].ravel())
         self.owner = self.slots // max(caps.m - 1, 1)
         self.same = self.owner[:, None] == self.owner
@@ -207,18 +207,18 @@ class _Path:
 
     def _newton(self, state: _State, barrier: float, shift: float) -> _Step:
         """The primal-dual Newton direction, on a Hessian shifted until it is positive definite."""
-        caps, p, owner = self.caps, self.caps.p, self.owner
+        caps, k, owner = self.caps, self.caps.k, self.owner
         U, W, G = state.U, state.W, state.G
-        room = np.ones(p)
+        room = np.ones(k)
         room[self.floored] = self._room(U)
-        pulls = np.zeros(p)
+        pulls = np.zeros(k)
         pulls[self.floored] = state.pulls
         # A reflection takes each point to an axis; its other rows span the tangent.
         v = U.copy()
         v[:, 0] += np.where(U[:, 0] < 0, -1.0, 1.0)
         scaled = v / (1.0 + np.abs(U[:, :1]))
         frames = caps.frames[:, 1:] - scaled[:, 1:, None] * np.matmul(v[:, None], caps.frames)
-        frames = frames.reshape(-1, p)[self.slots]
+        frames = frames.reshape(-1, caps.p)[self.slots]
         first = (-scaled[:, :1] * v[:, 1:]).ravel()[self.slots]
         reach = frames @ W.T
         push_up, push_down = self._central(G, state.level, barrier)
@@ -227,12 +227,12 @@ class _Path:
             stiff_up, stiff_down = state.above * push_up, state.below * push_down
             stiff_up, stiff_down = stiff_up / barrier, stiff_down / barrier
         total, tilt = stiff_up + stiff_down, stiff_up - stiff_down
-        bend = symmetric(p, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
-        gradient = np.einsum("al,al->a", reach, symmetric(p, push_up - push_down)[owner])
+        bend = symmetric(k, 4.0 * stiff_up * stiff_down / total if self.absolute else total)
+        gradient = np.einsum("al,al->a", reach, symmetric(k, push_up - push_down)[owner])
         gradient -= (barrier / room * self.has_floor)[owner] * first
-        curve = symmetric(p, state.above - state.below)
+        curve = symmetric(k, state.above - state.below)
         radial = np.einsum("kl,kl->k", curve, W @ W.T) - pulls * U[:, 0]
-        curve[np.arange(p), np.arange(p)] = -radial
+        curve[np.arange(k), np.arange(k)] = -radial
         # Row (k, l) of the Jacobian has two blocks, so its square is a product of entries.
         cross = reach[:, owner]
         hessian = curve[owner][:, owner] * (frames @ frames.T)
@@ -243,7 +243,7 @@ class _Path:
         right, along, slack, size = gradient, np.zeros(len(owner)), 0.0, 1.0
         if self.worst:
             # The level is eliminated.
-            along = np.einsum("al,al->a", reach, symmetric(p, tilt)[owner])
+            along = np.einsum("al,al->a", reach, symmetric(k, tilt)[owner])
             size = float(total.sum())
             slack = 1.0 - float(np.sum(push_up + push_down))
             hessian -= np.outer(along, along / size)
@@ -251,7 +251,7 @@ class _Path:
         solution, shift = _solve_shifted(hessian, -right, 0.25 * shift)
         level = (float(along @ solution) - slack) / size if self.worst else 0.0
 
-        full = np.zeros((p, caps.m - 1))
+        full = np.zeros((k, caps.m - 1))
         full.flat[self.slots] = solution
         direction: Array = -scaled * np.einsum("ka,ka->k", v[:, 1:], full)[:, None]
         direction[:, 1:] += full
@@ -310,7 +310,7 @@ def _inside(caps: Caps, U: Array, share: float = 1e-3) -> Array:
     """Move points strictly inside their caps."""
     free = (caps.floors > 0) & (caps.floors < 1)
     low = free & (caps.height(U) < share * (1.0 - caps.floors))
-    return _at_side(U, np.sqrt((1.0 - share) * caps.reach), low)
+    return _at_side(U, np.sqrt((1.0 - share) * caps.spread), low)
 
 
 def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
@@ -318,7 +318,7 @@ def _onto_rims(caps: Caps, U: Array, pulls: Array) -> Array:
     free = (caps.floors > 0) & (caps.floors < 1)
     bound = free.copy()
     bound[free] = pulls > caps.height(U)[free]
-    return _at_side(U, np.sqrt(caps.reach), bound)
+    return _at_side(U, np.sqrt(caps.spread), bound)
 
 
 def _at_side(U: Array, sides: Array, chosen: NDArray[np.bool_]) -> Array:

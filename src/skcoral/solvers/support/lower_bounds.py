@@ -74,7 +74,9 @@ def least_norm_bound(R: Array, mask: Mask) -> LeastNorm:
     For such a pair ``(T Tᵀ)_ij = 0`` while exactness needs ``T Tᵀ = R⁻¹``. All pairs together are
     linear conditions on ``F − I``, whose least norm is a closed form.
     """
-    p = len(R)
+    p, k = mask.shape
+    if k < p:  # T Tᵀ has the rank k, and no inverse to compare it with
+        return LeastNorm(0.0, np.zeros((p, p)), np.zeros(k))
     counts = mask.astype(np.int64)
     i, j = np.nonzero(np.triu(counts @ counts.T == 0, 1))
     factor = sla.cho_factor(R, lower=True)
@@ -117,7 +119,7 @@ def frame_certificate(
     name = "least-norm" if isinstance(bound, LeastNorm) else "frame"
     value = max(bound.value, 0.0)
     if norm == "frobenius" and criterion != "squared":  # by Cauchy–Schwarz
-        pairs = max(space.p * (space.p - 1) / 2, 1.0)
+        pairs = max(space.k * (space.k - 1) / 2, 1.0)
         value = float(np.sqrt(value / pairs if criterion == "worst" else value))
     arrays = {"P": 0.5 * (P + P.T), "eta": bound.eta, "support": space.mask.astype(np.float64)}
     info = {"bound": name, "criterion": criterion, "norm": norm}
@@ -160,7 +162,7 @@ def moment_certificate(
 
 def nothing_proved(space: Caps, criterion: Criterion) -> LowerBound:
     """The bound of an exact answer: no residual is less than zero."""
-    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.p))
+    zero = FrameBound(0.0, np.zeros((space.p, space.p)), np.zeros(space.k))
     return replace(frame_certificate(space, zero, criterion, "frobenius"), name="none")
 
 
@@ -174,7 +176,7 @@ class Multipliers:
 
 
 def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
-    """Multipliers of one point (p, m), given ``off(H)`` as the half-gradient of the criterion."""
+    """Multipliers of one point (k, m), given ``off(H)`` as the half-gradient of the criterion."""
     W = caps.outputs(U[None])[0]
     gradient = caps.pull_back((half_slope @ W)[None])[0]
     f = U[:, 0]
@@ -186,25 +188,43 @@ def multipliers(caps: Caps, U: Array, half_slope: Array) -> Multipliers:
     side = np.where(active, np.einsum("ka,ka->k", U[:, 1:], U[:, 1:]), 1.0)
     lam = np.where(active, gradient[:, 0] - f * across / np.maximum(side, 1e-300), 0.0)
     lam = np.maximum(lam, 0.0)
-    h = lam * f - radial
-    # A column without freedom is stationary with any h: a large one keeps the form positive.
-    ample = 1.0 + np.abs(radial) + 10.0 * np.abs(half_slope).sum(axis=1)
-    h = np.where(fixed, ample, h)
-    lam = np.where(fixed, ample + radial, lam)
+    h = np.where(fixed, 0.0, lam * f - radial)
     left = gradient + h[:, None] * U
     left[:, 0] -= lam
+    left[fixed] = 0.0  # a column without freedom is stationary
     return Multipliers(lam, half_slope + np.diag(h), float(np.abs(left).max()))
 
 
-def quadratic_form(caps: Caps, H: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Q over the existing coefficients, and the position of each column's first one."""
-    p, m = caps.p, caps.m
-    slots = np.flatnonzero(caps.valid.ravel())
-    vectors = caps.frames.reshape(p * m, p)[slots]
+@dataclass(frozen=True)
+class _Form:
+    """``sᵀQs + 2 cᵀs + constant`` over the entries of the columns that are not fixed."""
+
+    Q: Array
+    c: Array
+    constant: float
+    first: NDArray[np.intp]  # position of each such column's first entry
+    free: Mask  # which columns they are
+
+
+def quadratic_form(caps: Caps, H: Array) -> _Form:
+    """``Σ_ij H_ij w_i · w_j`` with the fixed columns put in, but for the squares of those."""
+    k, m = caps.k, caps.m
+    free = caps.floors < 1.0
+    slots = np.flatnonzero((caps.valid & free[:, None]).ravel())
+    vectors = caps.frames.reshape(k * m, caps.p)[slots]
     owner = slots // m
-    position = np.full(p * m, -1)
+    constants = np.where(free[:, None], 0.0, caps.frames[:, 0])
+    inner = constants @ constants.T
+    np.fill_diagonal(inner, 0.0)
+    position = np.full(k * m, -1)
     position[slots] = np.arange(len(slots))
-    return (vectors @ vectors.T) * H[np.ix_(owner, owner)], position[np.arange(p) * m]
+    return _Form(
+        (vectors @ vectors.T) * H[np.ix_(owner, owner)],
+        np.einsum("ap,ap->a", vectors, (H @ constants)[owner]),
+        float(np.sum(H * inner)),
+        position[np.flatnonzero(free) * m],
+        free,
+    )
 
 
 def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> LowerBound | None:
@@ -215,17 +235,21 @@ def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> Low
     """
     # Into the domain of the conjugate: at an optimum this undoes a rounding.
     h = np.diag(np.diag(H))
-    H = h + (H - h) / max(1.0, criteria.gauge(criterion, H, 1.0 - np.eye(space.p)) * (1.0 + 1e-14))
-    Q, first = quadratic_form(space, H)
+    H = h + (H - h) / max(1.0, criteria.gauge(criterion, H, 1.0 - np.eye(space.k)) * (1.0 + 1e-14))
+    form = quadratic_form(space, H)
+    Q = form.Q
     if len(Q) > _MAX_FORM:
         return None
+    if not len(Q):
+        value = form.constant - criteria.conjugate(criterion, H)
+        return _lifted(space, criterion, value, H, np.zeros(space.k))
 
     smallest = float(sla.eigvalsh(Q, subset_by_index=[0, 0])[0])
     scale = max(float(np.abs(Q).max()), 1e-8)
     base = max(0.0, -smallest)
 
     def attempt(shift: float) -> tuple[float, Array]:
-        return _lifted_at(space, Q, first, H, shift, smallest, lam, criterion)
+        return _lifted_at(space, form, H, shift, smallest, lam, criterion)
 
     shifts = [base + share * scale for share in (0.0, 1e-12, 1e-10, 1e-7, 1e-4)]
     if len(Q) <= _SEARCH_FORM:
@@ -239,19 +263,18 @@ def lifted_bound(space: Caps, H: Array, lam: Array, criterion: Criterion) -> Low
     value, multipliers, shift = max(tried, key=lambda item: item[0])
     if not np.isfinite(value) or value <= 0:
         return None
-    arrays = {
-        "H": H + shift * np.eye(space.p),
-        "multipliers": multipliers,
-        "support": space.mask.astype(np.float64),
-    }
+    return _lifted(space, criterion, value, H + shift * np.eye(space.k), multipliers)
+
+
+def _lifted(space: Caps, criterion: Criterion, value: float, H: Array, lam: Array) -> LowerBound:
+    arrays = {"H": H, "multipliers": lam, "support": space.mask.astype(np.float64)}
     info = {"bound": "lifted", "criterion": criterion}
     return LowerBound(value, "lifted", Certificate("support", arrays, info))
 
 
 def _lifted_at(
     space: Caps,
-    Q: Array,
-    first: NDArray[np.intp],
+    form: _Form,
     H: Array,
     shift: float,
     smallest: float,
@@ -263,6 +286,8 @@ def _lifted_at(
     ``bᵀQ⁻¹b`` is bounded from above by the computed solution, its residual and the smallest
     eigenvalue of Q, so that the bound is valid for an ill-conditioned form too.
     """
+    Q, first, free = form.Q, form.first, form.free
+    n, floors = len(first), space.floors[form.free]
     largest = float(np.abs(Q).sum(axis=1).max()) + shift
     definite = smallest + shift - len(Q) * _EPS * largest
     if definite <= 0:
@@ -272,40 +297,45 @@ def _lifted_at(
         factor = sla.cho_factor(shifted, lower=True)
     except np.linalg.LinAlgError:
         return -np.inf, lam
-    unit = np.zeros((len(Q), space.p))
-    unit[first, np.arange(space.p)] = 1.0
-    columns = sla.cho_solve(factor, unit)
-    options = [lam]
-    floored = space.floors > 0
-    if floored.any():
-        K = columns[first]
-        options.append(_best_floor_multipliers(K, space.floors, floored, 1.0 / largest))
+    # b is the image of (λ, 1): the first entries of all columns, less what fixed columns push.
+    image = np.column_stack((np.zeros((len(Q), n)), -form.c))
+    image[first, np.arange(n)] = 1.0
+    columns = sla.cho_solve(factor, image)
+    options = [lam[free]]
+    if (floors > 0).any():
+        K, pushed = columns[first, :n], columns[first, n]
+        options.append(_best_floor_multipliers(K, floors - pushed, floors > 0, 1.0 / largest))
     best = (-np.inf, lam)
     for option in options:
-        x = columns @ option
-        residual = unit @ option - shifted @ x
-        quadratic = option @ x[first] + x @ residual + residual @ residual / definite
-        value = float(2 * space.floors @ option - quadratic)
-        value -= float(np.trace(H)) + space.p * shift + criteria.conjugate(criterion, H)
+        weights = np.append(option, 1.0)
+        x = columns @ weights
+        b = image @ weights
+        residual = b - shifted @ x
+        quadratic = b @ x + x @ residual + residual @ residual / definite
+        diagonal = np.diag(H)[free] + shift
+        value = float(2 * floors @ option - quadratic) + form.constant
+        value -= float(diagonal.sum()) + criteria.conjugate(criterion, H)
         # High floors have large multipliers, and the value is a small difference of large terms.
-        terms = 2 * space.floors @ option + abs(quadratic) + np.abs(np.diag(H)).sum()
-        value -= (len(Q) + space.p) * _EPS * float(terms + space.p * shift)
+        terms = 2 * floors @ option + abs(quadratic) + np.abs(diagonal).sum() + abs(form.constant)
+        value -= (len(Q) + space.k) * _EPS * float(terms)
         if value > best[0]:
-            best = (value, option)
+            whole = np.zeros(space.k)
+            whole[free] = option
+            best = (value, whole)
     return best
 
 
-def _best_floor_multipliers(K: Array, floors: Array, floored: Mask, least: float) -> Array:
-    """λ ≥ 0 that maximises ``2 ρᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
+def _best_floor_multipliers(K: Array, f: Array, floored: Mask, least: float) -> Array:
+    """λ ≥ 0 that maximises ``2 fᵀλ − λᵀKλ``, where no eigenvalue of K is below ``least``.
 
     Any λ gives a valid bound, so rounding errors here are harmless.
     """
     values, vectors = np.linalg.eigh(K[np.ix_(floored, floored)])
     root = np.sqrt(np.maximum(values, least))
-    lam = np.zeros(len(floors))
+    lam = np.zeros(len(f))
     rows = root[:, None] * vectors.T
     try:
-        lam[floored] = so.nnls(rows, (vectors.T @ floors[floored]) / root)[0]
+        lam[floored] = so.nnls(rows, (vectors.T @ f[floored]) / root)[0]
     except RuntimeError:
         # The active-set method did not converge; λ = 0 gives a valid bound as well.
         return lam

@@ -54,13 +54,13 @@ class Harmonics:
         self.kappa = (1 - 2 / n) / size if n > 2 else 0.0
         self.square = self.kappa**2 * size  # length of κ G_a
         self.mean = 2 / (n * (n + 2))  # c, of the uniform distribution
-        self.projector = self.G / size if n > 2 else 0.0 * self.G
+        self.krojector = self.G / size if n > 2 else 0.0 * self.G
 
     def quartic(self, P: Array) -> Array:
         """Harmonic parts of degree four of forms (…, d, d) in y_k."""
         n, d = self.n, self.d
         P = P - np.trace(P, axis1=1, axis2=2)[:, None, None] / max(d, 1) * np.eye(d)
-        P = P - np.tensordot(np.tensordot(P, self.projector, ([1, 2], [1, 2])), self.G, 1)
+        P = P - np.tensordot(np.tensordot(P, self.krojector, ([1, 2], [1, 2])), self.G, 1)
         T = (self.flat.T @ P @ self.flat).reshape(-1, n, n, n, n)
         T = (T + T.transpose(0, 1, 3, 2, 4) + T.transpose(0, 1, 4, 3, 2)) / 3.0
         return np.asarray(self.flat @ T.reshape(-1, n * n, n * n) @ self.flat.T)
@@ -112,7 +112,7 @@ class Relaxation:
                 "the largest: use a thinner support, or proof='quick'."
             )
         self.order = np.argsort(sizes, kind="stable")
-        self.sizes, self.p, self.worst = sizes[self.order], caps.p, worst
+        self.sizes, self.k, self.worst = sizes[self.order], caps.k, worst
         self.harmonics = {int(n): Harmonics(int(n)) for n in np.unique(self.sizes)}
         self.offsets = np.cumsum([1, *(self.harmonics[int(n)].d for n in self.sizes)])
         self.N = int(self.offsets[-1])
@@ -142,8 +142,8 @@ class Relaxation:
             self.scale[at[:, :, None], at[:, None, :]] = 1.0
 
     def _pairs_by_size(self) -> Iterator[tuple[Index, Index]]:
-        j, k = np.triu_indices(self.p, 1)
-        kind = self.sizes[j] * (self.p + 1) + self.sizes[k]
+        j, k = np.triu_indices(self.k, 1)
+        kind = self.sizes[j] * (self.k + 1) + self.sizes[k]
         for one in np.unique(kind):
             yield j[kind == one], k[kind == one]
 
@@ -185,7 +185,7 @@ class Relaxation:
         none = np.zeros((self.N, self.N))
         if self.worst:
             return self.free_parts(none, 1.0)
-        return self.free_parts(self._weighted(np.ones(self.p * (self.p - 1) // 2)), 0.0)
+        return self.free_parts(self._weighted(np.ones(self.k * (self.k - 1) // 2)), 0.0)
 
     def blocks(self, x: Array, *, constant: float = 1.0) -> Blocks:
         """Everything that has to be positive semidefinite: X, the pairs, floors and levels."""
@@ -215,7 +215,7 @@ class Relaxation:
         weight[0] = np.sum(1 / self.sizes)
         both = np.outer(weight, np.sum(self.floors**2, axis=1))
         out = np.asarray(self.scale + 0.5 * (both + both.T))
-        out[0, 0] = max(self.p * (self.p - 1) / 2, 1.0)
+        out[0, 0] = max(self.k * (self.k - 1) / 2, 1.0)
         return out
 
     def _further(self, X: Array, level: float) -> Blocks:
@@ -263,7 +263,7 @@ class Relaxation:
 
         ``Σ ω_jk E r_jk² = ⟨S, X⟩ + constant`` + what the pairs and floors contribute.
         """
-        weights = np.ones(self.p * (self.p - 1) // 2)
+        weights = np.ones(self.k * (self.k - 1) // 2)
         if self.worst:
             weights = duals[-1][:, 0, 0] / max(float(duals[-1].sum()), 1e-300)
             duals = [*duals[:-1], np.zeros_like(duals[-1])]
@@ -310,7 +310,7 @@ class Relaxation:
             twice = (2.0 - np.eye(H.n))[np.triu_indices(H.n)]
             rows = H.flat.reshape(-1, H.n, H.n)[:, *np.triu_indices(H.n)] * twice
             Q[self.offsets[k] : self.offsets[k + 1], starts[j] : starts[j + 1]] = rows
-        pairs, omega, start = {}, np.zeros((self.p, self.p)), 0
+        pairs, omega, start = {}, np.zeros((self.k, self.k)), 0
         for (J, K), stack in zip(self.pairs, duals[1:], strict=False):
             for one, other, W in zip(J, K, stack, strict=True):
                 j, k = int(self.order[one]), int(self.order[other])

@@ -11,15 +11,15 @@ from skcoral.core.results import Array
 from skcoral.solvers.support.caps import Caps, fold, fold_gradient
 from skcoral.solvers.support.quasi_newton import Function, Rows
 
-# A loss maps residuals (S, p, p), zero on the diagonal, to values (S,) and half-gradients C with
+# A loss maps residuals (S, k, k), zero on the diagonal, to values (S,) and half-gradients C with
 # dvalue = Σ_ij C_ij dG_ij.
 Loss = Callable[[Array], tuple[Array, Array]]
-# A penalty maps points (S, p, m) and the starts they belong to, to values and gradients.
+# A penalty maps points (S, k, m) and the starts they belong to, to values and gradients.
 Penalty = Callable[[Array, Rows], tuple[Array, Array]]
 
 
 def residuals(caps: Caps, U: Array) -> Array:
-    """``off(TᵀRT)`` of points (S, p, m)."""
+    """``off(TᵀRT)`` of points (S, k, m)."""
     W = caps.outputs(U)
     return _off_gram(W)
 
@@ -63,14 +63,14 @@ def absolute_loss(width: float) -> Loss:
 
 
 def on_spheres(caps: Caps, loss: Loss, penalty: Penalty | None = None) -> Function:
-    """Value and gradient of a loss as a function of free vectors Z of shape (S, p·m).
+    """Value and gradient of a loss as a function of free vectors Z of shape (S, k·m).
 
     Only the directions of the blocks of Z matter, so the unit lengths need no constraint.
     """
-    p, m = caps.p, caps.m
+    k, m = caps.k, caps.m
 
     def function(Z: Array, rows: Rows) -> tuple[Array, Array]:
-        blocks = Z.reshape(len(Z), p, m)
+        blocks = Z.reshape(len(Z), k, m)
         length = np.sqrt(np.einsum("spm,spm->sp", blocks, blocks))[..., None]
         X = blocks / length
         U = fold(caps, X)
@@ -82,6 +82,6 @@ def on_spheres(caps: Caps, loss: Loss, penalty: Penalty | None = None) -> Functi
             value, gradient = value + extra, gradient + extra_gradient
         gradient = fold_gradient(caps, X, U, gradient)
         radial = np.einsum("spm,spm->sp", gradient, X)[..., None]
-        return value, ((gradient - radial * X) / length).reshape(len(Z), p * m)
+        return value, ((gradient - radial * X) / length).reshape(len(Z), k * m)
 
     return function

@@ -71,7 +71,7 @@ class Progress:
 class Found:
     """Candidates of a search, best first, and the best one refined."""
 
-    points: Array  # (n, p, m)
+    points: Array  # (n, k, m)
     values: Array  # their criterion
     reached: Array  # the value that every start reached
     best: Candidate
@@ -220,7 +220,7 @@ class Search:
 
     def _points(self, ended: Descent, space: Caps | None = None) -> Array:
         space = space or self.space
-        X = ended.Z.reshape(len(ended.Z), space.p, space.m)
+        X = ended.Z.reshape(len(ended.Z), space.k, space.m)
         return space.onto_caps(fold(space, X / np.linalg.norm(X, axis=2, keepdims=True)))
 
     def _values(self, points: Array) -> Array:
@@ -238,39 +238,39 @@ def _distinct(values: Array, count: int, apart: float = _DISTINCT) -> NDArray[np
     return np.asarray(chosen, dtype=np.intp)
 
 
-def structured_starts(space: Caps, warm: Array, threshold: KeptThreshold) -> Array:
-    """Points (S, p, m): warm ones, then the identity and masked exact decorrelators of R.
+def structured_starts(space: Caps, B: Array, warm: Array, threshold: KeptThreshold) -> Array:
+    """Points (S, k, m): warm ones, then the anchors and masked exact decorrelators of them.
 
     In this order: the given transformations; a Cholesky factor of R⁻¹ that fits the support, if
     there is one; the exact decorrelator with the best mean fidelity under the floors, or the one
-    with the best common fidelity; the identity; ZCA-cor; Cholesky factors in input order and
-    backwards.
+    with the best common fidelity; the anchors; ZCA-cor; Cholesky factors in input order and
+    backwards. ``B`` are the anchors, of unit length.
     """
-    R, p = space.R, space.p
-    values, vectors = np.linalg.eigh(R)
     candidates = list(warm)
-    fitting = cholesky_within(R, space.mask)
+    fitting = cholesky_within(space.R, space.mask) if space.k == space.p else None
     if fitting is not None:
         candidates.append(fitting[0])
-    candidates.append(_dense_exact(R, space.floors, threshold))
-    candidates.append(np.eye(p))
-    candidates.append((vectors / np.sqrt(values)) @ vectors.T)
-    candidates.append(np.linalg.inv(np.linalg.cholesky(R)).T)
-    backwards = np.linalg.cholesky(R[::-1, ::-1])[::-1, ::-1]
-    candidates.append(np.linalg.inv(backwards).T)
+    C = B.T @ space.R @ B
+    values, vectors = np.linalg.eigh(C)
+    candidates.append(B @ _dense_exact(C, space.floors, threshold))
+    candidates.append(B)
+    candidates.append(B @ (vectors / np.sqrt(values)) @ vectors.T)
+    candidates.append(B @ np.linalg.inv(np.linalg.cholesky(C)).T)
+    backwards = np.linalg.cholesky(C[::-1, ::-1])[::-1, ::-1]
+    candidates.append(B @ np.linalg.inv(backwards).T)
     return space.points(np.stack(candidates))
 
 
 def random_starts(space: Caps, n: int, rng: np.random.Generator) -> Array:
-    """Points (n, p, m) midway between the sources and uniform points on the spheres."""
-    sources = np.zeros((1, space.p, space.m))
+    """Points (n, k, m) midway between the sources and uniform points on the spheres."""
+    sources = np.zeros((1, space.k, space.m))
     sources[..., 0] = 1.0
     return midpoints(space, sources, n, rng)
 
 
 def midpoints(space: Caps, points: Array, n: int, rng: np.random.Generator) -> Array:
-    """Points (n, p, m) midway between given ones, taken in turn, and uniform ones."""
-    uniform = _unit(np.where(space.valid, rng.normal(size=(n, space.p, space.m)), 0.0))
+    """Points (n, k, m) midway between given ones, taken in turn, and uniform ones."""
+    uniform = _unit(np.where(space.valid, rng.normal(size=(n, space.k, space.m)), 0.0))
     # The factor keeps a midpoint for opposite points, which a column without freedom has often.
     middle = (1.0 + 1e-9) * points[np.arange(n) % len(points)] + uniform
     return _unit(middle)

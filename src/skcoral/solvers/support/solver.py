@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from skcoral.certificates.settling import settle
-from skcoral.core.linalg import gram_defect, raised_to_floors
+from skcoral.core.linalg import gram_defect, of_unit_variance, raised_to_floors
 from skcoral.core.measures import fidelity
 from skcoral.core.results import (
     CROWDED,
@@ -50,6 +51,8 @@ class SupportProblem:
     floors: Array
     mask: Mask
     names: tuple[str, ...]
+    anchors: Array | None = None
+    sources: tuple[str, ...] | None = None
     criterion: Criterion = "squared"
     tol: float = 1e-9
     max_iter: int = 200
@@ -60,10 +63,26 @@ class SupportProblem:
     threshold: KeptThreshold | None = None
     proof: Proof = "quick"
 
+    @cached_property
+    def unit_anchors(self) -> Array:
+        """What the outputs are anchored to, of unit variance: variables or composites."""
+        if self.anchors is None:
+            return np.eye(len(self.R))
+        return of_unit_variance(self.R, self.anchors / np.abs(self.anchors).max(axis=0))
+
+    @cached_property
+    def space(self) -> Caps:
+        """The feasible set without bounds on coefficients."""
+        return feasible_set(self.R, self.mask, self.floors, self.unit_anchors, self.names)
+
+    def fidelity(self, T: Array) -> Array:
+        """Correlations of the outputs with their anchors."""
+        return fidelity(self.R, T, anchors=self.anchors)
+
     def warm_starts(self) -> Array:
-        """Given transformations as one array of shape (n, p, p)."""
+        """Given transformations as one array of shape (n, p, k)."""
         if self.warm is None:
-            return np.zeros((0, *self.R.shape))
+            return np.zeros((0, *self.mask.shape))
         stack = np.asarray(self.warm, dtype=np.float64)
         return stack[None] if stack.ndim == 2 else stack
 
@@ -78,7 +97,7 @@ def solve_support(
 ) -> Decorrelation:
     """Least residual correlation among the transformations with a given support.
 
-        minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  f_j ≥ ρ_j,  T_ij = 0 off the support
+        minimise φ(off(TᵀRT))  subject to  t_jᵀRt_j = 1,  b_jᵀRt_j ≥ ρ_j,  T_ij = 0 off the support
 
     The problem is not convex. Structured starts come first; if a bound already meets their best,
     that is the answer. Otherwise random starts follow, each along up to three routes (directly, by
@@ -90,18 +109,20 @@ def solve_support(
         Correlation matrix.
     floors : ndarray of shape (p,)
         Fidelity floors. The sign of a column is free, so a floor of zero asks for nothing.
-    mask : ndarray of bool, shape (p, p)
+    mask : ndarray of bool, shape (p, k)
         True where ``T[i, j]`` may differ from zero.
-    bounds : pair of ndarray of shape (p, p), optional
+    bounds : pair of ndarray of shape (p, k), optional
         Least and largest value of each coefficient, infinite where free. The sign of a column is
         then no longer free, and ``f_j ≥ 0`` is required also for a floor of zero.
     **options
-        ``names`` of the variables, and as in :func:`skcoral.decorrelate` ``criterion``, ``tol``,
-        ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most, structured ones
-        included), ``random_state`` and ``callback``. ``warm`` are transformations to start from as
-        well, such as the solution for a smaller support or higher floors; the answer is never worse
-        than any of them that is feasible. ``threshold`` keeps ρ★ of ``R``. ``proof`` is "quick" or
-        "moments", which looks for a better bound where the gap is open.
+        ``names`` of the outputs; where they are not the variables themselves, their ``anchors`` of
+        shape (p, k) and the names of the ``sources``; and as in :func:`skcoral.decorrelate`
+        ``criterion``, ``tol``, ``max_iter`` (quasi-Newton steps per route), ``n_starts`` (at most,
+        structured ones included), ``random_state`` and ``callback``. ``warm`` are transformations
+        to start from as well, such as the solution for a smaller support or higher floors; the
+        answer is never worse than any of them that is feasible. ``threshold`` keeps ρ★ of the
+        anchors. ``proof`` is "quick" or "moments", which looks for a better bound where the gap is
+        open.
 
     Returns
     -------
@@ -112,7 +133,7 @@ def solve_support(
     Raises
     ------
     InfeasibleError
-        The bounds on coefficients leave some output no admissible column.
+        The support or the bounds on coefficients leave some output no admissible column.
 
     Examples
     --------
@@ -134,12 +155,13 @@ def solve_support(
 
 def solve_unbounded(problem: SupportProblem) -> Decorrelation:
     """Solve a support problem without bounds on coefficients."""
-    space = feasible_set(problem.R, problem.mask, problem.floors)
+    space, B = problem.space, problem.unit_anchors
     progress = Progress(problem.callback)
     search = Search(space, problem.criterion, problem.max_iter, progress)
     bounds = BestBound(space, problem.criterion, problem.tol, progress)
     given = problem.warm_starts()
-    first = structured_starts(space, given, problem.threshold or KeptThreshold(problem.R))
+    threshold = problem.threshold or KeptThreshold(B.T @ problem.R @ B)
+    first = structured_starts(space, B, given, threshold)
     first = first[: max(1, problem.n_starts) + len(given)]
     n_random = problem.n_starts - len(first)
     found = search.run(first, on_caps=True, keep=len(given))
@@ -221,11 +243,12 @@ class BestBound:
             self.progress.step(found.value, self.best.value)
 
 
-def exact_columns(R: Array, T: Array, floors: Array, mask: Mask) -> Array:
+def exact_columns(problem: SupportProblem, T: Array) -> Array:
     """Give every column its sign, unit variance, and its floor against rounding."""
-    T = np.where(mask, T, 0.0)
-    T = T * np.where(fidelity(R, T) < 0, -1.0, 1.0)
-    return raised_to_floors(R, T, np.eye(len(R)), floors)
+    space = problem.space
+    T = np.where(space.mask, T, 0.0)
+    T = T * np.where(problem.fidelity(T) < 0, -1.0, 1.0)
+    return raised_to_floors(problem.R, T, space.axes[:, 0].T, np.minimum(space.floors, 1.0))
 
 
 def _result(
@@ -233,10 +256,10 @@ def _result(
 ) -> Decorrelation:
     R, floors, mask = problem.R, problem.floors, problem.mask
     space, best = search.space, found.best
-    T = exact_columns(R, space.transform(best.U[None])[0], floors, space.mask)
-    G = np.eye(space.p) + gram_defect(R, T)
+    T = exact_columns(problem, space.transform(best.U[None])[0])
+    G = np.eye(space.k) + gram_defect(R, T)
     state = multipliers(space, best.U, best.half_slope)
-    lam = np.where(space.floors >= 1.0, 0.0, state.floors)
+    lam = state.floors / np.where(space.reach > 0, space.reach, 1.0)
     # The residual falls like the square root of 1 - ρ_j, so a floor of one has no finite price.
     crowded = np.abs(G - np.diag(np.diag(G))).max(axis=0, initial=0.0) > CROWDED
     prices = np.where((floors >= 1.0) & (mask.sum(axis=0) > 1) & crowded, np.inf, 2.0 * lam)
@@ -245,7 +268,7 @@ def _result(
     if exact:
         bound, status = nothing_proved(space, problem.criterion), "exact"
     # The half-gradient of the criterion at T, from which the prices follow.
-    arrays = {**bound.certificate.arrays, "slope": best.half_slope}
+    arrays = {**bound.certificate.arrays, "slope": best.half_slope, "support": mask.astype(float)}
     details: dict[str, Any] = {
         "support": mask,
         "degrees_of_freedom": asdict(degrees_of_freedom(mask)),
@@ -258,7 +281,7 @@ def _result(
     result = Decorrelation(
         T=T,
         correlation=G,
-        fidelity=fidelity(R, T),
+        fidelity=problem.fidelity(T),
         rho_min=floors,
         criterion=problem.criterion,
         objective=best.value,
@@ -268,6 +291,7 @@ def _result(
         status=status,
         names=problem.names,
         certificate=Certificate(bound.certificate.kind, arrays, bound.certificate.info),
+        anchors=problem.anchors,
         n_iter=search.progress.iteration,
         details=details,
     )
