@@ -115,11 +115,26 @@ def left_over(terms, spheres):
     return float(sums[found == 0].sum()), float(np.abs(sums[found > 0]).sum())
 
 
-def moment_bound(dual, rho, R, columns):
+def axes(R, b, allowed, fixed):
+    """Sources of a column, K with K R Kᵀ = I, its first row along the anchor b, and its reach."""
+    omega = np.flatnonzero(allowed)
+    top = omega[np.argmax(np.abs(b[omega]))]
+    omega = np.concatenate(([top], omega[omega != top]))
+    K = np.linalg.inv(root(R[np.ix_(omega, omega)]))
+    g, length = K @ (R @ b)[omega], (b @ R @ b) ** 0.5
+    reach = np.linalg.norm(g) / length
+    if reach > 0:  # a reflection takes g to the first axis
+        g = g / np.linalg.norm(g)
+        sign = 1.0 if g[0] > -0.73 else -1.0
+        g[0] += sign
+        K = K - np.outer(g, 2 * (g @ K) / (g @ g))
+        K[0] *= -sign
+    return omega, K[:1] if fixed else K, reach
+
+
+def moment_bound(dual, rho, R, columns, K):
     """Σω r² less yᵀSy, zᵀWz and (s₁² - ρ²)sᵀVs, on unit vectors s_k with t_k = Kᵀs_k."""
-    p, sizes = len(R), [len(omega) for omega in columns]
-    columns = [np.concatenate(([k], c[c != k])) for k, c in enumerate(columns)]
-    K = [np.linalg.inv(root(R[np.ix_(c, c)])) for c in columns]
+    p, sizes = len(K), [len(rows) for rows in K]
     s = [1 + sum(sizes[:k]) + np.arange(n) for k, n in enumerate(sizes)]
     y = np.concatenate([[[0], [0]], *(i[np.array(np.triu_indices(len(i)))] for i in s)], axis=1)
     terms = [((y[0][:, None], y[1][:, None], y[0], y[1]), -dual["S"])]
@@ -152,29 +167,49 @@ def moment_bound(dual, rho, R, columns):
     return max(constant - others + sum(min(cost, 0.0) for cost in costs), 0.0) if whole else np.nan
 
 
-def support_bound(dual, info, name, rho, R, mask):
-    """The bound on a support: moments, the lifted dual, or that of a frame operator P."""
-    p, columns = len(R), [np.flatnonzero(mask[:, k]) for k in range(len(R))]
-    rho = np.where(mask.sum(axis=0) == 1, 1.0, rho)
+def support_bound(dual, info, name, rho, R, mask, B):
+    """The bound on a support: moments, the lifted dual, or that of a frame operator P.
+
+    The anchors B count by their projections X onto the supports, and their floors over its length.
+    """
+    k, alone = len(rho), (rho >= 1) | (mask.sum(axis=0) == 1)
+    each = [axes(R, B[:, j], mask[:, j], alone[j]) for j in range(k)]
+    columns, K, reach = zip(*each, strict=True)
+    rho = np.where(alone, 1.0, np.minimum(rho / np.where(rho > 0, reach, 1.0), 1.0))
+    X = np.zeros(B.shape)
+    for j in range(k):
+        X[columns[j], j] = K[j][0]
     if info["bound"] == "moments":
-        w, value = dual["weights"][np.triu_indices(p, 1)], moment_bound(dual, rho, R, columns)
+        w, value = dual["weights"][np.triu_indices(k, 1)], moment_bound(dual, rho, R, columns, K)
         if name == "worst":
             return (value / w.sum()) ** 0.5 if (w >= 0).all() else np.nan
         value = value if name == "squared" or value > 1 else value**0.5
         return value if (w == 1).all() else np.nan
-    if info["bound"] == "lifted":
-        lam, H = dual["multipliers"], dual["H"]
-        i, j = np.concatenate(columns), np.repeat(np.arange(p), [len(c) for c in columns])
-        half = np.linalg.solve(root(R[np.ix_(i, i)] * H[np.ix_(j, j)]), (R * lam)[i, j])
-        value, h = 2 * rho @ lam - np.trace(H) - half @ half, np.abs(H[np.triu_indices(p, 1)])
+    if info["bound"] == "lifted":  # columns without freedom are constants
+        free, lam, H = (
+            np.where(alone, False, mask),
+            np.where(alone, 0, dual["multipliers"]),
+            dual["H"],
+        )
+        (j, i), fixed = np.nonzero(free.T), np.where(alone, X, 0.0)
+        target = (R @ (X * lam - fixed @ H))[i, j]
+        half = (
+            np.linalg.solve(root(R[np.ix_(i, i)] * H[np.ix_(j, j)]), target) if len(i) else target
+        )
+        value = 2 * rho @ lam - np.trace(H) - half @ half + np.sum(fixed.T @ R @ fixed * H)
+        h = np.abs(H[np.triu_indices(k, 1)])
         return less_conjugate(name, value, h, np.ones(len(h)))
     M = np.linalg.solve(root(R), np.linalg.solve(root(R), dual["P"]).T)
     total = -np.trace(M)
-    for k, omega in enumerate(columns):
-        K = np.linalg.inv(root(R[np.ix_(omega, omega)]))
-        form = K @ (dual["P"] - dual["eta"][k] * np.outer(R[k], R[k]))[np.ix_(omega, omega)] @ K.T
-        total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][k] * rho[k] ** 2
+    for j, omega in enumerate(columns):
+        pull = K[j] @ (R @ X[:, j])[omega]
+        form = K[j] @ dual["P"][np.ix_(omega, omega)] @ K[j].T - dual["eta"][j] * np.outer(
+            pull, pull
+        )
+        total += float(np.linalg.eigvalsh(form)[0]) + dual["eta"][j] * rho[j] ** 2
+    missing = len(R) - k  # eigenvalues of the frame operator that k outputs leave at zero
     if info["norm"] == "nuclear":
-        return 0.5 * total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max()))
-    value, pairs = max(total - 0.5 * np.sum(M * M), 0.0), p * (p - 1) / 2 if name == "worst" else 1
+        return 0.5 * (total / max(1.0, float(np.abs(np.linalg.eigvalsh(M)).max())) - missing)
+    value = max(total - 0.5 * np.sum(M * M) - 0.5 * missing, 0.0)
+    pairs = k * (k - 1) / 2 if name == "worst" else 1
     return value if name == "squared" else (value / pairs) ** 0.5

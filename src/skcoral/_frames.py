@@ -135,7 +135,7 @@ class Composites:
                 f"The composites {listing(nothing)} have no variance: linear relations between the "
                 "variables cancel them out. Anchor to something else."
             )
-        self._unit = directions / length
+        self.unit = directions / length
         R = gram / np.outer(length, length)
         np.fill_diagonal(R, 1.0)
         try:
@@ -150,21 +150,21 @@ class Composites:
                 "decorrelate the variables themselves."
             )
         if given.deficiency is not None and given.dense:  # to the digits of R itself
-            self._unit = of_unit_variance(given.R, self._unit)
-            matrix = gram_defect(given.R, self._unit, precise=True)
+            self.unit = of_unit_variance(given.R, self.unit)
+            matrix = gram_defect(given.R, self.unit, precise=True)
             np.fill_diagonal(matrix, 1.0)
         self.judged = Judged(matrix, self.names, None)
 
     def map_back(self, result: Decorrelation) -> Decorrelation:
         """Coefficients on the variables instead of on the composites."""
-        T = precise_product(self._unit, result.T)
+        T = precise_product(self.unit, result.T)
         result = replace(result, T=T, anchors=self.B)
         if self._wide:
             return result
         exact = result.certificate.kind in ("exact", "threshold")
         # An exact decorrelator is not turned for a miss that does not count.
         floors = result.rho_min - (0.5 * FLOOR_TOL if exact else 0.0)
-        T = raised_to_floors(self._sources, T, self._unit, floors)
+        T = raised_to_floors(self._sources, T, self.unit, floors)
         return settle(replace(result, T=T), self._sources)
 
 
@@ -181,18 +181,25 @@ def _sources_in_order(anchors: Any, names: tuple[str, ...]) -> Any:
     return anchors.set_axis(rows, axis=0).loc[list(names)]
 
 
-def in_order(value: Any, names: tuple[str, ...], what: str) -> Any:
-    """Put a DataFrame with the variables' names into the order of ``names``; leave arrays alone."""
+def in_order(
+    value: Any, names: tuple[str, ...], what: str, outputs: tuple[str, ...] | None = None
+) -> Any:
+    """Put a DataFrame with the variables' names into the order of ``names``; leave arrays alone.
+
+    Its columns are ``outputs``, where these are no variables.
+    """
     if not (hasattr(value, "columns") and hasattr(value, "index")):
         return value
-    if set(map(str, value.columns)) != set(names) or set(map(str, value.index)) != set(names):
+    columns = names if outputs is None else outputs
+    if set(map(str, value.columns)) != set(columns) or set(map(str, value.index)) != set(names):
         raise InvalidArgumentError(
-            f"{what} is a DataFrame, so its rows and columns must be named like the variables; "
-            f"wanted {list(names)[:6]}, got columns {list(map(str, value.columns))[:6]}."
+            f"{what} is a DataFrame, so its rows and columns must be named like the variables"
+            f"{'' if outputs is None else ' and the anchors'}; wanted the columns "
+            f"{list(columns)[:6]}, got {list(map(str, value.columns))[:6]}."
         )
     named = value.set_axis(list(map(str, value.columns)), axis=1)
     named = named.set_axis(list(map(str, value.index)), axis=0)
-    return named.loc[list(names), list(names)].to_numpy()
+    return named.loc[list(names), list(columns)].to_numpy()
 
 
 def read_pair_weights(pair_weights: Any, p: int, names: tuple[str, ...]) -> Array | None:
@@ -227,18 +234,22 @@ def read_common_floors(rho_min: Any) -> Array:
     return check_floors(values, len(values), [f"rho_min[{k}]" for k in range(len(values))])
 
 
-def read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
+def read_bounds(
+    bounds: Any, names: tuple[str, ...], outputs: tuple[str, ...] | None = None
+) -> tuple[Array, Array]:
     """Least and largest coefficients, by position or by name."""
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise InvalidArgumentError(
             "bounds must be a pair (lower, upper) of matrices or numbers, one bound per "
             f"coefficient of T; got {type(bounds).__name__}."
         )
-    shape = (len(names), len(names))
+    shape = (len(names), len(names if outputs is None else outputs))
     out = []
     for side, value in zip(("lower", "upper"), bounds, strict=True):
         try:
-            array = np.asarray(in_order(value, names, f"bounds ({side})"), dtype=np.float64)
+            array = np.asarray(
+                in_order(value, names, f"bounds ({side})", outputs), dtype=np.float64
+            )
         except (TypeError, ValueError) as reason:
             raise InvalidArgumentError(
                 f"The {side} bounds must be one number or a {shape[0]} by {shape[1]} matrix of "

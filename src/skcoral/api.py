@@ -150,12 +150,15 @@ def decorrelate(
         Which pairs matter, and how much.
     support : mask, mapping, DataFrame, edge list or number, optional
         Which sources may enter which output (:func:`skcoral.solvers.support.pattern`); a
-        number allows those whose ``|R_ij|`` exceeds it. This problem is not convex: see ``status``.
+        number allows those whose ``|R_ij|`` exceeds it. A DataFrame with the columns ``source``,
+        ``output``, ``lower`` and ``upper`` has intervals as well. This problem is not convex: see
+        ``status``.
     bounds : pair of array-like of shape (p, p), optional
-        Least and largest value of each coefficient of ``T``; infinite where free.
+        Least and largest value of each coefficient of ``T``; infinite where free. A least value of
+        zero is a sign.
     anchors : array-like or DataFrame of shape (p, k), optional
         Anchor the outputs to k composites (columns of coefficients on the standardised variables)
-        instead of the variables.
+        instead of the variables. ``support`` and ``bounds`` then have k columns as well.
     proof : {"quick", "moments"}
         With ``support`` or ``bounds``: how hard to look for a lower bound. "moments" takes up the
         gap that the quick bounds leave, for minutes where columns are many: until the bound meets
@@ -202,10 +205,6 @@ def decorrelate(
     >>> answer.gap < 1e-7
     True
     """
-    if anchors is not None and (support is not None or bounds is not None):
-        raise InvalidArgumentError(
-            "anchors cannot be combined with support or bounds: use one of them."
-        )
     given = judge(R, on_singular=on_singular)
     composites = None if anchors is None else Composites(given, anchors)
     problem = given if composites is None else composites.judged
@@ -223,14 +222,26 @@ def decorrelate(
         if settings.pop("pair_weights") is not None:
             raise InvalidArgumentError("pair_weights cannot be combined with support or bounds.")
         from skcoral.solvers.support import solve_support
-        from skcoral.solvers.support.pattern import read_support
+        from skcoral.solvers.support.pattern import Columns, read_support
 
-        matrix = problem.regular("A support" if bounds is None else "A bound on coefficients")
+        matrix = given.regular("A support" if bounds is None else "A bound on coefficients")
+        columns = Columns(given.names)
+        if composites is not None:
+            columns = Columns(given.names, composites.names, composites.unit)
+        mask, intervals = read_support(support, matrix, columns)
+        if bounds is not None:
+            if intervals is not None:
+                raise InvalidArgumentError(
+                    "the support has intervals of its own: give them there or in bounds, not both."
+                )
+            intervals = read_bounds(bounds, given.names, columns.composites)
         found = solve_support(
             matrix,
             np.zeros(p) if rho_min is None else read_floors(rho_min, p, names),
-            np.ones((p, p), bool) if support is None else read_support(support, matrix, names),
-            bounds=None if bounds is None else read_bounds(bounds, names),
+            mask,
+            bounds=intervals,
+            anchors=None if composites is None else composites.B,
+            sources=given.names,
             n_starts=n_starts,
             random_state=random_state,
             threshold=problem.threshold,

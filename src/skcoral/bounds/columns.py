@@ -45,6 +45,11 @@ class Column:
         return np.asarray(self.K[0])
 
 
+def in_range(anchors: Array) -> Array:
+    """Anchors times powers of two: the same directions, and squares that are floats."""
+    return np.asarray(np.ldexp(anchors, 1 - np.frexp(np.abs(anchors).max(axis=0))[1]))
+
+
 def column(R: Array, b: Array, allowed: Mask, *, fixed: bool = False) -> Column:
     """The axes of a column with the anchor ``b``; ``fixed`` leaves the first one."""
     omega = np.flatnonzero(allowed)
@@ -78,8 +83,9 @@ def projected(R: Array, anchors: Array, mask: Mask) -> tuple[Array, Array]:
 
 
 def supports_at(mask: Mask, anchors: Array, rho_min: Array) -> Mask:
-    """What the columns may consist of: a floor of one leaves the anchor itself."""
-    return np.asarray(np.where(rho_min >= 1, anchors != 0, mask))
+    """What the columns may consist of: a floor of one leaves an allowed anchor itself."""
+    allowed = (mask | (anchors == 0)).all(axis=0)
+    return np.asarray(np.where((rho_min >= 1) & allowed, anchors != 0, mask))
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def proved_columns(
 ) -> list[Proved]:
     """The columns of the support of a certificate."""
     p, k = len(R), len(rho_min)
-    B = np.eye(p) if anchors is None else anchors
+    B = np.eye(p) if anchors is None else in_range(anchors)
     given = numbers(support, (p, k), "`support`")
     own = np.diag(given) if anchors is None else given.any(axis=0)
     if not np.isin(given, (0.0, 1.0)).all() or not own.all():
@@ -109,7 +115,7 @@ def proved_columns(
             "somewhere in every column."
         )
     mask = supports_at(given > 0, B, rho_min)
-    if np.any(mask & (given == 0)):
+    if np.any((rho_min >= 1) & ~(mask | (B == 0)).all(axis=0)):
         raise CertificateError("a floor of one needs the sources of the anchor in the support.")
     each = zip(B.T, mask.T, rho_min, strict=True)
     return [_proved(R, b, on, float(rho), arithmetic) for b, on, rho in each]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skcoral.bounds.columns import projected, supports_at
+from skcoral.bounds.columns import in_range, projected, supports_at
 from skcoral.bounds.dual import numbers
 from skcoral.bounds.enclosures import UNIT
 from skcoral.certificates.ledger import Ledger
@@ -23,7 +23,7 @@ def expect_support(ledger: Ledger, result: Decorrelation, R: Array) -> None:
     """Zeros off the support, and prices that follow from the slope of the criterion."""
     if result.pair_weights is not None:
         raise CertificateError("a support is not combined with pair weights.")
-    B = np.eye(len(R)) if result.anchors is None else np.asarray(result.anchors)
+    B = np.eye(len(R)) if result.anchors is None else in_range(np.asarray(result.anchors))
     given = numbers(result.certificate.arrays["support"], B.shape, "`support`")
     claimed = np.asarray(result.details.get("support", given))
     if claimed.shape != B.shape or not np.isin(claimed, (0, 1)).all():

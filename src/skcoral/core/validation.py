@@ -182,15 +182,17 @@ def check_budget(
     return check_number(what, budget, wanted, lambda v: least <= v <= most, InvalidBudgetError)
 
 
-def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return the mask of free coefficients of ``T``; its diagonal is always free.
+def check_support(
+    support: Any, p: int, names: Sequence[str], outputs: Sequence[str] | None = None
+) -> NDArray[np.bool_]:
+    """Return the mask of free coefficients of ``T``; a variable always may enter its own output.
 
     ``support[i, j]`` tells whether source i may enter output j, as a truth value or 0 and 1.
     """
-    mask = np.asarray(support)
-    if mask.shape != (p, p):
+    mask, columns = np.asarray(support), names if outputs is None else outputs
+    if mask.shape != (p, len(columns)):
         raise InvalidSupportError(
-            f"The support must be a {p} by {p} mask (row: source, column: output), "
+            f"The support must be a {p} by {len(columns)} mask (row: source, column: output), "
             f"got shape {mask.shape}."
         )
     if mask.dtype != np.bool_:
@@ -199,11 +201,12 @@ def check_support(support: Any, p: int, names: Sequence[str]) -> NDArray[np.bool
             i, j = np.argwhere(~known)[0]
             raise InvalidSupportError(
                 "The support must contain only True and False (or 1 and 0); entry "
-                f"(`{names[i]}`, `{names[j]}`) is {mask[i, j]}. "
+                f"(`{names[i]}`, `{columns[j]}`) is {mask[i, j]}. "
                 "A rule such as abs(R) > 0.15 makes a mask."
             )
     out = mask.astype(np.bool_)
-    np.fill_diagonal(out, True)
+    if outputs is None:
+        np.fill_diagonal(out, True)
     return out
 
 

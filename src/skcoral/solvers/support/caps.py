@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcoral.bounds.columns import column, supports_at
+from skcoral.bounds.columns import column, in_range, supports_at
 from skcoral.core.results import Array
 from skcoral.exceptions import InfeasibleError
 from skcoral.solvers.support.pattern import Mask
@@ -118,7 +118,7 @@ def feasible_set(
     A floor of one leaves only the anchor itself, and so does a column with a single source.
     """
     p, k = mask.shape
-    B = np.eye(p) if anchors is None else anchors
+    B = np.eye(p) if anchors is None else in_range(anchors)
     mask = supports_at(mask, B, floors)
     fixed = (floors >= 1.0) | (mask.sum(axis=0) == 1)
     columns = [column(R, B[:, j], mask[:, j], fixed=bool(fixed[j])) for j in range(k)]

@@ -10,7 +10,7 @@ import numpy as np
 from skcoral.core.frozen import Frozen
 from skcoral.core.results import Array
 from skcoral.core.validation import check_correlation, check_names, frame_names
-from skcoral.solvers.support.pattern import read_support
+from skcoral.solvers.support.pattern import Columns, read_support
 from skcoral.solvers.support.solver import solve_support
 
 
@@ -76,7 +76,7 @@ def support_floor(
     """
     matrix: Array = check_correlation(R)
     names = check_names(frame_names(R), len(matrix))
-    mask = read_support(support, matrix, names)
+    mask, _ = read_support(support, matrix, Columns(names))
     squared, worst = (
         solve_support(
             matrix,

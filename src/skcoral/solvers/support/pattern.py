@@ -11,13 +11,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skcoral.core.requirements import real_number, shown_value
+from skcoral.core.results import Array
 from skcoral.core.validation import check_support
 from skcoral.exceptions import InvalidSupportError
 
 Mask = NDArray[np.bool_]
 
 
-def pattern(support: Any, names: Sequence[str]) -> Mask:
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a support belong to: the variables themselves, or composites of them."""
+
+    sources: tuple[str, ...]
+    composites: tuple[str, ...] | None = None
+    anchors: Array | None = None  # (p, k), of unit length
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self.sources if self.composites is None else self.composites
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of a mask."""
+        return len(self.sources), len(self.names)
+
+    def with_own(self, mask: Mask) -> Mask:
+        """Allow a variable in its own output, and what a composite consists of if nothing is."""
+        if self.anchors is None:
+            return np.asarray(mask | np.eye(len(mask), dtype=np.bool_))
+        return np.where(mask.any(axis=0), mask, self.anchors != 0)
+
+
+def pattern(
+    support: Any, names: Sequence[str], composites: Sequence[str] = (), anchors: Any = None
+) -> Mask:
     """Turn any description of a support into a mask, True where ``T[i, j]`` may differ from zero.
 
     Parameters
@@ -25,21 +53,26 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
     support : ndarray, DataFrame, mapping, graph or iterable of pairs
         One of
 
-        * a p × p array, sparse matrix or list of lists of booleans (or of 0 and 1), rows the
+        * a p × k array, sparse matrix or list of lists of booleans (or of 0 and 1), rows the
           sources, columns the outputs;
-        * the same as a DataFrame labelled by the variables on both sides, in any order;
-        * a mapping from an output to the sources that may enter it; an output that is not a key
-          stays its own source;
+        * the same as a DataFrame labelled by sources and outputs, in any order;
+        * a mapping from an output to the sources that may enter it;
+        * a DataFrame with the columns ``source`` and ``output``, one allowed pair per row;
         * an iterable of pairs (tuples) of variables, or a graph with an ``edges`` attribute: each
-          of the two may enter the other.
+          of the two may enter the other. With composites, a pair is a source and an output.
 
-        Variables are given by name or by position. The diagonal is always allowed.
+        Sources and outputs are given by name or by position. A variable may always enter its own
+        output; a composite for which nothing is said may consist of its own sources.
     names : sequence of str
         The variables, in the order of the correlation matrix.
+    composites : sequence of str, optional
+        Names of the outputs, where these are anchored to composites.
+    anchors : array-like of shape (p, k), optional
+        The composites.
 
     Returns
     -------
-    ndarray of bool, shape (p, p)
+    ndarray of bool, shape (p, k)
 
     Examples
     --------
@@ -52,36 +85,84 @@ def pattern(support: Any, names: Sequence[str]) -> Mask:
            [0, 1, 0],
            [1, 0, 1]])
     """
-    names = tuple(names)
+    columns = Columns(tuple(names))
+    if anchors is not None:
+        columns = Columns(tuple(names), tuple(composites), np.asarray(anchors))
+    return _pattern(support, columns)
+
+
+def _pattern(support: Any, columns: Columns) -> Mask:
     if hasattr(support, "toarray"):
         support = support.toarray()
-    if hasattr(support, "columns") and hasattr(support, "index"):
-        mask = _mask_from_frame(support, names)
+    if is_long(support):
+        mask = np.zeros(columns.shape, dtype=np.bool_)
+        for i, j in _pairs_of(support, columns):
+            mask[i, j] = True
+    elif hasattr(support, "columns") and hasattr(support, "index"):
+        mask = _mask_from_frame(support, columns)
     elif isinstance(support, Mapping):
-        mask = _mask_from_mapping(support, names)
+        mask = _mask_from_mapping(support, columns)
     elif hasattr(support, "edges") and not isinstance(support, np.ndarray):
         edges = support.edges
-        mask = _mask_from_edges(edges() if callable(edges) else edges, names)
-    elif isinstance(support, np.ndarray) or _is_nested_mask(support, len(names)):
-        mask = check_support(support, len(names), names)
+        mask = _mask_from_edges(edges() if callable(edges) else edges, columns)
+    elif isinstance(support, np.ndarray) or _is_nested_mask(support, columns.shape):
+        mask = check_support(support, len(columns.sources), columns.sources, columns.composites)
     elif isinstance(support, Iterable) and not isinstance(support, str):
-        mask = _mask_from_edges(support, names)
+        mask = _mask_from_edges(support, columns)
     else:
         raise InvalidSupportError(
-            "support must be a p × p mask, a mapping from outputs to sources, a graph or an "
-            f"iterable of pairs; got {type(support).__name__}."
+            "support must be a mask (row: source, column: output), a mapping from outputs to "
+            f"sources, a graph or an iterable of pairs; got {type(support).__name__}."
         )
-    np.fill_diagonal(mask, True)
-    return mask
+    return columns.with_own(mask)
 
 
-def read_support(support: Any, R: Any, names: Sequence[str]) -> Any:
-    """The mask of a support: where |R| exceeds it if it is a number, else a :func:`pattern`."""
+def read_support(
+    support: Any, R: Array, columns: Columns
+) -> tuple[Mask, tuple[Array, Array] | None]:
+    """The mask of a support, and the intervals of its coefficients where it has some.
+
+    A number allows the sources whose correlation with the variable, or the composite, exceeds it.
+    """
+    if support is None:
+        return np.ones(columns.shape, dtype=np.bool_), None
     if isinstance(support, Real) and np.asarray(support).dtype != bool:
-        return support_from_threshold(
-            np.asarray(R), real_number(support, "support", InvalidSupportError)
-        )
-    return pattern(support, names=names)
+        limit = real_number(support, "support", InvalidSupportError)
+        if columns.anchors is None:
+            return np.asarray(support_from_threshold(R, limit)), None
+        return columns.with_own(np.abs(R @ columns.anchors) > limit), None
+    mask = _pattern(support, columns)
+    return mask, _intervals(support, columns) if is_long(support) else None
+
+
+def is_long(support: Any) -> bool:
+    """Whether it is a table of pairs: a DataFrame with the columns source and output."""
+    names = {str(name) for name in getattr(support, "columns", ())}
+    return {"source", "output"} <= names <= {"source", "output", "lower", "upper"}
+
+
+def _pairs_of(frame: Any, columns: Columns) -> list[tuple[int, int]]:
+    return [
+        (_position(source, columns.sources), _position(output, columns.names))
+        for source, output in zip(frame["source"], frame["output"], strict=True)
+    ]
+
+
+def _intervals(frame: Any, columns: Columns) -> tuple[Array, Array] | None:
+    """The columns ``lower`` and ``upper``, infinite where a cell is empty."""
+    sides = {"lower": -np.inf, "upper": np.inf}
+    if not set(sides) & set(frame.columns):
+        return None
+    found = []
+    pairs = _pairs_of(frame, columns)
+    for side, free in sides.items():
+        bound = np.full(columns.shape, free)
+        for (i, j), value in zip(pairs, frame.get(side, [free] * len(pairs)), strict=True):
+            given = free if value is None else value
+            number = real_number(given, f"`{side}` of the support", InvalidSupportError)
+            bound[i, j] = free if np.isnan(number) else number
+        found.append(bound)
+    return found[0], found[1]
 
 
 def support_from_threshold(R: Any, threshold: float = 0.15) -> Any:
@@ -132,9 +213,9 @@ class DegreesOfFreedom:
     zeros : int
         Coefficients that are zero by construction.
     rotations : int
-        Dimension p(p−1)/2 of the orthogonal group, hence of the family of exact decorrelators.
+        Dimension of the family of exact decorrelators: p(p−1)/2 for p outputs.
     equations : int
-        The p(p+1)/2 scalar equations of ``TᵀRT = I``.
+        The k(k+1)/2 scalar equations of ``TᵀRT = I`` for k outputs.
 
     Examples
     --------
@@ -162,30 +243,34 @@ def degrees_of_freedom(mask: Mask) -> DegreesOfFreedom:
     >>> degrees_of_freedom(np.eye(3, dtype=bool))
     DegreesOfFreedom(free=3, zeros=6, rotations=3, equations=6)
     """
-    p = len(mask)
-    free = int(mask.sum())
-    return DegreesOfFreedom(free, p * p - free, p * (p - 1) // 2, p * (p + 1) // 2)
+    p, k = mask.shape
+    free, equations = int(mask.sum()), k * (k + 1) // 2
+    return DegreesOfFreedom(free, p * k - free, p * k - equations, equations)
 
 
-def _mask_from_frame(frame: Any, names: tuple[str, ...]) -> Mask:
-    for labels, what in ((frame.index, "rows (sources)"), (frame.columns, "columns (outputs)")):
-        given = [str(label) for label in labels]
-        wrong = sorted(set(names) ^ set(given))
-        if wrong or len(given) != len(names):
+def _mask_from_frame(frame: Any, columns: Columns) -> Mask:
+    sides = (
+        (frame.index, columns.sources, "rows (sources)"),
+        (frame.columns, columns.names, "columns (outputs)"),
+    )
+    order = []
+    for labels, names, what in sides:
+        at = {str(label): position for position, label in enumerate(labels)}
+        wrong = sorted(set(names) ^ set(at))
+        if wrong or len(labels) != len(names):
             raise InvalidSupportError(
-                f"the {what} of the support must be the {len(names)} variables, once each; "
-                f"missing or unknown: {wrong or 'none, but some are repeated'}."
+                f"the {what} of the support must be the {len(names)} wanted, once each; missing "
+                f"or unknown: {wrong or 'none, but some are repeated'}."
             )
-    rows = {str(label): k for k, label in enumerate(frame.index)}
-    columns = {str(label): k for k, label in enumerate(frame.columns)}
-    values = np.asarray(frame)[np.ix_([rows[n] for n in names], [columns[n] for n in names])]
-    return check_support(values, len(names), names)
+        order.append([at[name] for name in names])
+    values = np.asarray(frame)[np.ix_(*order)]
+    return check_support(values, len(columns.sources), columns.sources, columns.composites)
 
 
-def _mask_from_mapping(sources_of: Mapping[Any, Any], names: tuple[str, ...]) -> Mask:
-    mask = np.zeros((len(names), len(names)), dtype=np.bool_)
+def _mask_from_mapping(sources_of: Mapping[Any, Any], columns: Columns) -> Mask:
+    mask = np.zeros(columns.shape, dtype=np.bool_)
     for output, sources in sources_of.items():
-        j = _position(output, names)
+        j = _position(output, columns.names)
         if isinstance(sources, str | int | np.integer):
             sources = [sources]
         if not isinstance(sources, Iterable):
@@ -194,19 +279,22 @@ def _mask_from_mapping(sources_of: Mapping[Any, Any], names: tuple[str, ...]) ->
                 f"{shown_value(sources)}."
             )
         for source in sources:
-            mask[_position(source, names), j] = True
+            mask[_position(source, columns.sources), j] = True
     return mask
 
 
-def _mask_from_edges(edges: Iterable[Any], names: tuple[str, ...]) -> Mask:
-    mask = np.zeros((len(names), len(names)), dtype=np.bool_)
+def _mask_from_edges(edges: Iterable[Any], columns: Columns) -> Mask:
+    mask = np.zeros(columns.shape, dtype=np.bool_)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Iterable) or len(tuple(edge)) != 2:
             raise InvalidSupportError(
                 f"every edge must be a pair of variables; got {shown_value(edge)}."
             )
-        i, j = (_position(end, names) for end in edge)
-        mask[i, j] = mask[j, i] = True
+        source, output = edge
+        i, j = _position(source, columns.sources), _position(output, columns.names)
+        mask[i, j] = True
+        if columns.anchors is None:  # each of two variables may enter the other
+            mask[j, i] = True
     return mask
 
 
@@ -223,17 +311,17 @@ def _position(variable: Any, names: tuple[str, ...]) -> int:
     raise InvalidSupportError(f"unknown variable {variable!r} in the support; known: {names}.")
 
 
-def _is_nested_mask(support: Any, p: int) -> bool:
-    """Rows of truth values, or p lists of p zeros and ones; pairs of positions come as tuples."""
+def _is_nested_mask(support: Any, shape: tuple[int, int]) -> bool:
+    """Rows of truth values, or lists of zeros and ones; pairs of positions come as tuples."""
     if not (isinstance(support, Sequence) and len(support) > 0):
         return False
     if not all(isinstance(row, list | tuple | np.ndarray) and len(row) > 0 for row in support):
         return False
     if all(isinstance(entry, bool | np.bool_) for row in support for entry in row):
         return True
-    return len(support) == p and all(
+    return len(support) == shape[0] and all(
         not isinstance(row, tuple)
-        and len(row) == p
+        and len(row) == shape[1]
         and all(isinstance(entry, int | float | np.number) and entry in (0, 1) for entry in row)
         for row in support
     )

@@ -73,7 +73,7 @@ class SupportProblem:
     @cached_property
     def space(self) -> Caps:
         """The feasible set without bounds on coefficients."""
-        return feasible_set(self.R, self.mask, self.floors, self.unit_anchors, self.names)
+        return feasible_set(self.R, self.mask, self.floors, self.anchors, self.names)
 
     def fidelity(self, T: Array) -> Array:
         """Correlations of the outputs with their anchors."""

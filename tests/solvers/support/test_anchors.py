@@ -1,0 +1,439 @@
+"""Supports, signs and intervals for outputs that are anchored to composites."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import runpy
+import sys
+from dataclasses import replace
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.optimize as so
+
+from skcoral import CORAL, decorrelate
+from skcoral.bounds.arithmetic import Floats
+from skcoral.bounds.columns import column, proved_columns
+from skcoral.bounds.support import support_bound
+from skcoral.certificates import certificate_text, check, prove
+from skcoral.core.results import Certificate
+from skcoral.exceptions import (
+    CertificateError,
+    InfeasibleError,
+    InvalidArgumentError,
+    InvalidSupportError,
+)
+from skcoral.solvers.support import pattern
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+VERIFIER = runpy.run_path(str(EXAMPLES / "verify_certificate.py"))
+CRITERIA = ("squared", "worst", "absolute")
+
+
+def problem(seed: int) -> tuple[Any, Any, Any]:
+    """A random matrix, composites (of any length) and a support in which each has something."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 7))
+    k = int(rng.integers(2, p + 1))
+    A = rng.normal(size=(p, p)) + rng.uniform(0.5, 1.5) * np.eye(p)
+    R = A @ A.T
+    R /= np.sqrt(np.outer(np.diag(R), np.diag(R)))
+    R = 0.5 * (R + R.T)
+    np.fill_diagonal(R, 1.0)
+    B = rng.normal(size=(p, k)) * (rng.random((p, k)) < 0.7) * 10.0 ** rng.integers(-2, 3, size=k)
+    B[rng.permutation(p)[:k], np.arange(k)] += 1.0
+    mask = rng.random((p, k)) < 0.6
+    mask[rng.integers(p, size=k), np.arange(k)] = True
+    return R, B, mask
+
+
+def fidelity(R: Any, B: Any, T: Any) -> Any:
+    return np.diag(B.T @ R @ T) / np.sqrt(np.diag(B.T @ R @ B) * np.diag(T.T @ R @ T))
+
+
+def reach(R: Any, b: Any, allowed: Any) -> float:
+    """Largest correlation of a composite with combinations of allowed sources: a multiple R."""
+    on = np.flatnonzero(allowed)
+    r = (R @ b)[on]
+    return float(np.sqrt(r @ np.linalg.solve(R[np.ix_(on, on)], r) / (b @ R @ b)))
+
+
+def reaches(R: Any, B: Any, mask: Any) -> Any:
+    return np.array([reach(R, b, on) for b, on in zip(B.T, mask.T, strict=True)])
+
+
+def value(criterion: str, R: Any, T: Any) -> float:
+    r = np.abs((T.T @ R @ T)[np.triu_indices(T.shape[1], 1)])
+    return float({"squared": r @ r, "worst": r.max(), "absolute": r.sum()}[criterion])
+
+
+def by_slsqp(R: Any, B: Any, mask: Any, rho: Any, seed: int, n: int, box: Any = None) -> float:
+    """Least D2 of many starts of another solver."""
+    rows, columns = np.nonzero(mask)
+    k, unit = mask.shape[1], B / np.sqrt(np.diag(B.T @ R @ B))
+
+    def build(x: Any) -> Any:
+        T = np.zeros(mask.shape)
+        T[rows, columns] = x
+        return T
+
+    def objective(x: Any) -> Any:
+        T = build(x)
+        E = T.T @ R @ T
+        np.fill_diagonal(E, 0.0)
+        return 0.5 * np.sum(E * E), (2.0 * R @ T @ E)[rows, columns]
+
+    asked = [
+        {"type": "eq", "fun": lambda x: np.diag(build(x).T @ R @ build(x)) - 1.0},
+        {"type": "ineq", "fun": lambda x: np.diag(unit.T @ R @ build(x)) - rho},
+    ]
+    rng, best = np.random.default_rng(seed), np.inf
+    limits = (
+        None
+        if box is None
+        else [(box[0][i, j], box[1][i, j]) for i, j in zip(rows, columns, strict=True)]
+    )
+    for _ in range(n):
+        start = rng.normal(size=len(rows))
+        T = build(start)
+        T *= np.sign(np.diag(unit.T @ R @ T)) / np.sqrt(np.diag(T.T @ R @ T))
+        found = so.minimize(
+            objective,
+            T[rows, columns],
+            jac=True,
+            method="SLSQP",
+            bounds=limits,
+            constraints=asked,
+            options={"maxiter": 300, "ftol": 1e-13},
+        )
+        kept = all(np.abs(c["fun"](found.x)).max() < 1e-7 for c in asked[:1])
+        if kept and asked[1]["fun"](found.x).min() > -1e-7:
+            best = min(best, float(found.fun))
+    assert k == len(rho)
+    return best
+
+
+def assert_feasible(R: Any, B: Any, mask: Any, rho: Any, answer: Any) -> None:
+    T = answer.T
+    assert not T[~mask].any()
+    np.testing.assert_allclose(np.diag(T.T @ R @ T), 1.0, atol=1e-11)
+    np.testing.assert_allclose(answer.fidelity, fidelity(R, B, T), atol=1e-9)
+    assert (fidelity(R, B, T) >= rho - 1e-10).all()
+    np.testing.assert_allclose(answer.objective, value(answer.criterion, R, T), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_answers_are_feasible_and_checked(seed: int, criterion: str) -> None:
+    R, B, mask = problem(seed)
+    for share in (0.0, 0.7, 0.95):
+        rho = share * reaches(R, B, mask)
+        answer = decorrelate(R, rho, criterion=criterion, support=mask, anchors=B, n_starts=12)
+        assert_feasible(R, B, mask, rho, answer)
+        assert answer.lower_bound <= answer.objective
+        assert check(answer, R).passed
+        assert not verifier_problems(json.loads(certificate_text(answer, R)), R)
+
+
+def verifier_problems(content: Any, R: Any) -> list[str]:
+    found = VERIFIER["problems"]
+    found.clear()
+    VERIFIER["verify"](content, R)
+    return list(found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_another_solver_finds_nothing_better(seed: int) -> None:
+    R, B, mask = problem(seed + 100)
+    rho = 0.9 * reaches(R, B, mask)
+    answer = decorrelate(R, rho, support=mask, anchors=B, n_starts=40)
+    other = by_slsqp(R, B, mask, rho, seed, 12)
+    assert answer.objective <= other + 1e-7
+    assert answer.lower_bound <= other + 1e-7
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_full_support_restricts_nothing(seed: int, criterion: str) -> None:
+    """Without zeros the problem is that of the composites' correlations, which is convex."""
+    R, B, mask = problem(seed + 200)
+    full = np.ones_like(mask)
+    for rho in (0.9, 0.97):
+        dense = decorrelate(R, rho, criterion=criterion, anchors=B)
+        answer = decorrelate(R, rho, criterion=criterion, anchors=B, support=full, n_starts=30)
+        assert answer.objective == pytest.approx(dense.objective, abs=2e-7)
+        assert answer.lower_bound <= dense.objective + 1e-9
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_variables_as_composites_change_nothing(simulated: Any, criterion: str) -> None:
+    R = simulated(6, seed=2)
+    mask = (np.abs(R) > 0.2) | np.eye(6, dtype=bool)
+    plain = decorrelate(R, 0.95, criterion=criterion, support=mask)
+    composed = decorrelate(R, 0.95, criterion=criterion, support=mask, anchors=3.0 * np.eye(6))
+    assert composed.objective == pytest.approx(plain.objective, abs=1e-9)
+    assert composed.lower_bound == pytest.approx(plain.lower_bound, abs=1e-7)
+    np.testing.assert_allclose(composed.T, plain.T, atol=1e-5)
+    np.testing.assert_allclose(composed.prices, plain.prices, atol=1e-4)
+
+
+def test_signs_of_anchors_and_outputs_go_together(simulated: Any) -> None:
+    R, rng = simulated(5), np.random.default_rng(3)
+    B, mask = rng.normal(size=(5, 4)), rng.random((5, 4)) < 0.8
+    mask[np.arange(4), np.arange(4)] = True
+    rho = 0.8 * reaches(R, B, mask)
+    flip = np.array([1.0, -1.0, -2.0, 0.5])
+    first, second = (decorrelate(R, rho, support=mask, anchors=A) for A in (B, B * flip))
+    assert first.objective == pytest.approx(second.objective, abs=1e-9)
+    np.testing.assert_allclose(fidelity(R, B, second.T * np.sign(flip)), second.fidelity, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_are_derivatives(seed: int) -> None:
+    """A floor of a composite that its support cannot reach costs in units of its own fidelity."""
+    R, B, mask = problem(seed + 300)
+    rho = 0.97 * reaches(R, B, mask)
+    answer = decorrelate(R, rho, support=mask, anchors=B, n_starts=30)
+    if answer.status == "exact" or np.isnan(answer.prices).any():
+        return
+    for j in np.flatnonzero(mask.sum(axis=0) > 1):
+        step = 1e-5
+        ends = []
+        for sign in (-1.0, 1.0):
+            moved = rho.copy()
+            moved[j] += sign * step
+            ends.append(decorrelate(R, moved, support=mask, anchors=B, n_starts=30).objective)
+        slope = (ends[1] - ends[0]) / (2 * step)
+        assert slope == pytest.approx(answer.prices[j], rel=2e-2, abs=2e-3)
+
+
+def test_a_floor_beyond_the_support_is_refused_with_the_highest_one(simulated: Any) -> None:
+    R = simulated(5)
+    B = pd.DataFrame(np.eye(5)[:, :2] + np.eye(5)[:, 2:4], columns=["up", "down"])
+    most = reach(R, B["down"].to_numpy(), np.array([1, 0, 0, 0, 1], bool))
+    support = {"down": [0, 4]}
+    with pytest.raises(InfeasibleError, match=f"'down' allow a fidelity of at most {most:.5f}"):
+        decorrelate(R, 0.999, anchors=B, support=support)
+    highest = np.floor(1e6 * most) / 1e6
+    answer = decorrelate(R, {"down": highest}, anchors=B, support=support)
+    assert answer.fidelity[1] == pytest.approx(most, abs=2e-6)
+    assert check(answer, R).passed
+
+
+def test_a_floor_of_one_is_the_composite_itself(simulated: Any) -> None:
+    R = simulated(5)
+    B = np.array([[1.0, 0, 0], [0.3, 0, 0], [0, 1, 0], [0, -0.7, 1], [0, 0, 0.2]])
+    mask = (B != 0) | (np.abs(R @ B) > 0.2)
+    answer = decorrelate(R, [1.0, 0.9, 0.8], anchors=B, support=mask)
+    length = np.sqrt(B[:, 0] @ R @ B[:, 0])
+    np.testing.assert_allclose(answer.T[:, 0], B[:, 0] / length, atol=1e-14)
+    assert check(answer, R).passed
+    with pytest.raises(InfeasibleError, match="'anchor0'"):
+        decorrelate(R, [1.0, 0.0, 0.0], anchors=B, support={0: [0], 1: [2], 2: [3]})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_projections_in_closed_form(seed: int) -> None:
+    R, B, mask = problem(seed + 400)
+    for b, on in zip(B.T, mask.T, strict=True):
+        found = column(R, b, on)
+        inside = R[np.ix_(found.sources, found.sources)]
+        np.testing.assert_allclose(found.K @ inside @ found.K.T, np.eye(len(found.K)), atol=1e-12)
+        assert found.reach == pytest.approx(reach(R, b, on), abs=1e-12)
+        pull = found.K @ (R @ b)[found.sources] / np.sqrt(b @ R @ b)
+        np.testing.assert_allclose(pull, found.reach * np.eye(len(pull))[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["floats", "balls"])
+def test_proved_floors_hold_and_lose_a_rounding_only(kind: str) -> None:
+    arithmetic: Any = Floats()
+    if kind == "balls":
+        from skcoral.bounds.arithmetic import Balls
+
+        arithmetic = Balls(pytest.importorskip("flint"))
+    for seed in range(6):
+        R, B, mask = problem(seed + 500)
+        rho = 0.8 * reaches(R, B, mask)
+        known = proved_columns(mask.astype(float), rho, R, B, arithmetic)
+        for one, b, on, floor in zip(known, B.T, mask.T, rho, strict=True):
+            if on.sum() > 1:
+                wanted = floor / reach(R, b, on)
+                assert wanted - 1e-12 <= float(one.floor.lower) <= wanted + 1e-12
+                assert float(one.floor.upper) >= wanted - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_moments_bound_composites(seed: int, criterion: str, monkeypatch: Any) -> None:
+    import skcoral.solvers.support.moment_admm as moment_admm
+
+    monkeypatch.setattr(moment_admm, "TIME_LIMIT", 1.5)
+    R, B, mask = problem(seed + 600)
+    rho = 0.9 * reaches(R, B, mask)
+    options: Any = {"support": mask, "anchors": B, "criterion": criterion, "n_starts": 12}
+    quick = decorrelate(R, rho, **options)
+    better = decorrelate(R, rho, proof="moments", **options)
+    assert quick.lower_bound - 1e-9 <= better.lower_bound <= better.objective + 1e-12
+    assert check(better, R).passed
+    assert not verifier_problems(json.loads(certificate_text(better, R)), R)
+
+
+def test_bounds_hold_for_random_transformations() -> None:
+    """Whatever keeps support and floors has at least the residual that is proved."""
+    for seed in range(10):
+        R, B, mask = problem(seed + 700)
+        rho = 0.85 * reaches(R, B, mask)
+        rng = np.random.default_rng(seed)
+        answer = decorrelate(R, rho, support=mask, anchors=B, n_starts=8)
+        for _ in range(300):
+            T = np.where(mask, rng.normal(size=mask.shape) + 2.0 * answer.T, 0.0)
+            T *= np.sign(np.diag(B.T @ R @ T)) / np.sqrt(np.diag(T.T @ R @ T))
+            if (fidelity(R, B, T) >= rho).all():
+                assert value("squared", R, T) >= answer.lower_bound - 1e-12
+
+
+def proved() -> list[Any]:
+    """Answers with each kind of proof."""
+    out = []
+    for seed, criterion in product(range(12), CRITERIA):
+        matrix, B, mask = problem(seed)
+        rho = 0.95 * reaches(matrix, B, mask)
+        answer = decorrelate(matrix, rho, criterion=criterion, support=mask, anchors=B, n_starts=8)
+        if answer.lower_bound > 1e-3:
+            out.append((matrix, B, answer))
+    return out
+
+
+def test_forged_certificates_are_refused() -> None:
+    answers = proved()
+    kinds = {answer.certificate.info["bound"] for _, _, answer in answers}
+    assert {"lifted", "frame"} <= kinds
+    for R, B, answer in answers:
+        assert prove(answer, R).passed
+        honest = json.loads(certificate_text(answer, R))
+        lies: list[dict[str, Any]] = [
+            {"lower_bound": answer.lower_bound + 1e-4},
+            {"rho_min": (answer.rho_min + 1e-3).tolist()},
+            {"anchors": (B + 0.1 * np.roll(B, 1, axis=0)).tolist()},
+        ]
+        if not answer.details["support"].all():
+            lies.append({"support": np.ones(B.shape).tolist()})
+        for lie in lies:
+            forged = json.loads(json.dumps(honest))
+            forged["claim"].update(lie)
+            assert verifier_problems(resealed(forged), R)
+        wider = {**answer.certificate.arrays, "support": np.ones(B.shape)}
+        other = Certificate("support", wider, answer.certificate.info)
+        with contextlib.suppress(CertificateError):  # H need not be definite there
+            bound = support_bound(other, answer.rho_min, R, Floats(), B)
+            assert float(bound.lower) <= answer.lower_bound + 1e-9
+        assert not check(replace(answer, lower_bound=answer.lower_bound + 1e-4), R).passed
+        assert not check(replace(answer, anchors=B + 0.1 * np.roll(B, 1, axis=0)), R).passed
+
+
+def resealed(content: Any) -> Any:
+    both = {"claim": content["claim"], "proof": content["proof"]}
+    text = json.dumps(both, sort_keys=True, separators=(",", ":"))
+    return {**content, "checksum": "sha256:" + sha256(text.encode()).hexdigest()}
+
+
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_signs_and_intervals_of_composites(seed: int) -> None:
+    R, B, mask = problem(seed + 800)
+    mask = mask | (B != 0)
+    lower = np.where(B != 0, np.minimum(0.0, np.sign(B)) * 9.0, -0.3)
+    upper = np.where(B != 0, np.maximum(0.0, np.sign(B)) * 9.0, 0.3)
+    rho = np.full(B.shape[1], 0.85)
+    answer = decorrelate(R, rho, support=mask, anchors=B, bounds=(lower, upper), n_starts=10)
+    assert_feasible(R, B, mask, rho, answer)
+    assert (np.where(mask, lower, 0) <= answer.T).all()
+    assert (np.where(mask, upper, 0) >= answer.T).all()
+    assert check(answer, R).passed
+    loose = decorrelate(R, rho, support=mask, anchors=B, n_starts=10)
+    assert answer.objective >= loose.lower_bound - 1e-9
+    other = by_slsqp(R, B, mask, rho, seed, 8, (lower, upper))
+    assert answer.objective <= other + 1e-6
+
+
+def table(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["source", "output", "lower", "upper"])
+
+
+def test_a_table_of_pairs_has_the_support_and_the_intervals(simulated: Any) -> None:
+    names = list("abcde")
+    R = pd.DataFrame(simulated(5), index=names, columns=names)
+    B = pd.DataFrame(
+        [[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 0]], index=names, columns=["first", "second"]
+    )
+    rows = [("a", "first", 0.0, None), ("b", "first", 0.0, 2.0), ("e", "first", -0.2, 0.2)]
+    answer = decorrelate(R, 0.8, anchors=B, support=table(rows))
+    wanted = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [1, 0]], bool)
+    np.testing.assert_array_equal(np.asarray(answer.T)[~wanted], 0.0)
+    assert (answer.T[:2, 0] >= 0).all()
+    assert abs(answer.T[4, 0]) <= 0.2
+    lower, upper = np.full((5, 2), -np.inf), np.full((5, 2), np.inf)
+    lower[:2, 0], upper[1, 0], lower[4, 0], upper[4, 0] = 0.0, 2.0, -0.2, 0.2
+    same = decorrelate(R, 0.8, anchors=B, support=wanted, bounds=(lower, upper))
+    np.testing.assert_array_equal(same.T, answer.T)
+    with pytest.raises(InvalidArgumentError, match="not both"):
+        decorrelate(R, 0.8, anchors=B, support=table(rows), bounds=(lower, upper))
+    with pytest.raises(InvalidSupportError, match="'z'"):
+        decorrelate(R, 0.8, anchors=B, support=table([("z", "first", 0, 1)]))
+    with pytest.raises(InvalidSupportError, match="must be one number"):
+        decorrelate(R, 0.8, anchors=B, support=table([("a", "first", "low", 1)]))
+    pairs = pd.DataFrame({"source": ["a"], "output": ["b"]})
+    np.testing.assert_array_equal(
+        pattern(pairs, names),
+        np.eye(5, dtype=bool) | (np.add.outer([4, 0, 0, 0, 0], range(5)) == 5),
+    )
+
+
+def test_every_way_of_saying_a_support_of_composites() -> None:
+    B = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    wanted = np.array([[1, 0], [0, 0], [1, 1]], bool)
+    ways = [
+        wanted,
+        wanted.astype(int).tolist(),
+        pd.DataFrame(wanted, index=list("abc"), columns=["u", "v"]).loc[list("bca"), ["v", "u"]],
+        {"u": ["a", "c"]},
+        {0: [0, 2]},
+        [("a", "u"), ("c", "u")],
+        pd.DataFrame({"source": ["a", "c"], "output": ["u", "u"]}),
+    ]
+    for way in ways:
+        np.testing.assert_array_equal(pattern(way, list("abc"), ["u", "v"], B), wanted)
+    with pytest.raises(InvalidSupportError, match="3 by 2"):
+        pattern(np.eye(3, dtype=bool), list("abc"), ["u", "v"], B)
+    R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.3], [0.0, 0.3, 1.0]])
+    limited = decorrelate(R, 0.5, anchors=B, support=0.4)
+    r = R @ B / np.sqrt(np.diag(B.T @ R @ B))
+    np.testing.assert_array_equal(limited.T != 0, np.abs(r) > 0.4)
+
+
+def test_the_estimator_takes_both() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 5)) @ (np.eye(5) + 0.6 * rng.normal(size=(5, 5))) + 4.0
+    names = list("abcde")
+    frame = pd.DataFrame(X, columns=names)
+    B = pd.DataFrame(
+        [[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 0]], index=names, columns=["first", "second"]
+    )
+    rows = [("a", "first", 0.0, None), ("b", "first", 0.0, None), ("e", "first", None, 0.0)]
+    model = CORAL(0.7, anchors=B, support=table(rows), output_scale="unit").fit(frame)
+    out = model.transform(frame)
+    T = model.result_.T
+    assert out.shape == (300, 2)
+    assert (T[:2, 0] >= 0).all()
+    assert T[4, 0] <= 0
+    assert not T[2:4, 0].any()
+    composite = (frame - frame.mean()) / frame.std() @ B["first"]
+    assert np.corrcoef(composite, np.asarray(out)[:, 0])[0, 1] >= 0.7 - 1e-9
+    assert check(model.result_, model.correlation_).passed
