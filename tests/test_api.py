@@ -113,7 +113,6 @@ def test_bad_budgets_are_refused(budget: object) -> None:
         {"pair_weights": np.ones((2, 2))},
         {"pair_weights": NAMED.iloc[:, :5]},
         {"support": np.eye(13, dtype=bool), "pair_weights": np.ones((13, 13))},
-        {"support": np.eye(13, dtype=bool), "anchors": np.eye(13)},
         {"bounds": 3},
         {"bounds": (np.zeros((2, 2)), np.ones((2, 2)))},
         {"bounds": (np.full((13, 13), np.nan), np.ones((13, 13)))},

@@ -61,7 +61,6 @@ FIVE = np.full(5, 0.9)
         ("weighted", {"pair_weights": -np.ones((6, 6))}, "negative"),
         ("anchors", {"anchors": np.ones(6)}, "anchors are a matrix"),
         ("anchors", {"anchors": np.ones((6, 4))}, "composite"),
-        ("support", {"anchors": np.eye(6)}, "not combined"),
         ("support", {"pair_weights": 1 - np.eye(6)}, "not combined"),
         ("threshold", {"bounds": {"zca": 0.9}}, "'zca' and 'trace', got ['zca']"),
         ("threshold", {"bounds": {"zca": 0.9, "trace": "x"}}, "`bounds['trace']` must be a number"),
