@@ -22,7 +22,6 @@ from skcoral.exceptions import (
     SingularCorrelationError,
 )
 from skcoral.show import sentences as words
-from skcoral.solvers.tradeoff import solve_vif
 
 
 def vif_of(G):
@@ -95,18 +94,6 @@ def test_the_bound_on_the_floor_holds_whatever_the_multipliers(seed):
         parts = {"vif_weights": weights, "vif_H": 0.5 * (H + H.T)}
         parts |= {"vif_roots": roots, "vif_vectors": Y}
         assert best - 1e-6 <= proved_floor(R, answer.T, parts, 1.7) < np.inf
-
-
-def test_many_variables_get_the_best_of_the_curve_and_are_reported(monkeypatch):
-    monkeypatch.setitem(solve_vif.__globals__, "_LARGEST", 5)
-    R = wdi_correlation().correlation
-    answer = maximize_fidelity(R, 2.0, criterion="vif")
-    assert vif_of(answer.correlation).max() == pytest.approx(2, abs=1e-6)
-    assert vif_of(decorrelate(R, answer.rho_min[0] + 1e-4).correlation).max() > 2
-    assert not words.is_certified(answer)
-    assert "Not certified" in answer.summary()
-    assert "keeps more is not proved" in answer.summary()
-    assert "status best found" in answer.summary()
 
 
 def test_a_table_that_keeps_to_the_limit_is_unchanged():
@@ -370,7 +357,7 @@ def test_vif_limits_next_to_one(excess):
     table = make_system(5)
     found = maximize_fidelity(table, 1.0 + excess, criterion="vif")
     assert check(found, table).problems == ()
-    assert found.details["rho_upper"] - found.rho_min[0] < 1e-7 + np.sqrt(excess)
+    assert found.details["rho_upper"] - found.rho_min[0] < 1e-7
 
 
 def test_a_floor_that_leaves_correlation_is_not_called_the_threshold():

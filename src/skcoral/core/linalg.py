@@ -192,13 +192,14 @@ def conjugate_gradient(
     max_iter: int,
     small: Callable[[Any], bool] = lambda _: True,
     start: Any = None,
+    noise: float = 1e-12,
 ) -> tuple[Any, Any, int]:
     """Solve ``apply(X) = right``, on the device of ``right``; ``apply`` is positive definite.
 
     Returns X, what is left of the right side (which is overwritten), and the number of steps.
 
     Stops when the preconditioned residual is ``rtol`` times the preconditioned right side and the
-    residual itself is ``small``, or where rounding leaves nothing to gain.
+    residual itself is ``small``, or where rounding leaves nothing to gain: ``noise`` of the goal.
     """
     residual = right
     Z = precondition(residual)
@@ -213,7 +214,7 @@ def conjugate_gradient(
     steps = 0
     most = 1e40 * rz  # where the equations have no solution, the residual grows without bound
     while steps < max_iter and not rz > most:
-        if not rz > goal and (rz <= 1e-12 * goal or small(residual)):
+        if not rz > goal and (rz <= noise * goal or small(residual)):
             break
         del Z
         image = apply(direction)

@@ -120,7 +120,7 @@ class FormedEquations:
         self.J *= self.free[:, None]
         half = sla.lapack.dtrtrs(factor, np.asfortranarray(self.J), lower=1)[0]
         lower = sla.blas.dsyrk(-2.0, half, beta=1.0, c=A.T, trans=1, lower=1, overwrite_c=1)
-        self.lower, self.factor = lower, _regularised_cholesky(lower)
+        self.lower, self.factor = lower, regularised_cholesky(lower)
 
     def _flatten(self, M: Array) -> Array:
         return np.asarray(M[self.rows, self.cols] * self.weight)
@@ -154,7 +154,7 @@ class FormedEquations:
         return np.asarray(x + sla.lapack.dpotrs(self.factor, left, lower=1)[0])
 
 
-def _regularised_cholesky(lower: Array) -> Array:
+def regularised_cholesky(lower: Array) -> Array:
     """Cholesky factor; where rounding spoils definiteness, of the least diagonal increase."""
     factor, info = sla.lapack.dpotrf(lower, lower=1)
     if info == 0:

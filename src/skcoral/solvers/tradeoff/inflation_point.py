@@ -1,0 +1,98 @@
+"""The best common fidelity of outputs with a given correlation matrix, and its derivatives.
+
+Let G be the correlation matrix of the outputs and λ ≥ 0 weights of sum one. With ``R = AᵀA``,
+``G = LLᵀ``, ``D = Diag(λ)`` and the singular values ``A D L = U Diag(s) Vᵀ``, the outputs
+``W = U Vᵀ Lᵀ`` maximise ``Σ λ_j f_j``, and the maximum is ``φ(λ, G) = Σ s_a``: Uhlmann's root
+fidelity of G and DRD, concave in G and convex in λ. The highest common floor of G is its minimum
+over λ. In the basis ``P = L⁻ᵀV`` with inverse ``Kᵀ``, ``K = LV``, everything is diagonal:
+
+    G⁻¹ = P Pᵀ,   H = P Diag(s) Pᵀ,   H G H = D R D,   λ_j f_j = (H G)_jj,   ∂φ/∂G = ½ H.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from skcoral.core.arrays import Array
+
+
+def off_diagonal(M: Array) -> Array:
+    """The symmetric part of M with zeros on its diagonal."""
+    M = 0.5 * (M + M.T)
+    np.fill_diagonal(M, 0.0)
+    return M
+
+
+@dataclass(frozen=True)
+class Gains:
+    """The sources: ``A`` of ``R = AᵀA``, and the limit on the VIF less one."""
+
+    A: Array
+    excess: float
+
+    @property
+    def p(self) -> int:
+        """The number of variables."""
+        return len(self.A)
+
+    @property
+    def share(self) -> float:
+        """``1 - 1/limit``: the share of a variance that the other outputs may explain."""
+        return self.excess / (1.0 + self.excess)
+
+
+class Point:
+    """φ at one G and λ; see the head of this file.
+
+    ``slack`` is ``1/(G⁻¹)_jj - 1/limit``. It is concave in G and closer to linear than the VIF.
+    """
+
+    def __init__(self, gains: Gains, G: Array, lam: Array) -> None:
+        self.gains, self.G, self.lam = gains, G, lam
+        L = np.linalg.cholesky(G)
+        U, self.s, Vt = np.linalg.svd((gains.A * lam) @ L)
+        self.outputs: Array = U @ Vt @ L.T
+        self.K: Array = L @ Vt.T
+        self.P: Array = solve_triangular(L, Vt.T, lower=True, trans="T")
+        # P - K loses no digits where G is close to the identity.
+        inverse = solve_triangular(L, np.eye(gains.p), lower=True)
+        self.difference: Array = (inverse.T - L) @ Vt.T
+        self.X: Array = self.P @ self.P.T
+        self.H: Array = (self.P * self.s) @ self.P.T
+        self.value = float(self.s.sum())
+        self.fidelity: Array = np.einsum("ij,ij->i", self.P * self.s, self.K) / lam
+        # With E = G - I: G⁻¹ = I - E + E G⁻¹ E, and E has no diagonal.
+        self.vif: Array = 1.0 + self._over
+        self.slack: Array = gains.share - self._over / self.vif
+
+    @property
+    def _over(self) -> Array:
+        return np.asarray(np.sum(((self.G - np.eye(len(self.G))) @ self.P) ** 2, axis=1))
+
+    def inside(self) -> Point:
+        """The point of the segment to the identity that keeps the limit; itself, if it does.
+
+        The explained share ``1 - 1/(G⁻¹)_jj`` is convex in G and zero at the identity.
+        """
+        if self.slack.min() >= 0.0:
+            return self
+        part = (1.0 - 1e-12) * self.gains.share / float((1.0 - 1.0 / self.vif).max())
+        own = np.eye(self.gains.p)
+        return Point(self.gains, own + part * (self.G - own), self.lam)
+
+
+def start(R: Array, limit: float) -> Point:
+    """Between the identity and R, at half of the share that the limit allows; equal weights."""
+    A: Array = np.asarray(np.linalg.cholesky(R).T, dtype=np.float64)
+    gains = Gains(A, limit - 1.0)
+    p, (values, vectors) = gains.p, np.linalg.eigh(R)
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        part = 0.5 * (low + high)
+        vif = (vectors**2 @ (1.0 / (1.0 + part * (values - 1.0)))).max()
+        low, high = (low, part) if 1.0 - 1.0 / vif > 0.5 * gains.share else (part, high)
+    own = np.eye(p)
+    return Point(gains, own + low * (R - own), np.full(p, 1.0 / p))
