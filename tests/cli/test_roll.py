@@ -248,3 +248,16 @@ def test_progress_is_told_window_by_window(prices, main, tmp_path, monkeypatch):
     assert len(fractions) > 5
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_text_comes_back_in_the_encoding_it_had(main, tmp_path, encoding):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 1)) + rng.normal(size=(40, 2))
+    lines = ["Tag;größe;é", *(f"Tag {i};{a:.4f};{b:.4f}" for i, (a, b) in enumerate(rows))]
+    path, out, log = tmp_path / "t.csv", tmp_path / "o.csv", tmp_path / "w.csv"
+    path.write_bytes("\n".join(lines).encode(encoding))
+    status, _, errors = main("roll", path, "--window", "20", "-o", out, "--windows", log)
+    assert status == 0, errors
+    assert out.read_bytes().decode(encoding).splitlines()[0] == "Tag;größe;é"
+    assert ";" in log.read_bytes().decode(encoding).splitlines()[0]

@@ -393,3 +393,12 @@ def test_what_is_no_total_stays():
         table = open_table(written(frame, "csv", index=False), name="t.csv")
         assert profile(table).n_rows == len(frame)
         assert table.totals == []
+
+
+def test_units_above_decimal_commas_and_percent_signs_are_left_out():
+    lines = ["Region;Umsatz;Gewinn", ";€;%"]
+    lines += [f"Ort {i};1.{i}00,50;{i},5%" for i in range(1, 7)]
+    table = open_table("\n".join(lines).encode(), name="t.csv")
+    assert [column.kind for column in profile(table).columns] == ["text", "number", "number"]
+    assert table.units_at == 2
+    np.testing.assert_allclose(table.to_numpy(["Umsatz", "Gewinn"])[0], [1100.5, 1.5])

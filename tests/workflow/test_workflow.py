@@ -171,3 +171,16 @@ def test_outputs_of_every_kind_come_back_in_the_encoding_of_the_file(frame, enco
     data.fit({"rho_min": 0.9}).write(stream, "o.csv")
     header = stream.getvalue().decode(encoding).splitlines()[0]
     assert header == ";".join(named.columns)
+
+
+def test_a_row_without_a_weight_is_not_used_and_has_outputs(frame):
+    holes = frame.copy()
+    holes.loc[11, "w"] = np.nan
+    data = opened(holes).choose(REQUESTS["weighted"])
+    fit = data.fit({"rho_min": 0.9})
+    stream = io.BytesIO()
+    fit.write(stream, "o.csv")
+    assert data.incomplete == [6, 13, 42]
+    assert not any("weight zero" in note for note in data.choices())
+    found = pd.read_csv(io.BytesIO(stream.getvalue()))
+    assert np.flatnonzero(found["a"].isna()).tolist() == [4, 40]

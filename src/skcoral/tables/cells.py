@@ -358,7 +358,7 @@ def remedy(cell: str, decimal: str = ".") -> str:
         )
     return (
         f"If it marks a missing value, --na {shlex.quote(cell)} says so; otherwise correct the "
-        "cell, clear it (the row is then left out), or exclude the column."
+        "cell, clear it (the row is then not used), or exclude the column."
     )
 
 

@@ -310,12 +310,16 @@ def has_numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
     columns = 0
     for j in range(max((len(row) for row in rows), default=0)):
         cells = [row[j] for row in body if j < len(row) and not is_missing(row[j])]
-        numbers = sum(
-            1 for c in cells if (isinstance(c, int | float) and not isinstance(c, bool))
-            or (isinstance(c, str) and is_number(bare(c)))
-        )  # fmt: skip
-        columns += bool(cells) and 2 * numbers > len(cells)
+        columns += bool(cells) and 2 * sum(map(_is_any_number, cells)) > len(cells)
     return columns >= 2
+
+
+def _is_any_number(cell: Any) -> bool:
+    """Whether a cell is a number, with either decimal mark: which one is not known yet."""
+    if not isinstance(cell, str):
+        return isinstance(cell, int | float) and not isinstance(cell, bool)
+    text = bare(cell)
+    return is_number(text) or _COMMA_NUMBER.fullmatch(text) is not None
 
 
 def parsed(lines: Sequence[str], separator: str, limit: int = LOOKED_AT) -> list[list[str]]:

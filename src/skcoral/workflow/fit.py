@@ -130,7 +130,7 @@ def write_outputs(
     """Write the rows of a table with the outputs of a model, and the effect in further sheets.
 
     The effect on these rows is measured where no ``sheets`` are given, and returned; None where
-    rows are few or columns constant in them. Incomplete rows are noted in the dataset.
+    rows are few or columns constant in them, and incomplete rows are noted in the dataset.
     """
     measurement = Measurement(data.names, model.result_.names)
 
@@ -164,5 +164,7 @@ def write_outputs(
             sheets=further_sheets,
             drop_incomplete=drop_incomplete,
         )
+    if sheets is not None:
+        return None
     data.incomplete[:] = places
-    return measured() if sheets is None else None
+    return measured()
